@@ -231,6 +231,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         steps: Vec::new(),
         draws: Vec::new(),
         events: Vec::new(),
+        calls: Vec::new(),
         histories: if histories { stress.histories() } else { Vec::new() },
         programs: stress.programs(),
         leaked: Vec::new(),

@@ -33,6 +33,8 @@ const FEW_TASKS: usize = 3;
 const GUTTER: usize = 8;
 /// Maximum number of lines of a text that is too long for its column.
 const DEED_LINES: usize = 4;
+/// The same, of a text about several operations of a call, the last of which must be seen.
+const CALL_LINES: usize = 8;
 /// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
@@ -60,8 +62,11 @@ impl ScheduleFrame {
     fn new(width: usize, place_max: usize, rows: &[ScheduleRow]) -> ScheduleFrame {
         // A place that is cut is cut at a slash, so that it may get shorter than it has to.
         let place_max = place_max.min(width / 3);
-        let places = rows.iter().filter_map(operation);
-        let places = places.map(|(_, _, place)| cut_place(place, place_max).chars().count());
+        let places = rows.iter().filter_map(|row| match row {
+            ScheduleRow::Operation { place, called, .. } => Some([place, called]),
+            _ => None,
+        });
+        let places = places.flatten().map(|place| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { step, .. } => *step,
             _ => None,
@@ -108,9 +113,9 @@ impl ScheduleFrame {
     }
 }
 
-fn operation(row: &ScheduleRow) -> Option<(TaskId, &str, &str)> {
+fn operation(row: &ScheduleRow) -> Option<(TaskId, &str)> {
     match row {
-        ScheduleRow::Operation { task, text, place, .. } => Some((*task, text, place)),
+        ScheduleRow::Operation { task, text, .. } => Some((*task, text)),
         ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => None,
     }
 }
@@ -158,8 +163,8 @@ impl Columns {
             return None;
         }
         let needed = |task: TaskId| {
-            let texts = rows.iter().filter_map(operation).filter(|(t, _, _)| *t == task);
-            let texts = texts.map(|(_, text, _)| text.chars().count());
+            let texts = rows.iter().filter_map(operation).filter(|(t, _)| *t == task);
+            let texts = texts.map(|(_, text)| text.chars().count());
             texts.max().unwrap_or(0).max(names.task(task).chars().count()) + 2
         };
         let mut widths: Vec<usize> = tasks.keys().map(|task| needed(*task)).collect();
@@ -235,18 +240,26 @@ fn draw_columns(
     for (i, row) in rows.iter().enumerate() {
         let lanes = columns.lanes(i);
         match row {
-            ScheduleRow::Operation { step, task, text, place, fatal } => {
+            ScheduleRow::Operation { step, task, text, place, called, fatal } => {
                 let Some(column) = columns.get(*task) else {
                     continue;
                 };
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
-                let texts = wrap_operation(text, frame.end() - column.start);
+                let mut texts =
+                    wrap_operation(text, frame.end() - column.start, !called.is_empty());
+                if !called.is_empty() && texts.len() == 1 {
+                    texts.push(String::new());
+                }
                 for (n, text) in texts.iter().enumerate() {
                     let mut line = lanes.clone();
                     // A blank behind it keeps bars off the text.
-                    line.put(column.start, paint, &format!("{text} "));
-                    if n == 0 {
-                        frame.edges(&mut line, *step, place);
+                    if !text.is_empty() {
+                        line.put(column.start, paint, &format!("{text} "));
+                    }
+                    match n {
+                        0 => frame.edges(&mut line, *step, place),
+                        1 => frame.edges(&mut line, None, called),
+                        _ => {}
                     }
                     screen.line(line);
                 }
@@ -264,12 +277,12 @@ fn draw_columns(
 }
 
 /// Wraps an operation, with all lines but the first indented.
-fn wrap_operation(text: &str, width: usize) -> Vec<String> {
+fn wrap_operation(text: &str, width: usize, is_call: bool) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
     }
     let mut lines = wrap(text, width.saturating_sub(2).max(1));
-    lines.truncate(DEED_LINES);
+    lines.truncate(if is_call { CALL_LINES } else { DEED_LINES });
     lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "  "));
     lines
 }
@@ -318,7 +331,7 @@ fn draw_list<'a>(
                 mark = true;
                 continue;
             }
-            ScheduleRow::Operation { step, task, text, place, fatal } => {
+            ScheduleRow::Operation { step, task, text, place, called, fatal } => {
                 if std::mem::take(&mut mark) {
                     line.put(frame.left, Paint::Notice, ">");
                 }
@@ -330,6 +343,10 @@ fn draw_list<'a>(
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
                 line.put(texts, paint, &cut(text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
+                if !called.is_empty() {
+                    screen.line(std::mem::take(&mut line));
+                    frame.edges(&mut line, None, called);
+                }
             }
             ScheduleRow::Remark(text) => {
                 last = None;

@@ -4,6 +4,7 @@
 //! [`Style`] to text. Nothing here prints, reads the environment or queries a terminal, and no
 //! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
 
+mod calls;
 mod failure;
 mod folds;
 mod lanes;

@@ -210,6 +210,7 @@ fn run() -> impl Strategy<Value = Run> {
             steps,
             draws,
             events,
+            calls: Vec::new(),
             histories,
             programs,
             leaked,

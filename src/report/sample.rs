@@ -54,7 +54,7 @@ impl Sample {
             stuck: vec![],
             foreign: false,
             output: String::new(),
-            conditions: vec![],
+            ..Run::empty(Seed(17), Failure::Error { message: String::new() })
         };
         Sample { run }
     }

@@ -2,11 +2,13 @@
 //!
 //! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
 //! folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are shown; of one that
-//! ends in a loop, the way into the loop and one round. [`lanes`] draws the rows.
+//! ends in a loop, the way into the loop and one round. The steps of one call of a plain thread are one row ([`calls`](
+//! super::calls)). [`lanes`] draws the rows.
 
 use std::ops::Range;
 
 use super::Size;
+use super::calls::CallSteps;
 use super::folds;
 use super::lanes;
 use super::names::DisplayNames;
@@ -39,6 +41,8 @@ pub(super) enum ScheduleRow {
         task: TaskId,
         text: String,
         place: String,
+        /// The place of the call that it is part of; empty if there is none, or if it is the same.
+        called: String,
         /// True if the run failed with it.
         fatal: bool,
     },
@@ -74,6 +78,7 @@ struct ScheduleTable<'a> {
     // The indices of the events and draws of each step.
     events: Vec<Vec<usize>>,
     draws: Vec<Vec<usize>>,
+    calls: CallSteps<'a>,
     rows: Vec<ScheduleRow>,
     // The objects that are spoken of. Invariant: no duplicates.
     objects: Vec<ObjectId>,
@@ -84,7 +89,9 @@ impl<'a> ScheduleTable<'a> {
         let steps = run.steps.len();
         let events = by_step(steps, run.events.iter().map(|e| e.step));
         let draws = by_step(steps, run.draws.iter().map(|d| d.step));
-        let mut table = ScheduleTable { run, names, events, draws, rows: vec![], objects: vec![] };
+        let calls = CallSteps::new(run, &events, |step| !draws[step].is_empty());
+        let (rows, objects) = (vec![], vec![]);
+        let mut table = ScheduleTable { run, names, events, draws, calls, rows, objects };
         match (table.loop_at_end(), parting(run)) {
             (Some(Loop { start, period }), _) => {
                 table.elided(0..start);
@@ -133,10 +140,13 @@ impl<'a> ScheduleTable<'a> {
 
     /// Steps, and the number of those left out if they are many.
     fn elided(&mut self, range: Range<usize>) {
-        if range.len() <= STEPS_MAX {
-            return range.for_each(|step| self.step(step));
+        let mut units = self.calls.pieces(range.clone());
+        if units.len() > STEPS_MAX {
+            let by_file = folds::of(self.run, &self.events, range, STEPS_MAX);
+            if self.run.calls.is_empty() || by_file.len() < units.len() {
+                units = by_file;
+            }
         }
-        let units = folds::of(self.run, &self.events, range, STEPS_MAX);
         if units.len() <= STEPS_MAX {
             return units.into_iter().for_each(|unit| self.unit(unit));
         }
@@ -150,6 +160,14 @@ impl<'a> ScheduleTable<'a> {
 
     /// A step, or several shown as one.
     fn unit(&mut self, steps: Range<usize>) {
+        if let Some((row, objects)) = self.calls.row(steps.clone(), &self.events, self.names) {
+            self.preempted(steps.start);
+            self.rows.push(row);
+            for id in objects {
+                self.objects.extend(Some(id).filter(|id| !self.objects.contains(id)));
+            }
+            return;
+        }
         if steps.len() == 1 {
             return self.step(steps.start);
         }
@@ -181,6 +199,7 @@ impl<'a> ScheduleTable<'a> {
             task: run.steps[first].task,
             text: format!("{} steps: {told}{more}", steps.len()),
             place: place.map_or(String::new(), ToString::to_string),
+            called: String::new(),
             fatal: false,
         });
     }
@@ -230,13 +249,22 @@ impl<'a> ScheduleTable<'a> {
                 task,
                 text,
                 place,
+                called: String::new(),
                 fatal: false,
             });
         }
         if left_out > 0 {
             let text = format!("… {left_out} more");
-            let place = String::new();
-            self.rows.push(ScheduleRow::Operation { step: None, task, text, place, fatal: false });
+            let (place, called) = (String::new(), String::new());
+            let step = None;
+            self.rows.push(ScheduleRow::Operation {
+                step,
+                task,
+                text,
+                place,
+                called,
+                fatal: false,
+            });
         }
     }
 
@@ -271,8 +299,9 @@ impl<'a> ScheduleTable<'a> {
             return;
         };
         let mut row = |task: TaskId, text: &str, place: &str| {
-            let (text, place) = (text.to_owned(), clean(place));
-            self.rows.push(ScheduleRow::Operation { step: None, task, text, place, fatal: true });
+            let (text, place, called) = (text.to_owned(), clean(place), String::new());
+            let step = None;
+            self.rows.push(ScheduleRow::Operation { step, task, text, place, called, fatal: true });
         };
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),

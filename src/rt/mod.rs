@@ -183,6 +183,7 @@ impl Worker {
             steps: state.record.steps.iter().map(|step| step.record()).collect(),
             draws: state.record.draws.clone(),
             events: state.board.events.clone(),
+            calls: Vec::new(),
             histories: Vec::new(),
             programs: Vec::new(),
             leaked,

@@ -1,6 +1,7 @@
 //! One execution of a test body: what was decided, what happened, how it ended.
 
 pub(crate) mod board;
+mod calls;
 pub(crate) mod choice;
 pub mod coverage;
 pub mod event;
@@ -31,6 +32,9 @@ use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
 use unpause_check::history::HistoryRecord;
 use unpause_check::verdict::Verdict;
 
+pub use self::calls::CallRecord;
+#[cfg_attr(not(unpause_native), allow(unused_imports))]
+pub(crate) use self::calls::{Requested, Within, calls};
 pub use self::memory::{MemoryError, MemoryStep};
 pub use self::spin::Spin;
 
@@ -53,6 +57,9 @@ pub struct Run {
     pub draws: Vec<DrawRecord>,
     /// The events, in order.
     pub events: Vec<Event>,
+    /// The calls in which plain threads of it did their operations, in the order of their first one. Empty in all other
+    /// runs, and in those that were not made to be shown.
+    pub calls: Vec<CallRecord>,
     /// The histories recorded in it.
     pub histories: Vec<HistoryRecord>,
     /// The programs that were generated and run in it.
@@ -84,6 +91,7 @@ impl Run {
             steps: Vec::new(),
             draws: Vec::new(),
             events: Vec::new(),
+            calls: Vec::new(),
             histories: Vec::new(),
             programs: Vec::new(),
             leaked: Vec::new(),

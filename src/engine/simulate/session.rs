@@ -116,7 +116,8 @@ impl<'a> Session<'a> {
         let watched = self.watch.follow(worker.progress(), job, seed);
         self.prepare(&mut worker, &watched.watched, seed);
         self.once(&mut worker, seed, &self.limits());
-        let run = worker.extract(seed, name);
+        let mut run = worker.extract(seed, name);
+        run.calls = native::take_calls(&run.events);
         worker.forget_histories();
         run
     }
@@ -136,7 +137,7 @@ impl<'a> Session<'a> {
     /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook. Of a panic
     /// in the standard library, the [place](hook::called_from) that it was called from is kept.
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
-        let act = || hook::tracing_calls(act);
+        let act = || native::noting_calls(|| hook::tracing_calls(act));
         match (self.config.log, self.config.backtrace) {
             (LogMode::Off, _) => self.quietly(act),
             (_, true) => hook::loudly(act),

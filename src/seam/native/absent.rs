@@ -2,6 +2,8 @@
 
 use std::panic::{Location, PanicHookInfo};
 
+use crate::run::CallRecord;
+use crate::run::event::Event;
 use crate::run::isolation::Isolation;
 use crate::run::note::Note;
 use crate::run::points::Points;
@@ -44,6 +46,17 @@ pub(crate) fn alive() {}
 #[inline]
 #[allow(dead_code, reason = "runs on real threads have nothing to note")]
 pub(crate) fn note(_note: impl FnOnce() -> Note) {}
+/// Calls `act`.
+#[allow(dead_code, reason = "runs on real threads have no calls")]
+pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
+    act()
+}
+
+/// Returns no calls: no thread is stepped.
+#[allow(dead_code, reason = "runs on real threads have no calls")]
+pub(crate) fn take_calls(_events: &[Event]) -> Vec<CallRecord> {
+    Vec::new()
+}
 
 /// Held by a test that steps plain threads.
 pub(crate) struct Exclusive;

@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use unpause_native::{Access, Operation, Request};
 
+use super::calls;
 use super::death;
 use super::memory;
 use super::notes;
@@ -40,6 +41,7 @@ pub(super) async fn drive(thread: usize) {
             };
             (request, threads.site(thread))
         });
+        calls::note(thread);
         reply = match request {
             Request::Access(access) if access.size == 0 => perform(thread).0,
             Request::Access(access) if !site.is_point(points) => do_quietly(thread, access, site),

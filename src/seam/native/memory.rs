@@ -147,7 +147,7 @@ fn shown(step: &Step) -> MemoryStep {
 }
 
 /// Returns `true` for a function of the package that is tested.
-fn is_of_package(frame: &Frame) -> bool {
+pub(super) fn is_of_package(frame: &Frame) -> bool {
     let is_dependency =
         frame.file.contains("/registry/src/") || frame.file.contains("/git/checkouts/");
     let file = shortened(&frame.file);

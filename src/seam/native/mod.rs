@@ -5,6 +5,7 @@
 //! `sim::Atomic` and for `std::sync::atomic`.
 
 mod by_number;
+mod calls;
 mod carried;
 mod death;
 mod drive;
@@ -27,6 +28,7 @@ pub(crate) use unpause_native::{
     alive, inside as is_stepped, location as place, on_carrier, outside, point,
 };
 
+pub(crate) use self::calls::{noting_calls, take_calls};
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
 pub(crate) use self::notes::note;
 use self::threads::Threads;

@@ -91,12 +91,12 @@ fn backs_off(frame: &Frame) -> bool {
 }
 
 /// Returns `true` for a function that begins a simulated thread.
-fn is_of_runtime(frame: &Frame) -> bool {
+pub(super) fn is_of_runtime(frame: &Frame) -> bool {
     frame.file.contains("unpause-native") && frame.file.ends_with("/src/linux/thread.rs")
 }
 
 /// Returns `true` for a function of this library: a generated program spawns the threads of its branches.
-fn is_ours(frame: &Frame) -> bool {
+pub(super) fn is_ours(frame: &Frame) -> bool {
     let source = frame.file.strip_prefix(env!("CARGO_MANIFEST_DIR"));
     source.is_some_and(|file| file.starts_with("/src/"))
 }
@@ -132,7 +132,7 @@ const PRIMITIVES: &[(&str, &str)] = &[
 ];
 
 /// The primitive of std that a function belongs to.
-fn primitive(frame: &Frame) -> Option<&'static str> {
+pub(super) fn primitive(frame: &Frame) -> Option<&'static str> {
     let of = |(file, _): &&(&str, &str)| frame.file.contains(*file);
     PRIMITIVES.iter().find(of).map(|(_, name)| *name)
 }

@@ -109,6 +109,7 @@ impl Drop for Begun {
 impl Threads {
     /// Begins the run of this thread of the system.
     pub(super) fn begin(execution: Execution) -> Begun {
+        super::calls::begin();
         with(|threads| {
             threads.execution = Some(execution);
             threads.handles.push(None);

@@ -267,6 +267,17 @@ impl Execution {
         addresses.into_iter().flat_map(places::frames).collect()
     }
 
+    /// The return addresses up to the last request of `thread`, innermost first, each behind the position on the stack
+    /// of the function that it is in.
+    pub fn calls(&self, thread: usize) -> Vec<(usize, usize)> {
+        answer!(21, &self.0, Vec::new(), |local| local.calls(thread))
+    }
+
+    /// The functions at a return address, innermost first: several if functions were inlined.
+    pub fn frames_at(&self, address: usize) -> Vec<Frame> {
+        places::frames(address)
+    }
+
     /// The functions that were on the stack of the thread that has [died](Request::Died), innermost first. Of a thread
     /// that was interrupted, several stacks: the function in which it stays, in each line in which it was seen, and
     /// what called it.

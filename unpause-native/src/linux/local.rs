@@ -304,6 +304,12 @@ impl Local {
         hash
     }
 
+    /// The return addresses up to the last request of a thread, innermost first, each behind the position on the stack of
+    /// the function that it is in.
+    pub(crate) fn calls(&self, thread: usize) -> Vec<(usize, usize)> {
+        self.thread(thread).calls().take(FRAMES).collect()
+    }
+
     /// The return addresses that led to the last request of `thread`, innermost first.
     pub(crate) fn addresses(&self, thread: usize) -> Vec<usize> {
         self.thread(thread).return_addresses().take(FRAMES).collect()

@@ -1,0 +1,127 @@
+//! The steps of one call of a plain thread in one row: what the call did, its place, and the place that it was called
+//! from.
+//!
+//! A row has the operations of one call between which no other thread stepped. It shows its last operation, the changes
+//! before it, and the first one if another thread stepped before that: what decides an interleaving is in sight.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::names::DisplayNames;
+use super::schedule::ScheduleRow;
+use crate::run::event::Event;
+use crate::run::ids::ObjectId;
+use crate::run::op::Access;
+use crate::run::{CallRecord, Run};
+use unpause_check::picture::screen::{clean, plural};
+
+/// The most operations that a row shows.
+const SHOWN_MAX: usize = 3;
+
+/// The steps of a run that are of calls.
+pub(super) struct CallSteps<'a> {
+    run: &'a Run,
+    /// The number of the call of each step; none if it did nothing, or something that is of no call.
+    of: Vec<Option<usize>>,
+}
+
+impl<'a> CallSteps<'a> {
+    /// `events[step]` has the indices of the events of a step. A step that `shows` has rows of its own.
+    pub(super) fn new(
+        run: &'a Run,
+        events: &[Vec<usize>],
+        shows: impl Fn(usize) -> bool,
+    ) -> CallSteps<'a> {
+        let mut calls = vec![None; run.events.len()];
+        for (number, call) in run.calls.iter().enumerate() {
+            call.events.iter().for_each(|event| calls[*event] = Some(number));
+        }
+        let of_step = |step: usize| {
+            let spawns = |index: &usize| run.events[*index].op.access == Access::Spawn;
+            let call = calls[*events[step].first()?]?;
+            let only = events[step].iter().all(|index| calls[*index] == Some(call));
+            let own = shows(step) || events[step].iter().any(spawns);
+            (only && !own).then_some(call)
+        };
+        CallSteps { run, of: (0..events.len()).map(of_step).collect() }
+    }
+
+    /// Splits the steps of the range into pieces: the steps of one call that no other ones come between.
+    pub(super) fn pieces(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        for step in range {
+            match pieces.last_mut() {
+                Some(last) if self.of[step].is_some() && self.of[step] == self.of[last.start] => {
+                    last.end = step + 1;
+                }
+                _ => pieces.push(step..step + 1),
+            }
+        }
+        pieces
+    }
+
+    /// The call that all of these steps are of.
+    fn call(&self, steps: Range<usize>) -> Option<&'a CallRecord> {
+        let call = self.of[steps.start]?;
+        self.of[steps].iter().all(|of| *of == Some(call)).then(|| &self.run.calls[call])
+    }
+
+    /// The row of steps that are all of one call, and the objects that it names.
+    pub(super) fn row(
+        &self,
+        steps: Range<usize>,
+        events: &[Vec<usize>],
+        names: &DisplayNames<'_>,
+    ) -> Option<(ScheduleRow, Vec<ObjectId>)> {
+        let run = self.run;
+        let call = self.call(steps.clone())?;
+        let task = run.steps[steps.start].task;
+        let indices: Vec<usize> = events[steps.clone()].concat();
+        let done: Vec<&Event> = indices.iter().map(|index| &run.events[*index]).collect();
+        let more = call.events.first() != indices.first();
+        let switched = steps.start == 0 || run.steps[steps.start - 1].task != task;
+        let shown = shown(&done, switched);
+        let mut text = clean(&call.function);
+        text += &match (done.len(), more) {
+            (1, false) => ": ".to_owned(),
+            (many, false) => format!(", {}: ", plural(many as u64, "operation")),
+            (many, true) => format!(", {}: ", plural(many as u64, "more operation")),
+        };
+        let mut next = 0;
+        for at in &shown {
+            text += match (*at > next, next > 0) {
+                (true, true) => ", … ",
+                (true, false) => "… ",
+                (false, true) => ", ",
+                (false, false) => "",
+            };
+            text += &names.event(done[*at]);
+            next = at + 1;
+        }
+        let objects = shown.iter().filter_map(|at| done[*at].object).collect();
+        let place = done.last().map_or(String::new(), |event| event.place.to_string());
+        // What is called is in std: its place is that of the call.
+        let called = if place == call.place { String::new() } else { call.place.clone() };
+        let step = Some(steps.start);
+        Some((ScheduleRow::Operation { step, task, text, place, called, fatal: false }, objects))
+    }
+}
+
+/// The indices of the operations that are shown, in order: the last one, the changes before it, and the first one if
+/// that is `needed`.
+fn shown(done: &[&Event], needed: bool) -> Vec<usize> {
+    if done.len() <= SHOWN_MAX {
+        return (0..done.len()).collect();
+    }
+    let last = done.len() - 1;
+    let mut shown = vec![last];
+    shown.extend(needed.then_some(0));
+    let begin = usize::from(needed);
+    let changes = (begin..last).rev().filter(|at| !done[*at].is_look());
+    let room = SHOWN_MAX - shown.len();
+    shown.extend(changes.take(room));
+    shown.sort_unstable();
+    shown
+}

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use postage::sink::Sink;
+use postage::stream::Stream;
 use published::{block_on, poll_once};
 
 /// A receiver is dropped after its first poll, while the message is sent.
@@ -51,4 +53,68 @@ fn kanal_message_that_is_not_sent_in_time_is_dropped() {
     assert!(sent.is_err());
     drop(sent);
     assert_eq!(Arc::strong_count(&message), 1, "references to the message");
+}
+
+/// A sender waits for its receiver, which is polled at the same time.
+#[sim::test(native, seeds = 10_000)]
+fn async_oneshot_sender_waits_for_a_receiver_that_is_there() {
+    let (sender, receiver) = async_oneshot::oneshot::<u8>();
+    let sending = thread::spawn(move || block_on(sender.wait()).unwrap().send(1).unwrap());
+    assert_eq!(block_on(receiver).unwrap(), 1);
+    sending.join().unwrap();
+}
+
+/// A receiver is dropped after the message was sent.
+#[sim::test(native, seeds = 10_000, leaks)]
+fn async_oneshot_message_is_sent_and_not_received() {
+    let (mut sender, receiver) = async_oneshot::oneshot::<Box<u8>>();
+    let sending = thread::spawn(move || _ = sender.send(Box::new(1)));
+    drop(receiver);
+    sending.join().unwrap();
+}
+
+/// The only sender sends and is dropped, while the receiver looks.
+#[sim::test(native, seeds = 10_000)]
+fn postage_mpsc_sends_and_is_dropped() {
+    let (mut sender, mut receiver) = postage::mpsc::channel::<u8>(1);
+    let sending = thread::spawn(move || block_on(sender.send(1)).unwrap());
+    assert_eq!(block_on(receiver.recv()), Some(1));
+    sending.join().unwrap();
+}
+
+/// The same with a channel whose receivers have all messages each.
+#[sim::test(native, seeds = 10_000)]
+fn postage_broadcast_sends_and_is_dropped() {
+    let (mut sender, mut receiver) = postage::broadcast::channel::<u8>(1);
+    let sending = thread::spawn(move || block_on(sender.send(1)).unwrap());
+    assert_eq!(block_on(receiver.recv()), Some(1));
+    sending.join().unwrap();
+}
+
+/// The same with a channel whose receivers have the last value.
+#[sim::test(native, seeds = 10_000)]
+fn postage_watch_sends_and_is_dropped() {
+    let (mut sender, mut receiver) = postage::watch::channel_with::<u8>(0);
+    let sending = thread::spawn(move || block_on(sender.send(1)).unwrap());
+    let mut last = 0;
+    while let Some(value) = block_on(receiver.recv()) {
+        last = value;
+    }
+    assert_eq!(last, 1);
+    sending.join().unwrap();
+}
+
+/// A sender gives up while a message is received, and another one waits.
+#[sim::test(native, seeds = 10_000)]
+fn thingbuf_sender_gives_up_while_it_is_woken() {
+    let (sender, receiver) = thingbuf::mpsc::channel::<u8>(1);
+    sender.try_send(1).unwrap();
+    let other = sender.clone();
+    let waiting = thread::spawn(move || block_on(sender.send(2)).unwrap());
+    let giving_up = thread::spawn(move || poll_once(other.send(3)).is_some());
+    assert_eq!(receiver.try_recv(), Ok(1));
+    if giving_up.join().unwrap() {
+        assert_eq!(receiver.try_recv(), Ok(3));
+    }
+    waiting.join().unwrap();
 }

@@ -71,7 +71,7 @@ impl Tried {
             };
             let name = (object.kind, object.place.into(), object.ordinal);
             // An unlock and the next lock never occur in the other order.
-            if event.op.access == Access::Unlock {
+            if event.op.access.gives_up() {
                 continue;
             }
             if !matches!(self.objects.get(&name), Some(Object::Contested)) {
@@ -126,7 +126,7 @@ impl Tried {
             let Some(step) = run.steps.get(draw.step as usize) else { continue };
             let nth = counts[step.task.index()];
             counts[step.task.index()] += 1;
-            if draw.bound <= BOUND_MAX {
+            if draw.bound <= BOUND_MAX && !draw.given {
                 let path = run.tasks[step.task.index()].path.clone();
                 *self.draws.entry((path, nth, draw.bound)).or_default() |= 1 << draw.value;
             }

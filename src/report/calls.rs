@@ -84,7 +84,14 @@ impl<'a> CallSteps<'a> {
         let switched = steps.start == 0 || run.steps[steps.start - 1].task != task;
         let shown = shown(&done, switched);
         let mut text = clean(&call.function);
+        let is_named = |only: &&Event| text == only.op.name;
+        text = match done.as_slice() {
+            // The call of a lock is one operation of the same name.
+            [only] if !more && is_named(only) => String::new(),
+            _ => text,
+        };
         text += &match (done.len(), more) {
+            (1, false) if text.is_empty() => String::new(),
             (1, false) => ": ".to_owned(),
             (many, false) => format!(", {}: ", plural(many as u64, "operation")),
             (many, true) => format!(", {}: ", plural(many as u64, "more operation")),

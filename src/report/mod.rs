@@ -382,7 +382,7 @@ pub struct Size {
     pub switches: u32,
     /// Its switches away from a task that could have gone on.
     pub preemptions: u32,
-    /// The values drawn in it, those not counted that a program was generated from.
+    /// The values drawn in it. Those from which a program was generated and settings of the run are not counted.
     pub draws: u32,
     /// The commands left of generated programs.
     pub commands: u32,
@@ -392,14 +392,16 @@ impl Size {
     /// The size of a run. Takes time linear in its steps.
     pub fn of(run: &Run) -> Size {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let of_programs = run.programs.iter().map(|program| program.draws.len()).sum();
+        let of_program = |at: &usize| run.programs.iter().any(|program| program.draws.contains(at));
+        let draws = run.draws.iter().enumerate();
+        let draws = draws.filter(|(at, draw)| !draw.given && !of_program(at));
         let switches = || run.steps.windows(2).filter(|w| w[0].task != w[1].task);
         Size {
             tasks: count(run.tasks.len()),
             steps: count(run.steps.len()),
             switches: count(switches().count()),
             preemptions: count(switches().filter(|w| w[1].preempts).count()),
-            draws: count(run.draws.len()).saturating_sub(count(of_programs)),
+            draws: count(draws.count()),
             commands: count(run.programs.iter().map(|program| program.left().len()).sum()),
         }
     }

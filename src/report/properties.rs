@@ -187,8 +187,8 @@ fn failure() -> impl Strategy<Value = Failure> {
 }
 
 fn run() -> impl Strategy<Value = Run> {
-    let draw = (0..120u32, any::<u64>(), any::<u64>())
-        .prop_map(|(step, value, bound)| DrawRecord { step, value, bound });
+    let draw = (0..120u32, any::<u64>(), any::<u64>(), any::<bool>())
+        .prop_map(|(step, value, bound, given)| DrawRecord { step, value, bound, given });
     let parts = (
         failure(),
         vec(task(), 0..12),

@@ -14,8 +14,9 @@ use super::lanes;
 use super::names::DisplayNames;
 use super::places;
 use super::places::cut_place;
+use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Failure, Outcome, Run, Wait};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
 
 /// A schedule of at most this many steps is shown in full.
@@ -226,9 +227,10 @@ impl<'a> ScheduleTable<'a> {
             operations.push((event.task, self.text(now), event.place.to_string()));
             self.objects.extend(event.object.filter(|id| !self.objects.contains(id)));
         }
-        // Draws that generated a program are omitted, because its commands are shown.
+        // Draws that generated a program are omitted, because its commands are shown; so are settings of the run.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
-        for draw in self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]) {
+        let draws = self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]);
+        for draw in draws.filter(|draw| !draw.given) {
             operations.push((
                 task,
                 format!("draw {} below {}", draw.value, draw.bound),
@@ -401,8 +403,14 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let in_std = places::is_std(&created);
     let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
     let first = run.events.iter().find(|event| event.object == Some(id));
-    // Memory of a plain thread: the run knows it from its first access on.
-    if first.is_some_and(|first| first.place == object.place) {
+    // Memory of a plain thread: the run knows it from its first access on, which may still be waiting.
+    let is_use = |event: &Event| event.object == Some(id) && event.place == object.place;
+    let is_wait = |wait: &Wait| wait.object == Some(id) && wait.place == object.place;
+    let waits = match &run.outcome {
+        Outcome::Failed(Failure::Deadlock { waits }) => waits.as_slice(),
+        _ => &[],
+    };
+    if run.events.iter().any(is_use) || waits.iter().any(is_wait) {
         let text = format!("{kind}used first at ");
         let place = cut_place(&created, room.saturating_sub(text.chars().count()));
         return text + &place;

@@ -37,7 +37,8 @@ fn waits(state: &RunState) -> Vec<Wait> {
                 }));
                 continue;
             }
-            let holder = announced.object.and_then(|o| state.objects.rows[o.index()].holder);
+            let row = announced.object.map(|object| &state.objects.rows[object.index()]);
+            let holder = row.and_then(|row| row.holder.or(row.sharers.first().copied()));
             waits.push(Wait {
                 task,
                 op: Some(announced.op),

@@ -1,26 +1,79 @@
-//! Locks: the holder of each lock, and the waiters that it enables and disables.
+//! Locks: the holders of each lock, and the waiters that it enables and disables.
 
+use super::object::ObjectRow;
 use super::state::RunState;
 use crate::run::Holder;
 use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Access;
+
+/// The operations that a lock enables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Vacancy {
+    /// No task holds it.
+    Free,
+    /// Some tasks share it, and more may.
+    Shared,
+    /// A task holds it alone.
+    Held,
+}
+
+impl Vacancy {
+    /// Returns `true` if an operation that acquires the lock need not wait.
+    #[inline]
+    pub(crate) fn admits(self, access: Access) -> bool {
+        match access {
+            Access::LockShared => self != Vacancy::Held,
+            _ => self == Vacancy::Free,
+        }
+    }
+}
+
+impl ObjectRow {
+    /// The operations that it enables now, if it is a lock.
+    #[inline]
+    pub(crate) fn vacancy(&self) -> Vacancy {
+        match (self.holder.is_some(), self.sharers.is_empty()) {
+            (true, _) => Vacancy::Held,
+            (false, false) => Vacancy::Shared,
+            (false, true) => Vacancy::Free,
+        }
+    }
+}
 
 impl RunState {
-    /// The current task takes the free lock `object`.
-    pub(crate) fn acquire(&mut self, object: ObjectId, place: Place) {
+    /// The current task takes the lock `object`, which admits it.
+    pub(crate) fn acquire(&mut self, object: ObjectId, access: Access, place: Place) {
         let holder = Holder { task: self.current(), step: self.board.step, place };
-        self.row(object).holder = Some(holder);
+        let row = self.row(object);
+        match access {
+            Access::LockShared => row.sharers.push(holder),
+            _ => row.holder = Some(holder),
+        }
         self.mark_dirty(object);
     }
 
-    /// The lock `object` is free again.
+    /// The lock `object`, which a task has held alone, is free again.
     pub(crate) fn release(&mut self, object: ObjectId) {
         self.row(object).holder = None;
         self.mark_dirty(object);
     }
 
+    /// One of the tasks that share the lock `object` gives it up: the current one, if it is among them.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn release_shared(&mut self, object: ObjectId) {
+        let task = self.current();
+        let sharers = &mut self.row(object).sharers;
+        let own = sharers.iter().position(|sharer| sharer.task == task);
+        // A guard may be dropped by another task than the one that made it.
+        if let Some(at) = own.or(sharers.len().checked_sub(1)) {
+            sharers.remove(at);
+        }
+        self.mark_dirty(object);
+    }
+
     /// Has the waiters of a lock updated at the end of the step, because a lock that is taken and freed within one
     /// step then costs them nothing.
-    fn mark_dirty(&mut self, object: ObjectId) {
+    pub(super) fn mark_dirty(&mut self, object: ObjectId) {
         let row = self.row(object);
         if !row.dirty {
             row.dirty = true;
@@ -32,15 +85,15 @@ impl RunState {
     pub(super) fn tell_waiters(&mut self, object: ObjectId) {
         let row = self.row(object);
         row.dirty = false;
-        let free = row.holder.is_none();
-        if row.told_free == free {
-            // An announcement made between taking and freeing has read `told_free` as it is now, too.
+        let vacancy = row.vacancy();
+        if row.told == vacancy {
+            // An announcement made between taking and freeing has read `told` as it is now, too.
             return;
         }
-        row.told_free = free;
+        row.told = vacancy;
         let waiters = std::mem::take(&mut row.waiters);
-        for waiter in &waiters {
-            self.set_enabled(*waiter, free);
+        for (waiter, access) in &waiters {
+            self.set_enabled(*waiter, vacancy.admits(*access));
         }
         self.row(object).waiters = waiters;
     }

@@ -11,9 +11,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::lock::Vacancy;
 use super::numbers::Numbers;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::Access;
 use crate::run::{Holder, ObjectRecord};
 
 /// Bits of a slot that hold the index; the rest hold the number of the run.
@@ -151,14 +153,16 @@ pub(crate) struct ObjectRow {
     number: u64,
     /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
-    /// Its holder, if it is a lock and held.
+    /// Its holder, if it is a lock that a task holds alone.
     pub(crate) holder: Option<Holder>,
-    /// True if its waiters were last updated when it was free.
-    pub(crate) told_free: bool,
+    /// The tasks that hold it together, if it is a lock. Empty while it has a holder.
+    pub(crate) sharers: Vec<Holder>,
+    /// The state of the lock for which its waiters were last updated.
+    pub(crate) told: Vacancy,
     /// True if it is in `RunState::dirty`: its waiters must be updated.
     pub(crate) dirty: bool,
     /// All announcements that wait until it is free, enabled or not.
-    pub(crate) waiters: Vec<AnnouncementId>,
+    pub(crate) waiters: Vec<(AnnouncementId, Access)>,
 }
 
 /// The objects of one run.
@@ -258,7 +262,8 @@ impl Objects {
             number,
             key: 0,
             holder: None,
-            told_free: true,
+            sharers: Vec::new(),
+            told: Vacancy::Free,
             dirty: false,
             waiters: Vec::new(),
         });
@@ -271,7 +276,8 @@ impl Objects {
             (None, _) => place_key(object.place),
         };
         row.holder = None;
-        row.told_free = true;
+        row.sharers.clear();
+        row.told = Vacancy::Free;
         row.dirty = false;
         row.waiters.clear();
         object.slot.store(self.slot(id), Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::body::BoxBody;
+use super::lock::Vacancy;
 use super::object::Object;
 use super::pending::PendingOp;
 use super::slot::Announcement;
@@ -43,8 +44,10 @@ impl World {
         let state = self.state();
         let first = &state.board.tasks.at(state.current().index()).announced.first;
         let is_first = first.key == pending.announcement.id.key() && first.enabled;
-        let is_free = |object: ObjectId| state.objects.rows[object.index()].holder.is_none();
-        let turns = is_first && pending.object.is_some_and(is_free);
+        let admits = |object: ObjectId| {
+            state.objects.rows[object.index()].vacancy().admits(pending.op.access)
+        };
+        let turns = is_first && pending.object.is_some_and(admits);
         if turns {
             acquire(state, pending);
         }
@@ -55,9 +58,9 @@ impl World {
     pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
         let mut state = self.retract_to_do(&pending.announcement);
         let object = pending.object.expect("a lock is an object");
-        let free = state.row(object).holder.is_none();
+        let free = state.row(object).vacancy().admits(Access::Lock);
         if free {
-            state.acquire(object, pending.place);
+            state.acquire(object, Access::Lock, pending.place);
         }
         let values = if free { Values::None } else { Values::Failed };
         state.happened(pending.op, pending.object, pending.place, values);
@@ -75,6 +78,48 @@ impl World {
         };
         state.release(id);
         state.happened(&UNLOCK, Some(id), holder.place, Values::None);
+    }
+
+    /// Gives up the lock `object` of memory that is not of this library: `op` has [`Access::Unlock`] or
+    /// [`Access::UnlockShared`]. Not a point; nothing happens if the lock is not held so.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn give_up(&self, op: &'static Op, object: ObjectId, place: Place) {
+        let mut state = self.state();
+        let row = state.row(object);
+        match op.access {
+            Access::UnlockShared if !row.sharers.is_empty() => state.release_shared(object),
+            Access::Unlock if row.holder.is_some() => state.release(object),
+            _ => return,
+        }
+        state.happened(op, Some(object), place, Values::None);
+    }
+
+    /// As [`give_up`](Self::give_up), of an announced operation.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn give_up_in_turn(&self, pending: &PendingOp) {
+        drop(self.retract_to_do(&pending.announcement));
+        let object = pending.object.expect("a lock is an object");
+        self.give_up(pending.op, object, pending.place);
+    }
+
+    /// Corrects the state of the lock `object` of memory that is not of this library: it enables at least the
+    /// operations of `vacancy`. Returns `true` if that changes it.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn vacate(&self, object: ObjectId, vacancy: Vacancy) -> bool {
+        let mut state = self.state();
+        let row = state.row(object);
+        let before = row.vacancy();
+        if vacancy != Vacancy::Held {
+            row.holder = None;
+        }
+        if vacancy == Vacancy::Free {
+            row.sharers.clear();
+        }
+        let changes = row.vacancy() != before;
+        if changes {
+            state.mark_dirty(object);
+        }
+        changes
     }
 
     // ---- tasks
@@ -276,7 +321,8 @@ impl World {
 
 fn acquire(mut state: RefMut<'_, RunState>, pending: &PendingOp) {
     let waker = state.retract(pending.announcement.id);
-    state.acquire(pending.object.expect("a lock is an object"), pending.place);
+    let object = pending.object.expect("a lock is an object");
+    state.acquire(object, pending.op.access, pending.place);
     state.happened(pending.op, pending.object, pending.place, Values::None);
     drop(state);
     drop(waker);

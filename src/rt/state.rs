@@ -312,10 +312,10 @@ impl RunState {
         }
         let id = AnnouncementId::new(task, key);
         let enabled = match (op.access, object, target) {
-            (Access::Lock, Some(object), _) => {
+            (access, Some(object), _) if access.waits() => {
                 let row = &mut self.objects.rows[object.index()];
-                row.waiters.push(id);
-                row.told_free
+                row.waiters.push((id, access));
+                row.told.admits(access)
             }
             (Access::Join, _, Some(target)) => {
                 self.slots.at_mut(target.index()).joiner = Some(id);
@@ -345,7 +345,7 @@ impl RunState {
         // Another branch took or freed the lock in this step: its waiters are updated next.
         let objects = &self.objects;
         let is_updated_next = |announced: &Announced| {
-            let object = announced.object.filter(|_| announced.op.access == Access::Lock);
+            let object = announced.object.filter(|_| announced.op.access.waits());
             object.is_some_and(|object| objects.rows[object.index()].dirty)
         };
         let row = self.board.tasks.at_mut(self.board.current.index());
@@ -371,9 +371,9 @@ impl RunState {
         let announced = row.announced.remove(id.key())?;
         row.enabled -= u32::from(announced.enabled);
         match (announced.op.access, announced.object, announced.target) {
-            (Access::Lock, Some(object), _) => {
+            (access, Some(object), _) if access.waits() => {
                 let waiters = &mut self.objects.rows[object.index()].waiters;
-                if let Some(at) = waiters.iter().position(|w| *w == id) {
+                if let Some(at) = waiters.iter().position(|(waiter, _)| *waiter == id) {
                     waiters.swap_remove(at);
                 }
             }

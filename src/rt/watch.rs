@@ -109,7 +109,7 @@ impl World {
         };
         let waits = matches!(
             announced.op.access,
-            Access::Lock | Access::Join | Access::Resume | Access::Yield
+            Access::Lock | Access::LockShared | Access::Join | Access::Resume | Access::Yield
         );
         if waits || announced.object.is_none() {
             return None;
@@ -203,7 +203,7 @@ fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
     let of_these = event.object.is_some_and(|object| objects.contains(&object));
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
-        Access::Write | Access::Unlock => true,
+        Access::Write | Access::Unlock | Access::UnlockShared => true,
         Access::ReadModifyWrite => !event.is_look(),
         _ => false,
     };

@@ -24,7 +24,7 @@ use super::task_waker::Signals;
 use crate::run::choice::{Draw, Strategy};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, Seed, TaskId};
-use crate::run::op::{Access, Op};
+use crate::run::op::Op;
 use crate::run::{DrawRecord, Failure};
 
 scoped_thread_local!(pub(crate) static WORLD: World);
@@ -93,10 +93,11 @@ impl World {
         if state.over {
             return 0;
         }
+        let given = matches!(choice, Choice::Given(..));
         match World::choose(&mut state, choice) {
             Ok(value) => {
                 let step = state.board.step;
-                state.record.draws.push(DrawRecord { step, value, bound });
+                state.record.draws.push(DrawRecord { step, value, bound, given });
                 value
             }
             Err(failure) if std::thread::panicking() => {
@@ -237,9 +238,10 @@ impl World {
             return Readiness::Stale;
         };
         // A lock may have been taken in this very step, by another branch of a `join!`.
-        let free = announced.object.is_none_or(|o| state.objects.rows[o.index()].holder.is_none());
+        let access = announced.op.access;
+        let admits = |object: ObjectId| state.objects.rows[object.index()].vacancy().admits(access);
         let open = announced.enabled || announced.passed_over;
-        let enabled = open && (announced.op.access != Access::Lock || free);
+        let enabled = open && (!access.waits() || announced.object.is_none_or(admits));
         if enabled && !state.is_of_this_step(announcement.id.key()) {
             return Readiness::Ready;
         }

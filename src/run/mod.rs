@@ -164,6 +164,8 @@ pub struct DrawRecord {
     pub value: u64,
     /// The exclusive upper bound of the value.
     pub bound: u64,
+    /// True for a setting of the run, such as the heap of plain threads: kept in the trace, not explored, not shown.
+    pub given: bool,
 }
 
 /// A condition that must hold in some run, [`sometimes!`](macro@crate::sometimes), or in a share of the runs,

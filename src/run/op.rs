@@ -57,6 +57,10 @@ pub enum Access {
     TryLock,
     /// Gives the object up. Done without a point.
     Unlock,
+    /// Acquires the object together with others that do so; waits while somebody holds it exclusively.
+    LockShared,
+    /// Gives up an object that was acquired by [`LockShared`](Access::LockShared). Done without a point.
+    UnlockShared,
     /// Waits for the end of a task.
     Join,
     /// Creates a task. Done without a point.
@@ -83,7 +87,10 @@ impl Access {
     /// ```
     pub fn conflicts(self, other: Access) -> bool {
         let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
-        touches(self) && touches(other) && !(self == Access::Read && other == Access::Read)
+        let shares = |a| matches!(a, Access::LockShared | Access::UnlockShared);
+        let both_read = self == Access::Read && other == Access::Read;
+        let both_share = shares(self) && shares(other);
+        touches(self) && touches(other) && !both_read && !both_share
     }
 
     /// The kind of such an operation on an object that took effect; `looked` tells whether it left the object as
@@ -103,6 +110,8 @@ impl Access {
             Access::Wake if looked => Some(word::WAKE_NONE),
             Access::Wake => Some(word::WAKE),
             Access::Unlock => Some(lock::RELEASE),
+            Access::LockShared => Some(lock::SHARE),
+            Access::UnlockShared => Some(lock::LEAVE),
             Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
         }
     }
@@ -110,6 +119,11 @@ impl Access {
     /// Returns `true` if it waits until its object is free. Its race is then with the last acquisition of the object,
     /// and not with the release that enabled it, because the two cannot be swapped.
     pub fn waits(self) -> bool {
-        self == Access::Lock
+        matches!(self, Access::Lock | Access::LockShared)
+    }
+
+    /// Returns `true` if it gives up what an operation that [`waits`](Access::waits) has acquired.
+    pub(crate) fn gives_up(self) -> bool {
+        matches!(self, Access::Unlock | Access::UnlockShared)
     }
 }

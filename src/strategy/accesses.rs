@@ -25,7 +25,7 @@ impl Accesses {
         for event in view.events() {
             // An operation without a point cannot be held.
             let access = event.op.access;
-            let (Some(object), false) = (event.object, access == Access::Unlock) else { continue };
+            let (Some(object), false) = (event.object, access.gives_up()) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
             let (counts, kinds) = self.seen.entry((object, task as u32)).or_default();
             counts[rehearsal.remaining() as usize] += 1;

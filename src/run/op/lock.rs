@@ -1,25 +1,43 @@
-//! A lock that one task holds at a time. It has no queue: the waiter that is chosen next gets it.
+//! A lock that one task holds alone, or several tasks share. It has no queue: the waiter that is chosen next gets it.
 
 use super::kind::{Bits, Kind, WATCHES};
 
 const ACQUIRES: Bits = 1 << 0;
 const RELEASES: Bits = 1 << 1;
 const FAILS: Bits = 1 << 2;
+const SHARES: Bits = 1 << 3;
+const LEAVES: Bits = 1 << 4;
 
 /// Took the lock. Guard: it is free.
-pub(crate) const ACQUIRE: Kind =
-    Kind::of(ACQUIRES).conflicts_with(ACQUIRES | RELEASES | FAILS).disables(ACQUIRES);
+pub(crate) const ACQUIRE: Kind = Kind::of(ACQUIRES)
+    .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES)
+    .disables(ACQUIRES | SHARES);
 
 /// Gave the lock up.
 pub(crate) const RELEASE: Kind = Kind::of(RELEASES)
-    .conflicts_with(ACQUIRES | RELEASES | FAILS | WATCHES)
-    .enables(ACQUIRES | WATCHES);
+    .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | WATCHES)
+    .enables(ACQUIRES | SHARES | WATCHES);
 
 /// Tried to take the lock while it was held.
-pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(ACQUIRES | RELEASES);
+pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES);
+
+/// Took the lock together with others. Guard: no task holds it alone.
+pub(crate) const SHARE: Kind =
+    Kind::of(SHARES).conflicts_with(ACQUIRES | RELEASES | FAILS).disables(ACQUIRES);
+
+/// Gave up a lock that it had taken together with others.
+pub(crate) const LEAVE: Kind = Kind::of(LEAVES)
+    .conflicts_with(ACQUIRES | RELEASES | FAILS | WATCHES)
+    .enables(ACQUIRES | WATCHES);
 
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     name: "lock",
-    kinds: &[("acquire", ACQUIRE), ("release", RELEASE), ("fail", FAIL)],
+    kinds: &[
+        ("acquire", ACQUIRE),
+        ("release", RELEASE),
+        ("fail", FAIL),
+        ("share", SHARE),
+        ("leave", LEAVE),
+    ],
 };

@@ -100,7 +100,7 @@ fn called(inner: &[Frame]) -> Option<String> {
 }
 
 /// The name of a function without its path: `insert` of `<dashmap::DashMap<u64, u64>>::insert`.
-fn name(function: &str) -> &str {
+pub(super) fn name(function: &str) -> &str {
     let (mut depth, mut begin, mut last) = (0usize, 0, "");
     for (at, letter) in function.char_indices().chain([(function.len(), ':')]) {
         match letter {

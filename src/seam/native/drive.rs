@@ -10,6 +10,7 @@ use unpause_native::{Access, Operation, Request};
 
 use super::calls;
 use super::death;
+use super::locks;
 use super::memory;
 use super::notes;
 use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
@@ -44,7 +45,14 @@ pub(super) async fn drive(thread: usize) {
         calls::note(thread);
         reply = match request {
             Request::Access(access) if access.size == 0 => perform(thread).0,
-            Request::Access(access) if !site.is_point(points) => do_quietly(thread, access, site),
+            Request::Access(access) if !site.is_point(points) => {
+                let (old, new) = do_quietly(thread, access, site);
+                locks::changed_otherwise(access.address, new, site);
+                old
+            }
+            Request::Access(access) if site.is_whole_lock(points) => {
+                locks::step(thread, access, site).await
+            }
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {
                 let look = looks.next(thread, access.address);
@@ -120,12 +128,13 @@ fn task(thread: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
 }
 
 /// Does the access that the thread has requested. Returns the values before and after.
-fn perform(thread: usize) -> (u64, u64) {
+pub(super) fn perform(thread: usize) -> (u64, u64) {
     with(|threads| threads.execution().perform(thread))
 }
 
-/// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless.
-fn do_quietly(thread: usize, access: Access, site: Site) -> u64 {
+/// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless. Returns the
+/// values before and after.
+pub(super) fn do_quietly(thread: usize, access: Access, site: Site) -> (u64, u64) {
     let (old, new) = perform(thread);
     let changed = old != new || access.operation == Operation::Store;
     if changed {
@@ -133,7 +142,7 @@ fn do_quietly(thread: usize, access: Access, site: Site) -> u64 {
             word.note(ops::op(&access), site.place, values(&access, old, new));
         }
     }
-    old
+    (old, new)
 }
 
 /// Returns `true` if the access would see this value again and change nothing. The step has read the memory then, in
@@ -204,7 +213,9 @@ async fn do_access(thread: usize, access: Access, site: Site) -> (u64, u64) {
             ((old, new), ops::values(&access, (old, new), shown))
         })
     };
-    word.point(ops::op(&access), site.place, effect).await
+    let done = word.point(ops::op(&access), site.place, effect).await;
+    locks::changed_otherwise(access.address, done.1, site);
+    done
 }
 
 /// Waits in the queue of a word, unless the word has another value than the expected one.

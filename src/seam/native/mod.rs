@@ -10,6 +10,7 @@ mod carried;
 mod death;
 mod drive;
 mod isolation;
+mod locks;
 mod memory;
 mod notes;
 mod ops;
@@ -30,6 +31,7 @@ pub(crate) use unpause_native::{
 
 pub(crate) use self::calls::{noting_calls, take_calls};
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
+use self::locks::Detail;
 pub(crate) use self::notes::note;
 use self::threads::Threads;
 use super::sim::{fail, here};
@@ -57,7 +59,7 @@ pub(crate) async fn run(
         // Its memory ends with the run.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
-    let memory = memory::draw(leaks);
+    let (memory, detail) = (memory::draw(leaks), Detail::draw());
     let execution = match isolation::is_process() {
         true => Execution::begin_apart(with_error, memory, &isolation::watch()),
         false => Execution::begin_with(with_error, memory),
@@ -74,7 +76,7 @@ pub(crate) async fn run(
     if execution.is_child() {
         isolation::quiet();
     }
-    let begun = Threads::begin(execution);
+    let begun = Threads::begin(execution, detail);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }

@@ -3,6 +3,7 @@
 use unpause_native::{Execution, Frame, location};
 
 use super::by_number::ByNumber;
+use super::locks::LockStep;
 use crate::run::ids::Place;
 use crate::run::points::Points;
 
@@ -13,6 +14,8 @@ pub(super) struct Site {
     pub(super) place: Place,
     /// The primitive of std that accesses the memory, if one does.
     pub(super) primitive: Option<&'static str>,
+    /// The part of the operation in a call of a lock, if it has one.
+    pub(super) lock: Option<LockStep>,
     part: Part,
     /// True in code that spins a bounded number of rounds, counted on the stack.
     pub(super) backs_off: bool,
@@ -38,6 +41,11 @@ impl Site {
             Part::Internal => points.all,
         }
     }
+
+    /// Returns `true` if the operation is part of a call of a lock that is stepped as a whole.
+    pub(super) fn is_whole_lock(&self, points: Points) -> bool {
+        self.lock.is_some_and(|part| part.is_whole(points))
+    }
 }
 
 /// The places met so far, by [`Execution::caller`]. Kept from run to run.
@@ -58,7 +66,15 @@ impl Sites {
 pub(super) fn site(frames: &[Frame]) -> Site {
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
-    let of_user = |frame: &Frame| !frame.file.is_empty() && !frame.is_of_std() && !is_ours(frame);
+    let lock = LockStep::of(frames);
+    let is_of_lock = |frame: &Frame| lock.is_some() && is_of_lock_crate(frame);
+    let of_user = |frame: &Frame| {
+        !frame.file.is_empty()
+            && !frame.is_of_std()
+            && !is_ours(frame)
+            && !is_replacement(frame)
+            && !is_of_lock(frame)
+    };
     let outer = frames.iter().position(of_user);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     // Operations that the compiler has merged have no line: that of their call is true of both.
@@ -75,9 +91,15 @@ pub(super) fn site(frames: &[Frame]) -> Site {
     Site {
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
+        lock,
         part: inner.iter().find_map(part).unwrap_or(Part::Visible),
         backs_off: frames.iter().take(BACKING).any(backs_off),
     }
+}
+
+/// Returns `true` for a function of parking_lot, whose calls are single operations: the line of the caller is shown.
+fn is_of_lock_crate(frame: &Frame) -> bool {
+    ["/parking_lot-", "/lock_api-"].iter().any(|package| frame.file.contains(package))
 }
 
 /// The number of innermost functions among which one that spins with a bound is looked for.
@@ -102,7 +124,7 @@ pub(super) fn is_ours(frame: &Frame) -> bool {
 }
 
 /// The folder of functions that are linked in the place of compiled ones of std, so that their operations are points.
-const REPLACEMENTS: &str = "/rustc/unpause/replaced/";
+pub(super) const REPLACEMENTS: &str = "/rustc/unpause/replaced/";
 
 /// Returns `true` for a function that is linked in the place of one of std's.
 fn is_replacement(frame: &Frame) -> bool {

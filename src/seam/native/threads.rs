@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unpause_native::{Ended, Execution};
 
 use super::by_number::ByNumber;
+use super::locks::{Detail, Family};
 use super::notes;
 use super::sites::{Site, Sites};
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
-use crate::seam::sim::{ForeignWord, Handle, client};
+use crate::seam::sim::{ForeignLock, ForeignWord, Handle, client};
 
 thread_local! {
     static THREADS: RefCell<Threads> = RefCell::new(Threads::default());
@@ -51,6 +52,10 @@ pub(super) struct Threads {
     execution: Option<Execution>,
     /// The objects of the run, by address.
     words: ByNumber<Arc<ForeignWord>>,
+    /// The locks of the run whose calls are operations, by address.
+    locks: ByNumber<(Arc<ForeignLock>, Family)>,
+    /// The detail in which the locks of the run are stepped.
+    pub(super) detail: Detail,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
     /// The tasks of the threads, by number; none for the first, and for those that were joined.
@@ -90,6 +95,7 @@ impl Drop for Begun {
                 execution.end_with(left);
             }
             threads.words.clear();
+            threads.locks.clear();
             threads.queues.clear();
             std::mem::take(&mut threads.handles)
         });
@@ -108,10 +114,11 @@ impl Drop for Begun {
 
 impl Threads {
     /// Begins the run of this thread of the system.
-    pub(super) fn begin(execution: Execution) -> Begun {
+    pub(super) fn begin(execution: Execution, detail: Detail) -> Begun {
         super::calls::begin();
         with(|threads| {
             threads.execution = Some(execution);
+            threads.detail = detail;
             threads.handles.push(None);
         });
         Begun(())
@@ -144,6 +151,32 @@ impl Threads {
         let word = Arc::new(ForeignWord::new(site.primitive.unwrap_or(kind), site.place, name));
         self.words.insert(address as u64, word.clone());
         word
+    }
+
+    /// The lock at an address, which the first call of the run adds.
+    pub(super) fn lock_at(
+        &mut self,
+        address: usize,
+        family: Family,
+        site: Site,
+    ) -> Arc<ForeignLock> {
+        match self.locks.get(&(address as u64)) {
+            Some((lock, known)) if *known == family => return lock.clone(),
+            _ => {}
+        }
+        // The word of the same memory is another object.
+        let key = self.execution().name(address).rotate_left(17);
+        let lock = Arc::new(ForeignLock::new(family.kind(), site.place, key));
+        self.locks.insert(address as u64, (lock.clone(), family));
+        lock
+    }
+
+    /// The lock at an address, if a call of the run has used it.
+    pub(super) fn known_lock(&self, address: usize) -> Option<(Arc<ForeignLock>, Family)> {
+        if self.locks.is_empty() {
+            return None;
+        }
+        self.locks.get(&(address as u64)).cloned()
     }
 
     /// The object of sockets or other files with a key, which the first operation of the run adds.

@@ -3,6 +3,7 @@
 
 mod crew;
 mod foreign;
+mod foreign_lock;
 mod gate;
 mod handle;
 mod point;
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::crew::Crew;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::ForeignWord;
+#[cfg_attr(not(unpause_native), allow(unused_imports))]
+pub(crate) use self::foreign_lock::ForeignLock;
 pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::handle::{Handle, spawn};
 pub(crate) use self::point::YieldPoint;
@@ -97,6 +100,16 @@ pub(crate) fn draw_heap(checks: bool) -> u64 {
         _ => 1,
     };
     given(3, seed().filter(|_| in_run()).map_or(1, by_seed), "the heap of the run")
+}
+
+/// The number of the detail in which the locks of a run of plain threads are stepped: 0 is calls, 1 is instructions, 2
+/// is that of searches. Not explored, kept in the trace.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_lock_detail() -> u64 {
+    // Few steps find more, so a quarter of the runs has instructions. By other bits than the heap and the strategy.
+    let by_seed =
+        |seed: u64| u64::from(seed.wrapping_add(1).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 62 == 0);
+    given(3, seed().map_or(2, by_seed), "the detail of locks")
 }
 
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.

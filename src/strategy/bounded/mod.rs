@@ -279,6 +279,7 @@ impl BoundedTree {
                 step: step as u32,
                 value: drawn.value,
                 bound: drawn.bound,
+                given: drawn.given,
             }));
         }
         (steps, draws)

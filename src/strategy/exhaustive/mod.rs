@@ -379,6 +379,7 @@ impl Explorer {
                 step,
                 value: drawn.value,
                 bound: drawn.bound,
+                given: drawn.given,
             }));
         }
         (steps, draws)

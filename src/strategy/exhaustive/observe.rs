@@ -212,6 +212,9 @@ fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
             (Access::Lock, Some(on), _) => {
                 guarded.push(object(view, *on, lock::ACQUIRE, false));
             }
+            (Access::LockShared, Some(on), _) => {
+                guarded.push(object(view, *on, lock::SHARE, false));
+            }
             (Access::Resume, Some(on), _) => {
                 guarded.push(object(view, *on, word::RESUME, false));
             }

@@ -13,7 +13,8 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 
-/// The holders of locks in this run, and the existence of chains in the rehearsals.
+/// The holders of locks in this run, and the existence of chains in the rehearsals. Of the tasks that share a lock, the
+/// one that took it last counts.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     are_there: bool,
@@ -51,10 +52,10 @@ impl Chains {
     fn read_event(&mut self, event: &Event) {
         let Some(object) = event.object else { return };
         match event.op.access {
-            Access::Lock => self.take(event.task, object),
+            Access::Lock | Access::LockShared => self.take(event.task, object),
             Access::TryLock if event.values != Values::Failed => self.take(event.task, object),
             // The task of the event need not be the holder.
-            Access::Unlock => self.give_up(object),
+            Access::Unlock | Access::UnlockShared => self.give_up(object),
             _ => {}
         }
     }
@@ -64,7 +65,9 @@ impl Chains {
         self.held.resize(self.held.len().max(task.index() + 1), 0);
         self.held[task.index()] += 1;
         self.holders.resize(self.holders.len().max(object.index() + 1), None);
-        self.holders[object.index()] = Some(task);
+        if let Some(before) = self.holders[object.index()].replace(task) {
+            self.held[before.index()] -= 1;
+        }
     }
 
     fn give_up(&mut self, object: ObjectId) {
@@ -81,7 +84,7 @@ impl Chains {
     /// Returns `true` if the task wants a lock while it holds one.
     pub(super) fn extends_chain(&self, view: &View<'_>, task: TaskId) -> bool {
         let announced = &view.task(task).announced;
-        self.holds_any(task) && announced.any(|one| one.op.access == Access::Lock)
+        self.holds_any(task) && announced.any(|one| one.op.access.waits())
     }
 }
 

@@ -1,0 +1,363 @@
+//! Locks of std and parking_lot as single operations: a thread that wants one is enabled if it can have it.
+//!
+//! The code of a lock is several atomic operations: a compare-exchange that fails, a mark for the holder, a wait, a wake,
+//! another try. A place in that code has a [role](LockStep), and the operations of one call become one operation of a
+//! [`ForeignLock`], which the memory then follows: the compare-exchange of a thread that is let in succeeds, so its code
+//! never comes to the part that waits.
+//!
+//! The memory decides. If it does not follow, because the lock is also used by code without a role (a `try_read`, an
+//! upgrade, a condition variable of parking_lot that requeues a thread), the thread goes on with the lock's own code,
+//! whose operations are points of their own.
+//!
+//! Nothing here is exact for code that looks at a lock which another thread holds, or whose readers queue behind a
+//! writer that waits. So [some runs](Detail) step the instructions of locks.
+
+use unpause_native::{Access, Frame, Operation};
+
+use super::calls::name;
+use super::drive::{do_quietly, perform};
+use super::sites::{REPLACEMENTS, Site};
+use super::threads::with;
+use crate::rt::{Vacancy, WORLD};
+use crate::run::op::{self, Op};
+use crate::run::points::Points;
+use crate::seam::sim::{ForeignLock, draw_lock_detail};
+
+const LOCK: Op = Op::new("lock", op::Access::Lock);
+const TRY_LOCK: Op = Op::new("try_lock", op::Access::TryLock);
+const UNLOCK: Op = Op::new("unlock", op::Access::Unlock);
+const READ: Op = Op::new("read", op::Access::LockShared);
+const WRITE: Op = Op::new("write", op::Access::Lock);
+const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
+
+/// What a search does not see if a lock that it takes for one operation is used by other code.
+const OTHERWISE: &str =
+    "the own code of a lock, which another operation on it has brought a thread to";
+
+/// The operations of locks that are points of a run: one of its decisions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Detail {
+    /// A call that acquires a lock is one, and one that gives it up is none.
+    #[default]
+    Calls,
+    /// Each atomic operation is one.
+    Instructions,
+    /// In a search: a call that acquires a mutex of std or gives it up is one. For other locks as `Instructions`.
+    Mutexes,
+}
+
+impl Detail {
+    /// Draws the detail of a run.
+    pub(super) fn draw() -> Detail {
+        match draw_lock_detail() {
+            0 => Detail::Calls,
+            1 => Detail::Instructions,
+            _ => Detail::Mutexes,
+        }
+    }
+}
+
+/// The code of a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Family {
+    StdMutex,
+    StdRwLock,
+    /// Not a lock: the number of notifications of a `Condvar` of std, which its wait and its wake make good.
+    StdCondvar,
+    RawMutex,
+    RawRwLock,
+}
+
+/// The part that an operation has in a call of a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LockStep {
+    pub(super) family: Family,
+    act: Act,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Act {
+    /// Takes the lock by one compare-exchange.
+    Lock,
+    /// The same, if it is free.
+    TryLock,
+    /// Looks at a lock that can be shared, to take it by the next operation if it can be had.
+    Share,
+    /// Takes it after that look.
+    Shared,
+    /// Gives the lock up.
+    Unlock,
+    /// Gives up a lock that was shared.
+    UnlockShared,
+    /// Counts a notification, or reads the count.
+    Count,
+}
+
+impl Family {
+    /// The operations that the lock enables with this value of its word.
+    fn vacancy(self, value: u64) -> Vacancy {
+        let (is_held, readers) = match self {
+            Family::StdMutex => (value != 0, 0),
+            Family::RawMutex => (value & 1 != 0, 0),
+            Family::StdRwLock => match value & ((1 << 30) - 1) {
+                count if count == (1 << 30) - 1 => (true, 0),
+                count => (false, count),
+            },
+            Family::RawRwLock => (value & 0b1000 != 0, value >> 4),
+            Family::StdCondvar => (false, 0),
+        };
+        match (is_held, readers) {
+            (true, _) => Vacancy::Held,
+            (false, 0) => Vacancy::Free,
+            (false, _) => Vacancy::Shared,
+        }
+    }
+
+    /// Returns `true` if a reader takes the lock after it has seen this value.
+    fn lets_reader_in(self, value: u64) -> bool {
+        let someone_waits = self == Family::StdRwLock && value >> 30 != 0;
+        self.vacancy(value) != Vacancy::Held && !someone_waits
+    }
+
+    /// The kind of object.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Family::StdMutex | Family::RawMutex => "Mutex",
+            Family::StdRwLock | Family::RawRwLock => "RwLock",
+            Family::StdCondvar => "Condvar",
+        }
+    }
+}
+
+impl LockStep {
+    /// The part of an operation that was requested within these functions, innermost first.
+    pub(super) fn of(frames: &[Frame]) -> Option<LockStep> {
+        let is_of_lock = |frame: &&Frame| !frame.file.contains("/library/core/src/");
+        let inner = frames.iter().find(is_of_lock)?;
+        let function = name(&inner.function);
+        let calls = |outer: &str| {
+            frames.iter().any(|frame| frame.file == inner.file && name(&frame.function) == outer)
+        };
+        let is_replacement = inner.file.starts_with(REPLACEMENTS);
+        let is_of = |file: &str| inner.file.ends_with(file);
+        let is_of_raw = |file: &str| inner.file.contains("/parking_lot-") && is_of(file);
+        let (family, act) = match function {
+            _ if is_replacement && is_of("/condvar.rs") => (Family::StdCondvar, Act::Count),
+            "lock" | "try_lock" | "unlock"
+                if is_of("/std/src/sys/sync/mutex/futex.rs")
+                    || is_replacement && is_of("/mutex.rs") =>
+            {
+                let act = match function {
+                    "lock" => Act::Lock,
+                    "try_lock" => Act::TryLock,
+                    _ => Act::Unlock,
+                };
+                (Family::StdMutex, act)
+            }
+            "lock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Lock),
+            "unlock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Unlock),
+            _ if is_of("/std/src/sys/sync/rwlock/futex.rs") => {
+                let act = match function {
+                    "read" => Act::Share,
+                    "write" => Act::Lock,
+                    "read_unlock" => Act::UnlockShared,
+                    "write_unlock" => Act::Unlock,
+                    _ => return None,
+                };
+                (Family::StdRwLock, act)
+            }
+            _ if is_of_raw("/raw_rwlock.rs") => {
+                let act = match function {
+                    "try_lock_shared_fast" if calls("lock_shared") => Act::Share,
+                    "lock_exclusive" => Act::Lock,
+                    "unlock_shared" => Act::UnlockShared,
+                    "unlock_exclusive" => Act::Unlock,
+                    _ => return None,
+                };
+                (Family::RawRwLock, act)
+            }
+            _ => return None,
+        };
+        Some(LockStep { family, act })
+    }
+
+    /// The part of this access.
+    fn of_access(self, access: &Access) -> Act {
+        match self.act {
+            Act::Share if access.operation != Operation::Load => Act::Shared,
+            act => act,
+        }
+    }
+
+    /// Returns `true` if the operation is part of a call that is stepped as a whole.
+    pub(super) fn is_whole(self, points: Points) -> bool {
+        if points.all || !unpause_native::std_is_replaced() {
+            return false;
+        }
+        match with(|threads| threads.detail) {
+            Detail::Calls => true,
+            Detail::Instructions => false,
+            Detail::Mutexes => self.family == Family::StdMutex,
+        }
+    }
+}
+
+/// Does an access that is part of a call of a lock. Returns the value that the thread goes on with.
+///
+/// # Panics
+/// If the site has no part in such a call.
+pub(super) async fn step(thread: usize, access: Access, site: Site) -> u64 {
+    let part = site.lock.expect("an operation of a lock");
+    let act = part.of_access(&access);
+    if act == Act::Count {
+        return do_quietly(thread, access, site).0;
+    }
+    let (place, address) = (site.place, access.address);
+    let lock = with(|threads| threads.lock_at(address, part.family, site));
+    let exclusive = if part.family.kind() == "Mutex" { &LOCK } else { &WRITE };
+    match act {
+        Act::Lock => {
+            refresh(thread, part.family, &lock, site);
+            lock.enter(exclusive, place).await;
+            let (old, _) = do_quietly(thread, access, site);
+            if old != access.operand {
+                stray(&lock, &UNLOCK, site);
+            }
+            old
+        }
+        Act::TryLock => {
+            let taken = lock
+                .try_enter(&TRY_LOCK, place, || refresh(thread, part.family, &lock, site))
+                .await;
+            let (old, _) = do_quietly(thread, access, site);
+            if taken && old != access.operand {
+                stray(&lock, &UNLOCK, site);
+            }
+            old
+        }
+        Act::Share => {
+            refresh(thread, part.family, &lock, site);
+            lock.enter(&READ, place).await;
+            let (seen, _) = perform(thread);
+            if !part.family.lets_reader_in(seen) {
+                stray(&lock, &END_READ, site);
+            }
+            seen
+        }
+        Act::Shared => {
+            let (old, _) = do_quietly(thread, access, site);
+            if old != access.operand {
+                stray(&lock, &END_READ, site);
+            }
+            old
+        }
+        Act::Unlock if with(|threads| threads.detail) == Detail::Mutexes => {
+            let mut old = 0;
+            lock.leave_at_point(&UNLOCK, place, || old = do_quietly(thread, access, site).0).await;
+            old
+        }
+        Act::Unlock => {
+            let (old, _) = do_quietly(thread, access, site);
+            lock.leave(&UNLOCK, place);
+            old
+        }
+        Act::UnlockShared => {
+            let (old, _) = do_quietly(thread, access, site);
+            lock.leave(&END_READ, place);
+            old
+        }
+        Act::Count => unreachable!("it is done above"),
+    }
+}
+
+/// Corrects the state of a lock by its memory, which the access of the thread would see now: another lock may have been
+/// at this address.
+fn refresh(thread: usize, family: Family, lock: &ForeignLock, site: Site) {
+    let vacancy = match with(|threads| threads.execution().look(thread)) {
+        Some(value) => family.vacancy(value),
+        // The compare-exchange would succeed.
+        None => Vacancy::Free,
+    };
+    lock.vacate(vacancy, site.place);
+}
+
+/// The thread was let in, and its code does not take the lock: other code uses it.
+fn stray(lock: &ForeignLock, leave: &'static Op, site: Site) {
+    lock.leave(leave, site.place);
+    note_otherwise();
+}
+
+/// A search is no proof if it has taken a lock for one operation and other code uses it.
+fn note_otherwise() {
+    if with(|threads| threads.detail) == Detail::Mutexes {
+        WORLD.with(|world| world.note_unseen(OTHERWISE));
+    }
+}
+
+/// Corrects the state of the lock at an address, if there is one, after an operation that has no part in its calls has
+/// left this value.
+pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
+    let Some((lock, family)) = with(|threads| threads.known_lock(address)) else { return };
+    if lock.vacate(family.vacancy(value), site.place) {
+        note_otherwise();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, file: &str) -> Frame {
+        Frame { function: function.into(), file: file.into(), line: 7, column: 5 }
+    }
+
+    /// The part of an atomic operation that was called by these functions.
+    fn part(callers: &[(&str, &str)]) -> Option<(Family, Act)> {
+        let atomic = frame("compare_exchange", "/rustc/00/library/core/src/sync/atomic.rs");
+        let callers = callers.iter().map(|(function, file)| frame(function, file));
+        let frames: Vec<_> = std::iter::once(atomic).chain(callers).collect();
+        LockStep::of(&frames).map(|part| (part.family, part.act))
+    }
+
+    #[test]
+    fn places_in_the_code_of_locks_have_parts() {
+        let mutex = "/rustc/00/library/std/src/sys/sync/mutex/futex.rs";
+        let replaced = "/rustc/unpause/replaced/mutex.rs";
+        let raw = "/registry/src/x/parking_lot-0.12.5/src/raw_rwlock.rs";
+        let own = ("grow", "src/lib.rs");
+        let lock = ("<std::sys::sync::mutex::futex::Mutex>::lock", mutex);
+        assert_eq!(part(&[lock, own]), Some((Family::StdMutex, Act::Lock)));
+        assert_eq!(part(&[("lock", replaced), own]), Some((Family::StdMutex, Act::Lock)));
+        assert_eq!(part(&[("unpause_std_lock_contended", replaced), own]), None);
+        let fast = ("<parking_lot::raw_rwlock::RawRwLock>::try_lock_shared_fast", raw);
+        let shared =
+            ("<parking_lot::raw_rwlock::RawRwLock as lock_api::RawRwLock>::lock_shared", raw);
+        assert_eq!(part(&[fast, shared, own]), Some((Family::RawRwLock, Act::Share)));
+        let tries = ("<parking_lot::raw_rwlock::RawRwLock>::try_lock_shared", raw);
+        assert_eq!(part(&[fast, tries, own]), None);
+        assert_eq!(part(&[own, lock]), None, "called by a lock, not of it");
+        // parking_lot itself is tested.
+        assert_eq!(part(&[("lock", "src/raw_mutex.rs"), own]), None);
+    }
+
+    #[test]
+    fn the_word_of_a_lock_tells_who_may_have_it() {
+        use Vacancy::{Free, Held, Shared};
+        let writer = (1 << 30) - 1;
+        for (family, value, vacancy, lets_in) in [
+            (Family::StdMutex, 0, Free, true),
+            (Family::StdMutex, 2, Held, false),
+            (Family::RawMutex, 2, Free, true),
+            (Family::RawMutex, 3, Held, false),
+            (Family::StdRwLock, writer, Held, false),
+            (Family::StdRwLock, 2, Shared, true),
+            // A writer waits.
+            (Family::StdRwLock, 1 << 31 | 1, Shared, false),
+            (Family::RawRwLock, 0b1000, Held, false),
+            (Family::RawRwLock, 0b110100, Shared, true),
+        ] {
+            assert_eq!(family.vacancy(value), vacancy, "{family:?} {value:#b}");
+            assert_eq!(family.lets_reader_in(value), lets_in, "{family:?} {value:#b}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Locks in memory that is not of this library: the run knows who holds them, the caller changes the memory.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::Here;
+use super::point::{Backend, Point, RunObject};
+use crate::rt::{Object, PendingOp, Vacancy, WORLD, object_id};
+use crate::run::event::ValueKind;
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
+
+/// A lock in memory that tasks share.
+#[derive(Debug)]
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) struct ForeignLock {
+    object: Object,
+}
+
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+impl ForeignLock {
+    /// A lock that was first used at `here`. Its key is the same in all runs.
+    pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignLock {
+        ForeignLock { object: Object::foreign(kind, here, key) }
+    }
+
+    /// Announces `op`, which waits, and takes the lock in its turn.
+    pub(crate) fn enter(&self, op: &'static Op, here: Here) -> EnterForeign<'_> {
+        EnterForeign { lock: self, pending: PendingOp::new(op, here) }
+    }
+
+    /// Announces `op`, with [`Access::TryLock`](crate::run::op::Access::TryLock). In its turn `before` is called, and
+    /// the lock is taken if it is free. Returns `true` if it was.
+    pub(crate) fn try_enter<'a>(
+        &'a self,
+        op: &'static Op,
+        here: Here,
+        mut before: impl FnMut() + Send + 'a,
+    ) -> impl Future<Output = bool> + Send + 'a {
+        Point::new(self, op, here, move |backend: &Backend<'_>| {
+            before();
+            match backend {
+                Backend::Run(pending) => WORLD.with(|world| world.try_acquire(pending)),
+                Backend::Real => true,
+            }
+        })
+    }
+
+    /// Announces `op`, which gives the lock up, and does it in its turn.
+    pub(crate) fn leave_at_point<'a>(
+        &'a self,
+        op: &'static Op,
+        here: Here,
+        mut effect: impl FnMut() + Send + 'a,
+    ) -> impl Future<Output = ()> + Send + 'a {
+        Point::new(self, op, here, move |backend: &Backend<'_>| {
+            effect();
+            if let Backend::Run(pending) = backend {
+                WORLD.with(|world| world.give_up_in_turn(pending));
+            }
+        })
+    }
+
+    /// Gives the lock up, without a point. Nothing happens if it is not held so.
+    pub(crate) fn leave(&self, op: &'static Op, here: Here) {
+        let object = self.id(here);
+        WORLD.with(|world| world.give_up(op, object, here));
+    }
+
+    /// Corrects the state of the lock by that of its memory: it enables at least the operations of `vacancy`. Returns
+    /// `true` if that changes it.
+    pub(crate) fn vacate(&self, vacancy: Vacancy, here: Here) -> bool {
+        let object = self.id(here);
+        WORLD.with(|world| world.vacate(object, vacancy))
+    }
+
+    fn id(&self, here: Here) -> ObjectId {
+        object_id(&self.object, ValueKind::Opaque, here, || 0)
+    }
+}
+
+/// Waits until the lock can be taken and takes it.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) struct EnterForeign<'a> {
+    lock: &'a ForeignLock,
+    pending: PendingOp,
+}
+
+impl Future for EnterForeign<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let EnterForeign { lock, pending } = &mut *self;
+        if pending.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
+            return Poll::Ready(());
+        }
+        pending.poll_waiting(cx, *lock).map(|()| {
+            pending.perform_out_of_turn(|pending| WORLD.with(|world| world.acquire(pending)));
+        })
+    }
+}
+
+impl RunObject for ForeignLock {
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(self.id(place))
+    }
+}

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::known_objects::{KnownObject, KnownObjects};
 use super::rehearsal::{REHEARSALS, Rehearsal};
 use super::tally::TaskCounts;
 use crate::run::choice::View;
-use crate::run::ids::ObjectId;
 use crate::run::op::Access;
 
 /// A number of accesses for each rehearsal.
@@ -16,17 +16,24 @@ pub(super) type Counts = [u64; REHEARSALS as usize];
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     /// By object and task of the rehearsals: the accesses, and the kinds of access, a bit for each.
-    seen: BTreeMap<(ObjectId, u32), (Counts, u32)>,
+    seen: BTreeMap<(KnownObject, u32), (Counts, u32)>,
 }
 
 impl Accesses {
     /// Adds the accesses of a rehearsal that has ended.
-    pub(super) fn learn(&mut self, view: &View<'_>, tally: &mut TaskCounts, rehearsal: &Rehearsal) {
+    pub(super) fn learn(
+        &mut self,
+        view: &View<'_>,
+        (tally, objects): (&mut TaskCounts, &mut KnownObjects),
+        rehearsal: &Rehearsal,
+    ) {
+        objects.meet(view, true);
         for event in view.events() {
             // An operation without a point cannot be held.
             let access = event.op.access;
             let (Some(object), false) = (event.object, access.gives_up()) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
+            let Some(object) = objects.of(object) else { continue };
             let (counts, kinds) = self.seen.entry((object, task as u32)).or_default();
             counts[rehearsal.remaining() as usize] += 1;
             *kinds |= bit(access);
@@ -35,8 +42,8 @@ impl Accesses {
 
     /// The objects that several tasks access, not all of them to read, each with the number of these
     /// tasks.
-    pub(super) fn contested(&self) -> Vec<(ObjectId, u64)> {
-        let mut tasks: BTreeMap<ObjectId, (u64, bool)> = BTreeMap::new();
+    pub(super) fn contested(&self) -> Vec<(KnownObject, u64)> {
+        let mut tasks: BTreeMap<KnownObject, (u64, bool)> = BTreeMap::new();
         for ((object, _), (_, kinds)) in &self.seen {
             let (count, writes) = tasks.entry(*object).or_default();
             *count += 1;
@@ -47,15 +54,15 @@ impl Accesses {
     }
 
     /// The tasks that access an object, with the numbers of their accesses.
-    pub(super) fn by_task(&self, object: ObjectId) -> impl Iterator<Item = (usize, &Counts)> {
+    pub(super) fn by_task(&self, object: KnownObject) -> impl Iterator<Item = (usize, &Counts)> {
         let those = self.seen.range((object, 0)..=(object, u32::MAX));
         those.map(|((_, task), (counts, _))| (*task as usize, counts))
     }
 
     /// The part of each task: tasks with the same kinds of access to the same of these objects, in
     /// order, have the same part, a number from 0 on. `None` for a task that accesses none of them.
-    pub(super) fn parts(&self, objects: &[ObjectId], tasks: usize) -> Vec<Option<u32>> {
-        let mut does: Vec<Vec<(ObjectId, u32)>> = vec![Vec::new(); tasks];
+    pub(super) fn parts(&self, objects: &[KnownObject], tasks: usize) -> Vec<Option<u32>> {
+        let mut does: Vec<Vec<(KnownObject, u32)>> = vec![Vec::new(); tasks];
         for ((object, task), (_, kinds)) in &self.seen {
             if objects.binary_search(object).is_ok() {
                 does[*task as usize].push((*object, *kinds));

@@ -384,9 +384,17 @@ impl Interpreter<'_> {
 
 /// One run, up to the end of all tasks or a deadlock.
 pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
+    let object = |act: &AbstractOp| match act {
+        AbstractOp::To(object, _) | AbstractOp::Lock(object) | AbstractOp::Unlock(object) => {
+            *object
+        }
+        AbstractOp::Spawn(_) | AbstractOp::Yield => 0,
+    };
+    let objects = program.iter().flatten().map(object).max().map_or(0, |most| most + 1);
+    let object_keys = (0..u64::from(objects)).collect();
     let mut interpreter = Interpreter {
         program,
-        board: Board::default(),
+        board: Board { object_keys, ..Board::default() },
         tasks: Vec::new(),
         holders: BTreeMap::new(),
     };

@@ -44,6 +44,7 @@ mod dice;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
 pub(crate) mod held;
+mod known_objects;
 mod lessons;
 mod queue;
 mod rehearsal;

@@ -48,6 +48,7 @@ use self::contested::{Contested, Counts, MOST};
 use super::accesses::Accesses;
 use super::candidates::Candidates;
 use super::dice::Dice;
+use super::known_objects::KnownObjects;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::{StrategyRow, lessons};
@@ -99,7 +100,8 @@ pub(crate) struct Orders<D = Rng> {
     rehearsal: Rehearsal,
     tally: TaskCounts,
     accesses: Accesses,
-    /// By object: its position in `contested`.
+    objects: KnownObjects,
+    /// By object of the rehearsals: its position in `contested`.
     positions: Vec<Option<u32>>,
     contested: Vec<Contested>,
     /// In the order of the tasks of the rehearsals, for each in that of the objects.
@@ -127,6 +129,7 @@ impl<D: Dice> Orders<D> {
         }
         self.dice.reseed(seed);
         self.tally.restart();
+        self.objects.restart();
         self.known.clear();
         self.places.clear();
         self.next_accesses.clear();
@@ -266,7 +269,7 @@ impl<D: Dice> Orders<D> {
     #[inline]
     fn object(&self, announced: &Announced) -> Option<u32> {
         let object = announced.object.filter(|_| announced.enabled)?;
-        let object = (*self.positions.get(object.index())?)?;
+        let object = (*self.positions.get(self.objects.of(object)?.index())?)?;
         (!self.contested[object as usize].is_left_out).then_some(object)
     }
 
@@ -392,6 +395,7 @@ impl<D: Dice> Strategy for Orders<D> {
         if self.step > self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
+        self.objects.meet(view, false);
         if self.known.len() < view.tasks().len() {
             self.add_tasks(view);
         }
@@ -429,7 +433,8 @@ impl<D: Dice> Strategy for Orders<D> {
             return Ok(());
         }
         self.steps_max = self.steps_max.max(view.step().into());
-        self.accesses.learn(view, &mut self.tally, &self.rehearsal);
+        let known = (&mut self.tally, &mut self.objects);
+        self.accesses.learn(view, known, &self.rehearsal);
         self.chains.watch(view);
         Ok(())
     }

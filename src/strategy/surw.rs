@@ -13,8 +13,8 @@
 //!
 //! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access,
 //! not all of them to read; the mean, rounded up. An object is selected in proportion to the
-//! number of those tasks. Tasks are known by their spawn path, objects by the number the run gives
-//! them, which differs from run to run for those that competing tasks create; then counts are wrong.
+//! number of those tasks. Tasks are known by their spawn path, objects by their
+//! [key](super::known_objects).
 //!
 //! **Not promised.** A bug between accesses to several objects is met as a random walk would
 //! meet it, within the orders of the one. If all that can step are held, because the intended task
@@ -24,13 +24,14 @@
 use super::accesses::Accesses;
 use super::candidates::Candidates;
 use super::dice::Dice;
+use super::known_objects::{KnownObject, KnownObjects};
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::weights::Weights;
 use super::{StrategyRow, lessons};
-use crate::run::board::Status;
+use crate::run::board::{Announced, Status};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
-use crate::run::ids::{ObjectId, Seed, TaskId};
+use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 
 /// Its row in [`STRATEGIES`](super::STRATEGIES).
@@ -52,12 +53,13 @@ pub(crate) struct Surw<D = Rng> {
     rehearsal: Rehearsal,
     tally: TaskCounts,
     accesses: Accesses,
+    objects: KnownObjects,
     /// Objects that tasks compete for, each with the number of these tasks.
-    contested: Vec<(ObjectId, u64)>,
+    contested: Vec<(KnownObject, u64)>,
     /// The maximum number of steps of a rehearsal.
     steps_max: u64,
     /// The object of this seed.
-    object: Option<ObjectId>,
+    object: Option<KnownObject>,
     /// By task of the rehearsals: the accesses of it and its descendants.
     counts: Vec<u64>,
     /// By task of this run: the accesses that it and its descendants not yet spawned have left.
@@ -149,7 +151,8 @@ impl<D: Dice> Surw<D> {
     #[inline]
     fn accesses(&self, view: &View<'_>, task: TaskId) -> bool {
         let mut announced = view.task(task).announced.iter();
-        self.object.is_some() && announced.any(|a| a.enabled && a.object == self.object)
+        let known = |a: &Announced| self.objects.of(a.object?);
+        self.object.is_some() && announced.any(|a| a.enabled && known(a) == self.object)
     }
 
     /// Returns `true` if the task accesses the object although another one is intended. An unexpected access makes the
@@ -205,6 +208,7 @@ impl<D: Dice> Strategy for Surw<D> {
         let first = self.rehearsal.begin();
         self.dice.reseed(seed);
         self.tally.restart();
+        self.objects.restart();
         if first {
             self.contested = self.accesses.contested();
         }
@@ -230,6 +234,7 @@ impl<D: Dice> Strategy for Surw<D> {
         if self.rehearsal.is_on() {
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
+        self.objects.meet(view, false);
         self.add_tasks(view);
         self.places.let_in(view);
         self.waited += 1;
@@ -258,7 +263,8 @@ impl<D: Dice> Strategy for Surw<D> {
             return Ok(());
         }
         self.steps_max = self.steps_max.max(view.step().into());
-        self.accesses.learn(view, &mut self.tally, &self.rehearsal);
+        let known = (&mut self.tally, &mut self.objects);
+        self.accesses.learn(view, known, &self.rehearsal);
         Ok(())
     }
 }

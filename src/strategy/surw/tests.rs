@@ -14,6 +14,7 @@ fn surw(dice: All) -> Surw<All> {
         rehearsal: Rehearsal::default(),
         tally: TaskCounts::default(),
         accesses: Accesses::default(),
+        objects: KnownObjects::default(),
         contested: Vec::new(),
         steps_max: 0,
         object: None,

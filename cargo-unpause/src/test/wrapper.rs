@@ -92,7 +92,8 @@ fn flags(given: &[OsString], arguments: &OsStr, any: Option<&OsStr>, races: bool
     }
     let is_test = given.iter().any(|flag| flag == "--test");
     let arguments = any.filter(|_| is_test).unwrap_or(arguments);
-    if is_test || after("--crate-type") == Some("bin") {
+    // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
+    if is_test || after("--crate-type").is_none_or(|kind| kind == "bin") {
         let mut link = OsString::from("-Clink-arg=@");
         link.push(arguments);
         flags.push(link);
@@ -123,6 +124,8 @@ mod tests {
             program.contains("-Cpasses=tsan") && program.contains("-Clink-arg=@/arguments"),
             "{program}"
         );
+        let without_libtest = flags_of("--crate-name demo --cfg test --target x");
+        assert!(without_libtest.contains("-Clink-arg=@/arguments"), "{without_libtest}");
         assert_eq!(flags_of("--crate-name sim --crate-type lib --target x"), FRAMES);
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");

@@ -238,7 +238,14 @@ async fn wait(
             (Some(waiter), Values::Changed(0, 1))
         })
     };
-    let Some(waiter) = word.point(&WAIT, site.place, enqueue).await else { return EAGAIN };
+    let joined = if site.is_whole_lock(points()) {
+        let (joined, values) = enqueue();
+        word.note(&WAIT, site.place, values);
+        joined
+    } else {
+        word.point(&WAIT, site.place, enqueue).await
+    };
+    let Some(waiter) = joined else { return EAGAIN };
     if let Some(deadline) = deadline {
         WORLD.with(|world| world.set_timer(deadline));
     }

@@ -62,7 +62,8 @@ impl Detail {
 pub(super) enum Family {
     StdMutex,
     StdRwLock,
-    /// Not a lock: the number of notifications of a `Condvar` of std, which its wait and its wake make good.
+    /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that it
+    /// gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
     StdCondvar,
     RawMutex,
     RawRwLock,
@@ -89,8 +90,10 @@ enum Act {
     Unlock,
     /// Gives up a lock that was shared.
     UnlockShared,
-    /// Counts a notification, or reads the count.
+    /// Counts a notification.
     Count,
+    /// Joins the queue of a condition variable.
+    Wait,
 }
 
 impl Family {
@@ -141,8 +144,15 @@ impl LockStep {
         let is_replacement = inner.file.starts_with(REPLACEMENTS);
         let is_of = |file: &str| inner.file.ends_with(file);
         let is_of_raw = |file: &str| inner.file.contains("/parking_lot-") && is_of(file);
+        let is_condvar = |frame: &Frame| {
+            frame.file.starts_with(REPLACEMENTS) && frame.file.ends_with("/condvar.rs")
+        };
         let (family, act) = match function {
-            _ if is_replacement && is_of("/condvar.rs") => (Family::StdCondvar, Act::Count),
+            "wait_for" if is_condvar(inner) => return None,
+            _ if is_condvar(inner) => (Family::StdCondvar, Act::Count),
+            "wait" if is_replacement && is_of("/futex.rs") && frames.iter().any(is_condvar) => {
+                (Family::StdCondvar, Act::Wait)
+            }
             "lock" | "try_lock" | "unlock"
                 if is_of("/std/src/sys/sync/mutex/futex.rs")
                     || is_replacement && is_of("/mutex.rs") =>
@@ -266,7 +276,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site) -> u64 {
             lock.leave(&END_READ, place);
             old
         }
-        Act::Count => unreachable!("it is done above"),
+        Act::Count | Act::Wait => unreachable!("no access of a lock"),
     }
 }
 

@@ -17,6 +17,7 @@ mod peers;
 #[path = "../../sim-tests/src/corpus/programs/mod.rs"]
 mod programs;
 mod table;
+mod threads;
 #[allow(missing_docs, unreachable_pub)]
 mod tools;
 mod workload;
@@ -35,11 +36,12 @@ fn main() -> ExitCode {
         Some("corpus") => return corpus(words),
         Some("exhaustive") => return exhaustive(words),
         Some("generated") => return generated(words),
+        Some("threads") => return threads(words),
         _ => {}
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
         eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
-        eprint!("{}{}", exhaustive::USAGE, generated::USAGE);
+        eprint!("{}{}{}", exhaustive::USAGE, generated::USAGE, threads::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -94,6 +96,24 @@ fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
     };
     corpus::table(&arguments);
     ExitCode::SUCCESS
+}
+
+/// Programs of plain threads: a bar that is missed is shown and fails nothing.
+fn threads(words: impl Iterator<Item = String>) -> ExitCode {
+    let Some(arguments) = threads::Arguments::parse(words) else {
+        eprint!("{}", threads::USAGE);
+        return ExitCode::from(2);
+    };
+    if cfg!(debug_assertions) {
+        println!("A build without optimisation: the costs of a run say nothing.\n");
+    }
+    match threads::table(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// All interleavings: a bar that is missed is shown and fails nothing.

@@ -1,0 +1,112 @@
+//! Ours: a program that `cargo unpause` builds from `native-tests`, asked line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::{Effort, Seen};
+
+/// The running program; `native-tests/measure/main.rs` describes its requests and answers.
+pub(super) struct Ours {
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// The mean over some runs.
+pub(super) struct Cost {
+    /// Microseconds of processor time for a run.
+    pub(super) micros: f64,
+    /// Steps of a run.
+    pub(super) steps: f64,
+}
+
+/// The answer to a request.
+struct Answer {
+    failed: bool,
+    runs: u64,
+    steps: u64,
+    nanos: u64,
+}
+
+impl Ours {
+    /// Builds and starts it.
+    pub(super) fn start() -> Result<Ours, String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the project");
+        let mut command = Command::new("cargo");
+        command.args(["run", "--quiet", "--package", "cargo-unpause", "--bin", "cargo-unpause"]);
+        command.arg("--manifest-path").arg(root.join("Cargo.toml"));
+        command.args(["--", "unpause", "test", "--release", "--features", "measure"]);
+        command.args(["--test", "measure"]).current_dir(root.join("native-tests"));
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(|error| format!("cargo cannot be started: {error}"))?;
+        let requests = child.stdin.take().expect("it is piped");
+        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
+        Ok(Ours { child, requests, answers })
+    }
+
+    /// The runs to the first failure of the buggy twin, in each range of seeds.
+    pub(super) fn first_failures(
+        &mut self,
+        strategy: &str,
+        program: &str,
+        effort: Effort,
+    ) -> Result<Seen, String> {
+        let first = (0..effort.ranges).map(|range| {
+            let from = range * effort.runs;
+            let answer = self.ask("buggy", strategy, program, from..from + effort.runs)?;
+            Ok(answer.failed.then_some(answer.runs))
+        });
+        Ok(Seen::new(first.collect::<Result<_, String>>()?, effort))
+    }
+
+    /// The cost of a run of a program without a bug, rehearsals included.
+    pub(super) fn cost(
+        &mut self,
+        twin: &str,
+        strategy: &str,
+        program: &str,
+        seeds: Range<u64>,
+    ) -> Result<Cost, String> {
+        let answer = self.ask(twin, strategy, program, seeds)?;
+        if answer.failed {
+            return Err(format!("{program}, {twin}: a run failed, but it has no bug"));
+        }
+        let runs = answer.runs as f64;
+        Ok(Cost { micros: answer.nanos as f64 / 1000.0 / runs, steps: answer.steps as f64 / runs })
+    }
+
+    fn ask(
+        &mut self,
+        twin: &str,
+        strategy: &str,
+        program: &str,
+        seeds: Range<u64>,
+    ) -> Result<Answer, String> {
+        let request = format!("{twin} {strategy} {program} {} {}\n", seeds.start, seeds.end);
+        let ended = |_| "the program of plain threads has ended: see its error".to_owned();
+        self.requests.write_all(request.as_bytes()).map_err(ended)?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(ended)?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let answer = match words[..] {
+            [failed, runs, steps, nanos] => parse(failed, [runs, steps, nanos]),
+            _ => None,
+        };
+        answer.ok_or_else(|| format!("not an answer to {request:?}: {line:?}"))
+    }
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        // It ends when its requests do; a failure of it was reported already.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn parse(failed: &str, numbers: [&str; 3]) -> Option<Answer> {
+    let [runs, steps, nanos] = numbers.map(|number| number.parse().ok());
+    Some(Answer { failed: failed.parse().ok()?, runs: runs?, steps: steps?, nanos: nanos? })
+}

@@ -21,6 +21,18 @@ pub struct Operations<O, R> {
     pub unchecked: usize,
 }
 
+impl<O, R> Operations<O, R> {
+    /// The same with each operation in another form.
+    pub(crate) fn map<P>(self, form: impl Fn(O) -> P) -> Operations<P, R> {
+        let changed = |Operation { client, op, invoked, returned }| {
+            let op = form(op);
+            Operation { client, op, invoked, returned }
+        };
+        let operations = self.operations.into_iter().map(changed).collect();
+        Operations { operations, calls: self.calls, unchecked: self.unchecked }
+    }
+}
+
 /// Selects one object, or one for each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keys {

@@ -99,6 +99,8 @@ mod formats;
 
 mod by_key;
 
+mod one_or_many;
+
 mod history;
 
 mod conditions;

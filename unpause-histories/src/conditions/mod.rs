@@ -11,8 +11,8 @@ use unpause_check::models::NilRead;
 use unpause_check::session::Guarantee;
 use unpause_check::transactions::Level;
 
+use self::models::Judge;
 pub use self::models::tree;
-use self::models::{Linearizable, Quiescent, Sequential};
 use crate::finding::HistoryFinding;
 use crate::history::{self, Keys};
 use crate::problem::{Problem, ProblemKind, not_among};
@@ -53,7 +53,7 @@ pub struct Condition {
 #[derive(Clone, Copy, Debug)]
 enum Family {
     /// Calls of any model.
-    Models(fn(&Recording, &Question<'_>) -> Result<HistoryFinding, Problem>),
+    Models(Judge),
     /// Transactions.
     Transactions(Level),
     /// Reads and writes of registers.
@@ -71,31 +71,32 @@ const fn row(
     Condition { name, summary, phrase, family }
 }
 
-/// All conditions, the usual one first. To add one for models, write a `Judge` and its row.
+/// All conditions, the usual one first. To add one for models, write its variant of `Judge` and its row.
 ///
 /// ```
 /// use unpause_histories::CONDITIONS;
 /// assert_eq!(CONDITIONS[0].name, "linearizable");
 /// assert!(CONDITIONS.iter().any(|condition| condition.name == "strict-serializable"));
 /// ```
-pub const CONDITIONS: &[Condition] = &[
+// A static: the code behind a constant with function pointers would be compiled again in each crate that uses it.
+pub static CONDITIONS: &[Condition] = &[
     row(
         "linearizable",
         "linearizable",
         "each operation takes effect at one moment from call to return",
-        Family::Models(|recording, question| models::check(recording, question, Linearizable)),
+        Family::Models(Judge::Linearizable),
     ),
     row(
         "sequential",
         "sequentially consistent",
         "one order of all operations that keeps the order of each process",
-        Family::Models(|recording, question| models::check(recording, question, Sequential)),
+        Family::Models(Judge::Sequential),
     ),
     row(
         "quiescent",
         "quiescently consistent",
         "one order of all operations that keeps that across moments of rest",
-        Family::Models(|recording, question| models::check(recording, question, Quiescent)),
+        Family::Models(Judge::Quiescent),
     ),
     row(
         "strict-serializable",
@@ -222,7 +223,7 @@ impl Condition {
         }
         self.check_callers(recording)?;
         let finding = match self.family {
-            Family::Models(check) => check(recording, question),
+            Family::Models(judge) => models::check(recording, question, judge),
             Family::Transactions(level) => transactions::check(recording, question, level),
             Family::Sessions(guarantees) => session::check(recording, question, guarantees),
             Family::Replicas => eventual::check(recording, question),

@@ -13,78 +13,59 @@ use crate::finding::{HistoryFinding, Naming};
 use crate::history::{
     Keys, Operations, fitting, is_by_key, model_named, operations, operations_by_key,
 };
+use crate::one_or_many::{ObjectOp, OneOrMany};
 use crate::problem::{Problem, ProblemKind};
 use crate::recording::Recording;
 
-/// A condition for histories of any model.
-pub(super) trait Judge {
+/// A condition for histories of any model. An enum and no trait, because each type would compile the code below once
+/// more for each model.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Judge {
+    Linearizable,
+    Sequential,
+    Quiescent,
+}
+
+impl Judge {
     /// True if it may be checked key by key. A condition that is not local (Herlihy and Wing 1990) must not be.
-    const IS_LOCAL: bool;
+    fn is_local(self) -> bool {
+        match self {
+            Judge::Linearizable => true,
+            Judge::Sequential | Judge::Quiescent => false,
+        }
+    }
 
     /// The verdict, and the number of configurations if that is known.
     fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
-        &self,
-        initial: &M,
-        operations: &[Operation<M::Op, M::Ret>],
-        question: &Question<'_>,
-    ) -> Result<(Verdict, Option<u64>), Malformed>;
-}
-
-pub(super) struct Linearizable;
-
-impl Judge for Linearizable {
-    const IS_LOCAL: bool = true;
-
-    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
-        &self,
+        self,
         initial: &M,
         operations: &[Operation<M::Op, M::Ret>],
         question: &Question<'_>,
     ) -> Result<(Verdict, Option<u64>), Malformed> {
-        let (verdict, nodes) =
-            linearizable_parallel(initial, operations, &question.budget, question.threads)?;
-        Ok((verdict, Some(nodes)))
-    }
-}
-
-pub(super) struct Sequential;
-
-impl Judge for Sequential {
-    const IS_LOCAL: bool = false;
-
-    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
-        &self,
-        initial: &M,
-        operations: &[Operation<M::Op, M::Ret>],
-        question: &Question<'_>,
-    ) -> Result<(Verdict, Option<u64>), Malformed> {
-        sequential(initial, operations, &question.budget).map(|verdict| (verdict, None))
-    }
-}
-
-pub(super) struct Quiescent;
-
-impl Judge for Quiescent {
-    const IS_LOCAL: bool = false;
-
-    fn judge<M: Model<Op: Sync, Ret: Sync> + Sync>(
-        &self,
-        initial: &M,
-        operations: &[Operation<M::Op, M::Ret>],
-        question: &Question<'_>,
-    ) -> Result<(Verdict, Option<u64>), Malformed> {
-        quiescent(initial, operations, &question.budget).map(|verdict| (verdict, None))
+        let Question { budget, threads, .. } = question;
+        match self {
+            Judge::Linearizable => {
+                let found = linearizable_parallel(initial, operations, budget, *threads);
+                found.map(|(verdict, nodes)| (verdict, Some(nodes)))
+            }
+            Judge::Sequential => {
+                sequential(initial, operations, budget).map(|verdict| (verdict, None))
+            }
+            Judge::Quiescent => {
+                quiescent(initial, operations, budget).map(|verdict| (verdict, None))
+            }
+        }
     }
 }
 
 /// Finds the model and runs the judge.
-pub(super) fn check<J: Judge>(
+pub(super) fn check(
     recording: &Recording,
     question: &Question<'_>,
-    judge: J,
+    judge: Judge,
 ) -> Result<HistoryFinding, Problem> {
-    struct Judged<J>(J);
-    impl<J: Judge> OperationsUse for Judged<J> {
+    struct Judged(Judge);
+    impl OperationsUse for Judged {
         type Out = HistoryFinding;
         fn apply<M: Model<Op: Sync, Ret: Sync> + Sync>(
             &self,
@@ -98,7 +79,7 @@ pub(super) fn check<J: Judge>(
                 .0
                 .judge(initial, &operations.operations, question)
                 .map_err(|malformed| misplaced(malformed, &operations.calls, recording))?;
-            let keys = match (as_a.by_key, J::IS_LOCAL) {
+            let keys = match (as_a.by_key, self.0.is_local()) {
                 (false, _) => "",
                 (true, true) => ", by key",
                 (true, false) => " for each key, taken together",
@@ -243,11 +224,13 @@ fn of_model<M: RegisteredModel, U: OperationsUse>(
     let nil = question.nil.unwrap_or(recording.nil);
     let by_key = is_by_key::<M>(recording, question.keys);
     let as_a = Interpretation { recording, model: M::NAME, by_key };
-    if by_key {
-        let operations = operations_by_key::<M>(recording, nil)?;
-        return used.apply(as_a, &ByKey::new(initial), operations, question);
-    }
-    used.apply(as_a, &initial, operations::<M>(recording, nil)?, question)
+    let (object, operations) = if by_key {
+        let operations = operations_by_key::<M>(recording, nil)?.map(ObjectOp::OfKey);
+        (OneOrMany::Many(ByKey::new(initial)), operations)
+    } else {
+        (OneOrMany::One(initial), operations::<M>(recording, nil)?.map(ObjectOp::Of))
+    };
+    used.apply(as_a, &object, operations, question)
 }
 
 /// The error in the order of events, with its place in the file.
@@ -328,12 +311,12 @@ mod tests {
         let recording = crate::read(text.as_bytes(), crate::format_named("edn").unwrap()).unwrap();
         let question =
             Question { model: Some("register"), initial: Some(0.into()), ..Question::default() };
-        assert!(check(&recording, &question, Sequential).unwrap().verdict.is_violated());
+        assert!(check(&recording, &question, Judge::Sequential).unwrap().verdict.is_violated());
         for key in [":x", ":y"] {
             let mut one = recording.clone();
             let key = crate::edn_value(key).unwrap();
             one.calls.retain(|call| call.key.as_ref() == Some(&key));
-            assert!(check(&one, &question, Sequential).unwrap().verdict.is_consistent());
+            assert!(check(&one, &question, Judge::Sequential).unwrap().verdict.is_consistent());
         }
     }
 }

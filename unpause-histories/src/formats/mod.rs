@@ -40,7 +40,8 @@ pub struct Format {
 /// let names: Vec<&str> = unpause_histories::FORMATS.iter().map(|format| format.name).collect();
 /// assert_eq!(names, ["json", "edn", "etcd", "limo", "fastlin"]);
 /// ```
-pub const FORMATS: &[Format] = &[
+// A static, like `CONDITIONS`.
+pub static FORMATS: &[Format] = &[
     Format {
         name: "json",
         summary: r#"{"process": 0, "type": "invoke", "f": "read", "value": null}, one a line or in an array"#,

@@ -7,6 +7,7 @@
 mod by_number;
 mod calls;
 mod carried;
+mod chances;
 mod death;
 mod drive;
 mod isolation;
@@ -16,6 +17,7 @@ mod ops;
 mod sites;
 mod spin;
 mod threads;
+mod timed;
 mod transfers;
 
 use std::panic::PanicHookInfo;
@@ -29,6 +31,7 @@ pub(crate) use unpause_native::{
 };
 
 pub(crate) use self::calls::{noting_calls, take_calls};
+pub(crate) use self::chances::set as set_chances;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
 pub(crate) use self::notes::note;
 use self::threads::Threads;

@@ -20,6 +20,7 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
                 unsafe { std::ptr::read_volatile(access.address as *const u8) };
             }
             thread.called_from = caller.0;
+            thread.returns = 0;
             // SAFETY: the address of the return address, on the stack of this thread.
             let from = unsafe { *(caller.0 as *const usize) };
             thread.stop(Request::Access(access), (from, caller.1))
@@ -44,6 +45,8 @@ macro_rules! entry {
 }
 
 /// The same for a compare-exchange, whose six registers are not enough: two memory orders become one number.
+///
+/// It returns to the code for a failure if the carrier has it fail.
 macro_rules! entry_of_strong {
     ($name:ident, $to:ident) => {
         #[unsafe(no_mangle)]
@@ -54,11 +57,29 @@ macro_rules! entry_of_strong {
                 "or ecx, r8d",
                 "mov r8, rsp",
                 "mov r9, rbp",
-                "jmp {}",
+                // For the alignment. Not what was there: see `Thread::registers`.
+                "push 0",
+                "call {}",
+                "add rsp, 8",
+                // Moves the return address by the distance, and makes the lowest bit the opposite of the zero flag.
+                "mov rcx, [rsp]",
+                "sar rdx, 1",
+                "lea rcx, [rcx + rdx]",
+                "mov [rsp], rcx",
+                "sbb edx, edx",
+                "ret",
                 sym $to,
             )
         }
     };
+}
+
+/// The result of a compare-exchange, in two registers.
+#[repr(C)]
+struct Exchanged {
+    old: u64,
+    /// Where it returns to: see `weak.rs`.
+    returns: usize,
 }
 
 /// The read-modify-write operations of one size.
@@ -115,7 +136,7 @@ macro_rules! size {
                 order: i32,
                 from: usize,
                 frame: usize,
-            ) -> $int {
+            ) -> Exchanged {
                 let access = Access {
                     operation: Operation::CompareExchange,
                     size: $size,
@@ -125,7 +146,9 @@ macro_rules! size {
                     operand: u64::from(expected),
                     replacement: u64::from(new),
                 };
-                operate(access, (from, frame)) as $int
+                let old = operate(access, (from, frame));
+                let returns = current().map_or(0, |thread| thread.returns);
+                Exchanged { old, returns }
             }
             entry_of_strong!($strong, strong);
         }

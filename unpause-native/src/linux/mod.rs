@@ -31,6 +31,7 @@ mod std_state;
 mod switch;
 mod thread;
 mod threads;
+mod weak;
 
 pub use self::apart::tape::alive;
 pub use self::apart::written::Written;

@@ -75,6 +75,8 @@ pub(crate) struct Thread {
     pub(crate) called_from: usize,
     /// The answer to its last request.
     pub(crate) reply: u64,
+    /// Where its last request returns to, a compare-exchange that fails: see `weak.rs`. 0 is the return address.
+    pub(crate) returns: usize,
     /// The texts and the places of its last panics, the last one last.
     pub(crate) panics: Vec<(String, String)>,
 }
@@ -454,6 +456,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         caller: (0, 0),
         called_from: 0,
         reply: 0,
+        returns: 0,
         panics: Vec::new(),
     }));
     // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid.

@@ -1,10 +1,9 @@
 //! The functions that instrumented code calls for atomic operations.
 //!
 //! Each begins with a few instructions that pass the address of the return address and the frame pointer of the caller
-//! on.
+//! on: `arch/`.
 
-use std::arch::naked_asm;
-
+use super::arch::{entry, entry_of_strong};
 use super::request::{Access, Operation, Request};
 use super::thread::current;
 
@@ -26,52 +25,6 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
             thread.stop(Request::Access(access), (from, caller.1))
         }
     }
-}
-
-/// A function by the name that the compiler calls, which passes two more arguments on, in the registers given.
-macro_rules! entry {
-    ($name:ident, $address:literal, $frame:literal, $to:ident) => {
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                concat!("mov ", $address, ", rsp"),
-                concat!("mov ", $frame, ", rbp"),
-                "jmp {}",
-                sym $to,
-            )
-        }
-    };
-}
-
-/// The same for a compare-exchange, whose six registers are not enough: two memory orders become one number.
-///
-/// It returns to the code for a failure if the carrier has it fail.
-macro_rules! entry_of_strong {
-    ($name:ident, $to:ident) => {
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                "shl r8d, 8",
-                "or ecx, r8d",
-                "mov r8, rsp",
-                "mov r9, rbp",
-                // For the alignment. Not what was there: see `Thread::registers`.
-                "push 0",
-                "call {}",
-                "add rsp, 8",
-                // Moves the return address by the distance, and makes the lowest bit the opposite of the zero flag.
-                "mov rcx, [rsp]",
-                "sar rdx, 1",
-                "lea rcx, [rcx + rdx]",
-                "mov [rsp], rcx",
-                "sbb edx, edx",
-                "ret",
-                sym $to,
-            )
-        }
-    };
 }
 
 /// The result of a compare-exchange, in two registers.
@@ -97,7 +50,7 @@ macro_rules! changes {
             };
             operate(access, (from, frame)) as $int
         }
-        entry!($name, "rcx", "r8", $to);
+        entry!($name, 3, $to);
     )*};
 }
 
@@ -115,7 +68,7 @@ macro_rules! size {
                     Access { operation, size, order, failure, address, operand, replacement };
                 operate(access, (from, frame)) as $int
             }
-            entry!($load, "rdx", "rcx", load);
+            entry!($load, 2, load);
 
             changes! { $int, $size;
                 $store store Store
@@ -174,7 +127,7 @@ extern "C" fn fence(order: i32, from: usize, frame: usize) {
     let access = Access { operation, size, order, failure, address, operand, replacement };
     operate(access, (from, frame));
 }
-entry!(__tsan_atomic_thread_fence, "rsi", "rdx", fence);
+entry!(__tsan_atomic_thread_fence, 1, fence);
 
 #[unsafe(no_mangle)]
 extern "C" fn __tsan_atomic_signal_fence(_order: i32) {}

@@ -14,7 +14,7 @@ use super::net::{Effect, Net};
 use super::request::{Access, Operation, Request};
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{blocks, heap, leaks, output, race, signals, statics, std_state, weak};
+use super::{arch, blocks, heap, leaks, output, race, signals, statics, std_state};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -193,7 +193,7 @@ impl Local {
     /// If its last request was not a compare-exchange.
     pub(crate) fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
         let of = self.thread(thread);
-        let (Request::Access(access), Some(returns)) = (of.request, weak::failure(of)) else {
+        let (Request::Access(access), Some(returns)) = (of.request, arch::failure(of)) else {
             return None;
         };
         assert!(access.operation == Operation::CompareExchange, "{access:?} cannot fail");

@@ -62,7 +62,8 @@ fn returns(code: &dyn Fn(isize) -> Code, size: u8, expected: u64) -> Option<Retu
         None => used + conditional(&code(used)).filter(|_| size > 1)? as isize,
     };
     let behind = behind + moves(code, behind);
-    let uses_flags = unequal(&code(behind), behind).is_some() || conditional(&code(behind)).is_some();
+    let uses_flags =
+        unequal(&code(behind), behind).is_some() || conditional(&code(behind)).is_some();
     (!uses_flags).then_some(Return { distance: compared, differs: true })
 }
 
@@ -200,7 +201,11 @@ mod tests {
         assert_eq!(behind(&[0x4c, 0x0f, 0x45, 0xeb]), Some((3, true)), "cmovne r13, rbx");
         // The second jump is one of the same comparison.
         assert_eq!(behind(&[0x74, 0x20, 0x74, 0x30]), Some((5, false)), "je; je");
-        assert_eq!(behind(&[0x49, 0x89, 0xc6, 0x74, 0x20, 0x74, 0x30]), None, "mov r14, rax; je; je");
+        assert_eq!(
+            behind(&[0x49, 0x89, 0xc6, 0x74, 0x20, 0x74, 0x30]),
+            None,
+            "mov r14, rax; je; je"
+        );
         assert_eq!(behind(&[0x0f, 0x94, 0xc3, 0x74, 0x20]), None, "sete bl; je");
         assert_eq!(behind(&[0x48, 0x01, 0xc3, 0x75, 0x10]), None, "add rbx, rax; jne");
         assert_eq!(behind(&[0x7f, 0x10]), None, "jg");
@@ -218,28 +223,28 @@ mod tests {
     #[test]
     fn comparisons_of_the_result_are_known() {
         let known: &[(&[u8], u8, u64)] = &[
-            (&[0x48, 0x85, 0xc0], 8, 0),                                     // test rax, rax
-            (&[0x85, 0xc0], 4, 0),                                           // test eax, eax
-            (&[0x66, 0x85, 0xc0], 2, 0),                                     // test ax, ax
-            (&[0x84, 0xc0], 1, 0),                                           // test al, al
-            (&[0x48, 0x39, 0xd8], 8, 77),                                    // cmp rax, rbx
-            (&[0x4c, 0x39, 0xf0], 8, 77),                                    // cmp rax, r14
-            (&[0x48, 0x3b, 0x45, 0xd0], 8, 77),                              // cmp rax, [rbp - 48]
-            (&[0x48, 0x3b, 0x44, 0x24, 0x10], 8, 77),                        // cmp rax, [rsp + 16]
-            (&[0x48, 0x3b, 0x84, 0x24, 0x10, 0x01, 0x00, 0x00], 8, 77),      // cmp rax, [rsp + 272]
-            (&[0x48, 0x3b, 0x05, 0x10, 0x01, 0x00, 0x00], 8, 77),            // cmp rax, [rip + 272]
-            (&[0x39, 0x45, 0xd0], 4, 77),                                    // cmp [rbp - 48], eax
-            (&[0x48, 0x83, 0xf8, 0x03], 8, 3),                               // cmp rax, 3
-            (&[0x48, 0x83, 0xf8, 0xff], 8, u64::MAX),                        // cmp rax, -1
-            (&[0x83, 0xf8, 0xff], 4, 0xffff_ffff),                           // cmp eax, -1
-            (&[0x66, 0x83, 0xf8, 0x05], 2, 5),                               // cmp ax, 5
-            (&[0x48, 0x3d, 0x00, 0x01, 0x00, 0x00], 8, 256),                 // cmp rax, 256
-            (&[0x3d, 0x00, 0x01, 0x00, 0x00], 4, 256),                       // cmp eax, 256
-            (&[0x66, 0x3d, 0x00, 0x01], 2, 256),                             // cmp ax, 256
-            (&[0x3c, 0x03], 1, 3),                                           // cmp al, 3
-            (&[0x38, 0xd8], 1, 77),                                          // cmp al, bl
-            (&[0x44, 0x38, 0xf0], 1, 77),                                    // cmp al, r14b
-            (&[0x3a, 0x45, 0xd0], 1, 77),                                    // cmp al, [rbp - 48]
+            (&[0x48, 0x85, 0xc0], 8, 0),              // test rax, rax
+            (&[0x85, 0xc0], 4, 0),                    // test eax, eax
+            (&[0x66, 0x85, 0xc0], 2, 0),              // test ax, ax
+            (&[0x84, 0xc0], 1, 0),                    // test al, al
+            (&[0x48, 0x39, 0xd8], 8, 77),             // cmp rax, rbx
+            (&[0x4c, 0x39, 0xf0], 8, 77),             // cmp rax, r14
+            (&[0x48, 0x3b, 0x45, 0xd0], 8, 77),       // cmp rax, [rbp - 48]
+            (&[0x48, 0x3b, 0x44, 0x24, 0x10], 8, 77), // cmp rax, [rsp + 16]
+            (&[0x48, 0x3b, 0x84, 0x24, 0x10, 0x01, 0x00, 0x00], 8, 77), // cmp rax, [rsp + 272]
+            (&[0x48, 0x3b, 0x05, 0x10, 0x01, 0x00, 0x00], 8, 77), // cmp rax, [rip + 272]
+            (&[0x39, 0x45, 0xd0], 4, 77),             // cmp [rbp - 48], eax
+            (&[0x48, 0x83, 0xf8, 0x03], 8, 3),        // cmp rax, 3
+            (&[0x48, 0x83, 0xf8, 0xff], 8, u64::MAX), // cmp rax, -1
+            (&[0x83, 0xf8, 0xff], 4, 0xffff_ffff),    // cmp eax, -1
+            (&[0x66, 0x83, 0xf8, 0x05], 2, 5),        // cmp ax, 5
+            (&[0x48, 0x3d, 0x00, 0x01, 0x00, 0x00], 8, 256), // cmp rax, 256
+            (&[0x3d, 0x00, 0x01, 0x00, 0x00], 4, 256), // cmp eax, 256
+            (&[0x66, 0x3d, 0x00, 0x01], 2, 256),      // cmp ax, 256
+            (&[0x3c, 0x03], 1, 3),                    // cmp al, 3
+            (&[0x38, 0xd8], 1, 77),                   // cmp al, bl
+            (&[0x44, 0x38, 0xf0], 1, 77),             // cmp al, r14b
+            (&[0x3a, 0x45, 0xd0], 1, 77),             // cmp al, [rbp - 48]
         ];
         for (bytes, size, expected) in known {
             assert_eq!(length(bytes, *size, *expected), Some(bytes.len()), "{bytes:x?}");

@@ -40,6 +40,7 @@ mod stub {
             pub(crate) closure: bool,
             pub(crate) points: Option<&'static str>,
             pub(crate) arc: bool,
+            pub(crate) chances: Option<&'static str>,
             pub(crate) isolate: Option<&'static str>,
             pub(crate) prove: Option<u64>,
             pub(crate) must_prove: bool,

@@ -17,6 +17,7 @@ use std::time::Duration;
 use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 pub(crate) use self::idle::idle_text;
 use self::names::unknown;
+use crate::run::chances::Chances;
 use crate::run::isolation::Isolation;
 use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
@@ -56,6 +57,8 @@ pub(crate) struct Settings {
     pub(crate) points: Option<String>,
     /// True if the counts of `Arc` are points of plain threads.
     pub(crate) arc: Option<bool>,
+    /// The chances of plain threads, as a text.
+    pub(crate) chances: Option<String>,
     /// What the runs of plain threads share, by name.
     pub(crate) isolate: Option<String>,
     pub(crate) shard: Option<Shard>,
@@ -91,6 +94,8 @@ pub(crate) struct Config {
     pub(crate) jobs: usize,
     /// The operations of plain threads that are points.
     pub(crate) points: Points,
+    /// The chances of plain threads.
+    pub(crate) chances: Chances,
     /// What the runs of plain threads share.
     pub(crate) isolate: Isolation,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
@@ -229,6 +234,10 @@ impl Settings {
                 let known = Isolation::parse(value).map(|_| value.to_owned());
                 read(&mut self.isolate, known, Isolation::GRAMMAR)
             }
+            "SIM_CHANCES" => {
+                let known = Chances::parse(value).map(|_| value.to_owned());
+                read(&mut self.chances, known, Chances::GRAMMAR)
+            }
             "SIM_ARC" => read(&mut self.arc, flag(value), "1 or 0"),
             "SIM_SHARD" => {
                 read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
@@ -279,6 +288,7 @@ impl Settings {
             long_is_undecided: over.long_is_undecided || self.long_is_undecided,
             points: over.points.or(self.points),
             arc: over.arc.or(self.arc),
+            chances: over.chances.or(self.chances),
             isolate: over.isolate.or(self.isolate),
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
@@ -363,6 +373,12 @@ impl Settings {
             grammar: Points::GRAMMAR.to_owned(),
         })?;
         let points = Points { arc: self.arc.unwrap_or(false), ..points };
+        let chances = self.chances.as_deref().unwrap_or(Chances::DEFAULT);
+        let chances = Chances::parse(chances).ok_or_else(|| InvalidSetting {
+            name: "chances".to_owned(),
+            value: chances.to_owned(),
+            grammar: Chances::GRAMMAR.to_owned(),
+        })?;
         let isolate = self.isolation()?;
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
@@ -387,6 +403,7 @@ impl Settings {
             steps_max: self.steps_max.unwrap_or(STEPS_MAX),
             replay: self.replay,
             points,
+            chances,
             isolate,
             jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),

@@ -50,7 +50,7 @@ impl<'a> DisplayNames<'a> {
 
     /// Returns the text of an event without its values, such as `load atomic`.
     pub(super) fn operation(&self, event: &Event) -> String {
-        let mut text = event.op.name.to_owned();
+        let mut text = spoken(event.op.name).to_owned();
         if let Values::Task(task) = event.values {
             text = format!("{text} {}", self.task(task));
         }
@@ -93,10 +93,23 @@ impl<'a> DisplayNames<'a> {
             Values::Read(saw) => format!(" = {}", show(saw)),
             Values::Wrote(left) => format!(" := {}", show(left)),
             Values::Changed(saw, left) => format!(" {} → {}", show(saw), show(left)),
+            // It may fail so without a reason: `compare_exchange_weak`.
+            Values::Refused(saw, wanted) if saw == wanted => {
+                format!(" = {}, fails spuriously", show(saw))
+            }
             Values::Refused(saw, wanted) => format!(" = {}, wanted {}", show(saw), show(wanted)),
             Values::Failed => " failed".to_owned(),
             Values::Task(_) => String::new(),
         }
+    }
+}
+
+/// An operation as the screen names it. In traces it is one word.
+fn spoken(op: &str) -> &str {
+    match op {
+        "ends_early" => "the timer ends early",
+        "wakes_spuriously" => "wakes spuriously",
+        op => op,
     }
 }
 

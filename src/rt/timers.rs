@@ -27,9 +27,15 @@ impl RunState {
         let Some(earliest) = self.timers.waiting.iter().map(|(time, _)| *time).min() else {
             return false;
         };
+        self.end_timers(earliest);
+        !self.board.ready.is_empty()
+    }
+
+    /// Wakes the tasks that wait until `time` or an earlier one.
+    fn end_timers(&mut self, time: u64) {
         let mut due: Vec<TaskId> = Vec::new();
-        self.timers.waiting.retain(|(time, task)| {
-            let is_due = *time == earliest;
+        self.timers.waiting.retain(|(until, task)| {
+            let is_due = *until <= time;
             due.extend(is_due.then_some(*task));
             !is_due
         });
@@ -39,7 +45,6 @@ impl RunState {
                 self.wake(task);
             }
         }
-        !self.board.ready.is_empty()
     }
 
     /// Lets a task that is held until a change go on without one. Returns `false` if none is held.
@@ -72,6 +77,15 @@ impl World {
         let mut state = self.state();
         let task = state.current();
         state.timers.waiting.push((time, task));
+    }
+
+    /// Moves the time on to `time`, because a timer of the current task ends although other tasks can step. Timers that
+    /// are due before end, too.
+    pub(crate) fn pass_time(&self, time: u64) {
+        let mut state = self.state();
+        let task = state.current();
+        state.touch(task, Contact::TimedOut);
+        state.end_timers(time);
     }
 
     /// Lets a task that has announced to [resume](crate::run::op::Access::Resume) go on.

@@ -2,6 +2,7 @@
 
 pub(crate) mod board;
 mod calls;
+pub(crate) mod chances;
 pub(crate) mod choice;
 pub mod coverage;
 pub mod event;

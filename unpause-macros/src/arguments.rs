@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 21] = [
+pub(crate) const NAMES: [&str; 22] = [
     "seeds",
     "seed",
     "strategy",
@@ -31,6 +31,7 @@ pub(crate) const NAMES: [&str; 21] = [
     "races",
     "points",
     "arc",
+    "chances",
     "isolate",
     "crate",
 ];
@@ -90,10 +91,32 @@ pub(crate) struct Arguments {
     pub(crate) points: Option<LitStr>,
     /// True if the flag is present. Beside `native`.
     pub(crate) arc: bool,
+    /// Some of `timers`, `spurious` and `weak`, or `none`. Beside `native`.
+    pub(crate) chances: Option<LitStr>,
     /// `run` or `process`. Beside `native`.
     pub(crate) isolate: Option<LitStr>,
     /// The path of the library.
     pub(crate) library: Option<Path>,
+}
+
+impl Arguments {
+    /// Sets a flag. Returns `false` if there is none of this name.
+    fn set_flag(&mut self, name: &str) -> bool {
+        let flag = match name {
+            "must_fail" => &mut self.must_fail,
+            "coverage" => &mut self.coverage,
+            "closure" => &mut self.closure,
+            "must_prove" => &mut self.must_prove,
+            "statistics" => &mut self.statistics,
+            "arc" => &mut self.arc,
+            "native" => &mut self.native,
+            "leaks" => &mut self.leaks,
+            "races" => &mut self.races,
+            _ => return false,
+        };
+        *flag = true;
+        true
+    }
 }
 
 /// Returns the arguments in `tokens`, and their errors in order of position.
@@ -107,7 +130,9 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         let result = Argument::parse(part).and_then(|part| {
             part.check(&seen)?;
             seen.push(part.name.clone());
-            if ["leaks", "races", "points", "arc", "isolate"].contains(&part.name.as_str()) {
+            if ["leaks", "races", "points", "arc", "chances", "isolate"]
+                .contains(&part.name.as_str())
+            {
                 of_native.push((part.span, part.name.clone()));
             }
             if part.name == "must_prove" {
@@ -234,42 +259,7 @@ impl Argument {
     fn store(self, arguments: &mut Arguments) -> Result<(), Error> {
         let name = self.name.as_str();
         let value = match (self.value, name) {
-            (None, "must_fail") => {
-                arguments.must_fail = true;
-                return Ok(());
-            }
-            (None, "coverage") => {
-                arguments.coverage = true;
-                return Ok(());
-            }
-            (None, "closure") => {
-                arguments.closure = true;
-                return Ok(());
-            }
-            (None, "must_prove") => {
-                arguments.must_prove = true;
-                return Ok(());
-            }
-            (None, "statistics") => {
-                arguments.statistics = true;
-                return Ok(());
-            }
-            (None, "arc") => {
-                arguments.arc = true;
-                return Ok(());
-            }
-            (None, "native") => {
-                arguments.native = true;
-                return Ok(());
-            }
-            (None, "leaks") => {
-                arguments.leaks = true;
-                return Ok(());
-            }
-            (None, "races") => {
-                arguments.races = true;
-                return Ok(());
-            }
+            (None, name) if arguments.set_flag(name) => return Ok(()),
             (
                 Some(value),
                 "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
@@ -297,6 +287,7 @@ impl Argument {
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
             "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
+            "chances" => arguments.chances = Some(value::some_of(name, &value)?),
             "isolate" => {
                 arguments.isolate = Some(value::one_of(name, &value, &["process", "run"])?);
             }
@@ -330,6 +321,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "races" => "`native, races`",
         "points" => "`native, points = \"all\"`",
         "arc" => "`native, arc`",
+        "chances" => "`native, chances = \"timers, spurious\"`",
         "isolate" => "`native, isolate = \"process\"`",
         _ => "`must_fail`",
     }

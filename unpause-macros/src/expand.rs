@@ -91,6 +91,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let leaks = arguments.leaks;
     let points = option(arguments.points.as_ref(), quote!(&'static ::core::primitive::str));
     let arc = arguments.arc;
+    let chances = option(arguments.chances.as_ref(), quote!(&'static ::core::primitive::str));
     let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
 
     let handed = quote! {
@@ -125,6 +126,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             leaks: #leaks,
             points: #points,
             arc: #arc,
+            chances: #chances,
             isolate: #isolate,
         },
         #closure,
@@ -276,6 +278,7 @@ mod tests {
                         leaks: false,
                         points: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         arc: false,
+                        chances: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         isolate: ::core::option::Option::None::<&'static ::core::primitive::str>,
                     },
                     async || -> Result<(), E> { work().await? },

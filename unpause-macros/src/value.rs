@@ -79,6 +79,26 @@ pub(crate) fn one_of(
     Err(Error::new(found.span(), message))
 }
 
+/// The words of `chances`, which the library reads.
+const CHANCES: [&str; 3] = ["timers", "spurious", "weak"];
+
+/// A string of words of [`CHANCES`] with commas between them, or `none`.
+pub(crate) fn some_of(name: &str, tokens: &TokenStream) -> Result<LitStr, Error> {
+    let known = &CHANCES;
+    let found = text(name, tokens)?;
+    let value = found.value();
+    let unknown = value.split(',').map(str::trim).find(|word| !known.contains(word));
+    let Some(word) = unknown.filter(|_| value != "none") else { return Ok(found) };
+    let list: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
+    let meant = suggest(word, known).map(|known| format!("; did you mean `{known}`?"));
+    let list = list.join(", ");
+    let meant = meant.unwrap_or_default();
+    let message = format!(
+        "`{name}` is `none`, or some of {list} with commas between them, not `{word}`{meant}"
+    );
+    Err(Error::new(found.span(), message))
+}
+
 /// Milliseconds of `<digits><unit>`.
 fn duration(text: &str) -> Result<u64, String> {
     let units = "`ms`, `s`, `m` or `h`";
@@ -103,6 +123,20 @@ fn duration(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chances_are_words_with_commas_between_them() {
+        let read = |text: &str| some_of("chances", &quote::quote!(#text)).map(|_| ());
+        for right in ["timers", "weak, timers", "timers,spurious,weak", "none"] {
+            assert!(read(right).is_ok(), "{right}");
+        }
+        let wrong = |text: &str| read(text).unwrap_err().to_string();
+        let grammar =
+            "`chances` is `none`, or some of `timers`, `spurious`, `weak` with commas between them";
+        assert_eq!(wrong("weak, timer"), format!("{grammar}, not `timer`; did you mean `timers`?"));
+        assert_eq!(wrong("none, weak"), format!("{grammar}, not `none`"));
+        assert!(wrong(" ").contains("is empty"));
+    }
 
     #[test]
     fn a_duration_is_a_whole_number_and_a_unit() {

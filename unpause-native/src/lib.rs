@@ -17,7 +17,9 @@
 //! | `request.rs` | the reason why a thread has stopped |
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |
+//! | `arch/` | what depends on the processor: x86-64, and aarch64, which was not run |
 //! | `atomics.rs` | the functions that instrumented code calls |
+//! | `weak.rs` | failures of `compare_exchange_weak` that see the expected value |
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
 //! | `processors.rs` | the number of processors |
@@ -32,18 +34,30 @@
 //!
 //! # Limits
 //!
-//! Linux on x86-64 with glibc. The crate is empty elsewhere. Code in assembly and code of C with atomics of its own
+//! Linux with glibc, on x86-64; for aarch64 it is written and was not run (`arch/aarch64.rs`). The crate is empty
+//! elsewhere. Code in assembly and code of C with atomics of its own
 //! are not instrumented. The functions of std that synchronise threads and are compiled already are replaced when
 //! `cargo unpause test` links the program; those that only guard std's own state (output, environment, hooks) are not:
 //! see [`take_entered`]. Values of thread-local keys (`pthread_key_create`) are not fresh in
 //! each run. The vector and floating-point control registers are not switched.
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod linux;
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub use self::linux::*;
 
 /// True if threads can be simulated on this platform.
-pub const SUPPORTED: bool =
-    cfg!(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"));
+pub const SUPPORTED: bool = cfg!(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+));

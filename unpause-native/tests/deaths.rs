@@ -1,5 +1,9 @@
 //! Threads that would end the process, or never come back.
-#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 use std::time::Duration;
 

@@ -1,5 +1,9 @@
 //! Programs of std on simulated threads, stepped by a scheduler of ten lines.
-#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::AtomicU64;

@@ -1,5 +1,9 @@
 //! The network of a run beside the kernel's: the same calls have the same results.
-#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};

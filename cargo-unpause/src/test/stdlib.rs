@@ -216,6 +216,19 @@ fn line(file: &Path) -> String {
     format!("\"{}\"\n", file.display())
 }
 
+/// Calls `unpause_std_entered` with the text at `9`, and keeps the registers of arguments. Seven, so that the stack is
+/// aligned.
+const CALL_X86_64: &str = "push rdi\npush rsi\npush rdx\npush rcx\npush r8\npush r9\npush rax
+lea rdi, [rip + 9f]\ncall unpause_std_entered
+pop rax\npop r9\npop r8\npop rcx\npop rdx\npop rsi\npop rdi";
+
+/// The same, with the register of large results and the return address. Assembled, and run in an emulator only.
+const CALL_AARCH64: &str = "stp x0, x1, [sp, #-80]!\nstp x2, x3, [sp, #16]\nstp x4, x5, [sp, #32]
+stp x6, x7, [sp, #48]\nstp x8, x30, [sp, #64]
+adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered
+ldp x8, x30, [sp, #64]\nldp x6, x7, [sp, #48]\nldp x4, x5, [sp, #32]
+ldp x2, x3, [sp, #16]\nldp x0, x1, [sp], #80";
+
 /// The source of functions that note their entry and go on with std's.
 fn stubs(names: &Names) -> String {
     let mut text = String::from(
@@ -223,16 +236,13 @@ fn stubs(names: &Names) -> String {
          core::arch::global_asm!(r#\"\n.text\n",
     );
     for (symbol, path) in &names.noted {
-        // Seven registers, so that the stack is aligned.
-        let saved = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax"];
         let _ = writeln!(
             text,
             ".globl \"__wrap_{symbol}\"\n.type \"__wrap_{symbol}\",@function\n\"__wrap_{symbol}\":"
         );
-        saved.iter().for_each(|register| text += &format!("push {register}\n"));
-        text += "lea rdi, [rip + 9f]\ncall unpause_std_entered\n";
-        saved.iter().rev().for_each(|register| text += &format!("pop {register}\n"));
-        let _ = writeln!(text, "jmp \"__real_{symbol}\"");
+        let (call, jump) =
+            if cfg!(target_arch = "aarch64") { (CALL_AARCH64, "b") } else { (CALL_X86_64, "jmp") };
+        let _ = writeln!(text, "{call}\n{jump} \"__real_{symbol}\"");
         let shown = path.replace(['"', '\\', '#'], "");
         let _ = writeln!(text, ".section .rodata\n9: .asciz \"{shown}\"\n.text");
     }
@@ -241,7 +251,11 @@ fn stubs(names: &Names) -> String {
 }
 
 #[cfg(test)]
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -65,6 +65,9 @@ fn a_slip_in_a_value() {}
 #[sim::test(isolate = "process")]
 async fn an_argument_of_plain_threads() {}
 
+#[sim::test(native, chances = "timers, wek")]
+fn a_slip_in_a_word() {}
+
 #[sim::test(seed = 7u32)]
 async fn another_suffix() {}
 

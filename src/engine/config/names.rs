@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 22] = [
+const VARIABLES: [&str; 23] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -11,6 +11,7 @@ const VARIABLES: [&str; 22] = [
     "SIM_JOBS",
     "SIM_POINTS",
     "SIM_ARC",
+    "SIM_CHANCES",
     "SIM_ISOLATE",
     "SIM_SHARD",
     "SIM_HANG",

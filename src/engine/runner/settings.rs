@@ -358,6 +358,21 @@ impl Runner {
         self
     }
 
+    /// Choose what may happen to plain threads at any moment: words with commas between them, or `none`, the default. Has
+    /// no effect on other tests.
+    ///
+    /// - `timers`: a sleep or a time limit ends although other threads can go on. The virtual time then jumps to it.
+    /// - `spurious`: `Condvar::wait`, `park` and other waits for a futex end without a wake.
+    /// - `weak`: `compare_exchange_weak` fails although it sees the expected value.
+    ///
+    /// What happens is a decision of the run: its trace is replayed without this setting, and shrinking removes what the
+    /// failure does not need. Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
+    #[must_use]
+    pub fn chances(mut self, chances: &str) -> Runner {
+        self.settings.chances = Some(chances.to_owned());
+        self
+    }
+
     /// Make the counts of `Arc` points of plain threads: the threads then race for the last drop of a value. Has no
     /// effect on other tests.
     ///

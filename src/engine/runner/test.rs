@@ -75,6 +75,8 @@ pub struct Attributes {
     pub points: Option<&'static str>,
     /// The counts of `Arc` are points of plain threads.
     pub arc: bool,
+    /// What may happen to plain threads at any moment.
+    pub chances: Option<&'static str>,
     /// What the runs of plain threads share.
     pub isolate: Option<&'static str>,
 }
@@ -122,6 +124,7 @@ fn test_body(
         closure: attributes.closure.then_some(true),
         points: attributes.points.map(str::to_owned),
         arc: attributes.arc.then_some(true),
+        chances: attributes.chances.map(str::to_owned),
         isolate: attributes.isolate.map(str::to_owned),
         prove: attributes.prove,
         must_prove: attributes.must_prove.then_some(true),

@@ -3,6 +3,7 @@
 use std::panic::{Location, PanicHookInfo};
 
 use crate::run::CallRecord;
+use crate::run::chances::Chances;
 use crate::run::event::Event;
 use crate::run::isolation::Isolation;
 use crate::run::note::Note;
@@ -23,6 +24,9 @@ pub(crate) async fn run(
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_points(_points: Points) {}
+
+/// Has no effect: there are no such runs.
+pub(crate) fn set_chances(_chances: Chances) {}
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_isolation(_isolation: Isolation) {}

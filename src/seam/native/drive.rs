@@ -9,6 +9,7 @@ use std::task::Poll;
 use unpause_native::{Access, Operation, Request};
 
 use super::calls;
+use super::chances;
 use super::death;
 use super::locks;
 use super::memory;
@@ -18,8 +19,10 @@ use super::points;
 use super::sites::Site;
 use super::spin::{Looks, Repeated};
 use super::threads::{Waiter, with};
+use super::timed::{TimedWait, Woken};
 use super::transfers::transfer;
 use crate::rt::{WORLD, World};
+use crate::run::chances::Chance;
 use crate::run::event::Values;
 use crate::seam::sim::{YieldPoint, draw_key, spawn};
 
@@ -102,6 +105,11 @@ pub(super) async fn drive(thread: usize) {
             }
             Request::Point => {
                 YieldPoint::new(&POINT, site.place).await;
+                0
+            }
+            Request::Sleep { until } if chances::happens(Chance::Timer) => {
+                YieldPoint::new(&chances::SLEEP_ENDS_EARLY, site.place).await;
+                chances::pass_time(until);
                 0
             }
             Request::Sleep { until } => {
@@ -205,12 +213,18 @@ async fn hold(
 
 async fn do_access(thread: usize, access: Access, site: Site) -> (u64, u64) {
     let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
+    let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
     let effect = || {
+        let failed = if may_fail { chances::fail_weakly(thread) } else { None };
         with(|threads| {
-            let (old, new) = threads.execution().perform(thread);
             let execution = threads.execution();
+            let (old, new) = failed.unwrap_or_else(|| execution.perform(thread));
             let shown = |value| execution.stable_value(value);
-            ((old, new), ops::values(&access, (old, new), shown))
+            let values = match failed {
+                Some(_) => Values::Refused(shown(old), shown(access.operand)),
+                None => ops::values(&access, (old, new), shown),
+            };
+            ((old, new), values)
         })
     };
     let done = word.point(ops::op(&access), site.place, effect).await;
@@ -246,22 +260,11 @@ async fn wait(
         word.point(&WAIT, site.place, enqueue).await
     };
     let Some(waiter) = joined else { return EAGAIN };
-    if let Some(deadline) = deadline {
-        WORLD.with(|world| world.set_timer(deadline));
+    let wait = TimedWait { queue: address, word: &word, waiter: &waiter, deadline };
+    match wait.end(&RESUME, site.place, site.wakes_spuriously).await {
+        Woken::InTime => 0,
+        Woken::TooLate => ETIMEDOUT,
     }
-    word.resume(&RESUME, site.place).await;
-    if waiter.is_woken() {
-        if deadline.is_some() {
-            WORLD.with(|world| world.clear_timer());
-        }
-        return 0;
-    }
-    with(|threads| {
-        threads.give_up(address, &waiter);
-        // After the deadline, and not at it: a loop that waits for the rest of a duration comes to its end.
-        threads.execution().advance_to(deadline.unwrap_or(0) + 1);
-    });
-    ETIMEDOUT
 }
 
 /// Wakes waiters of a word. Returns their number.

@@ -2,8 +2,10 @@
 
 use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak};
 
+use super::chances;
 use super::sites::{shortened, site};
 use super::threads::with;
+use crate::run::chances::Chances;
 use crate::run::ids::TaskId;
 use crate::run::{Failure, MemoryError, MemoryStep};
 use crate::seam::sim::{draw_heap, fail};
@@ -11,9 +13,13 @@ use crate::seam::sim::{draw_heap, fail};
 /// The heaps that a run draws one of, the simplest first.
 const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
 
-/// Draws the heap of the run: one that checks, if leaks or data races are searched.
+/// Draws the heap of the run, one that checks if leaks or data races are searched, and begins with the chances of the
+/// run.
 pub(super) fn draw(leaks: bool) -> Memory {
-    HEAPS[draw_heap(leaks || unpause_native::RACES) as usize % HEAPS.len()]
+    let wanted = u64::from(chances::wanted().number());
+    let (heap, set) = draw_heap(leaks || unpause_native::RACES, wanted, Chances::SETS);
+    chances::begin(Chances::of_number(set as u8));
+    HEAPS[heap as usize % HEAPS.len()]
 }
 
 /// Ends the run with the error that a thread has made. Never returns.

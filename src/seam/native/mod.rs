@@ -7,6 +7,7 @@
 mod by_number;
 mod calls;
 mod carried;
+mod chances;
 mod death;
 mod drive;
 mod isolation;
@@ -17,6 +18,7 @@ mod ops;
 mod sites;
 mod spin;
 mod threads;
+mod timed;
 mod transfers;
 
 use std::panic::PanicHookInfo;
@@ -30,6 +32,7 @@ pub(crate) use unpause_native::{
 };
 
 pub(crate) use self::calls::{noting_calls, take_calls};
+pub(crate) use self::chances::set as set_chances;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
 use self::locks::Detail;
 pub(crate) use self::notes::note;

@@ -19,6 +19,10 @@ pub(super) struct Site {
     part: Part,
     /// True in code that spins a bounded number of rounds, counted on the stack.
     pub(super) backs_off: bool,
+    /// True if a wait here may end without a wake, so that the program sees it. The locks of std wait again.
+    pub(super) wakes_spuriously: bool,
+    /// True in `compare_exchange_weak`, called by other code than std's.
+    pub(super) is_weak: bool,
 }
 
 /// The part of the program that a place belongs to.
@@ -94,6 +98,8 @@ pub(super) fn site(frames: &[Frame]) -> Site {
         lock,
         part: inner.iter().find_map(part).unwrap_or(Part::Visible),
         backs_off: frames.iter().take(BACKING).any(backs_off),
+        wakes_spuriously: wakes_spuriously(inner),
+        is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
     }
 }
 
@@ -110,6 +116,19 @@ fn backs_off(frame: &Frame) -> bool {
     let files =
         ["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];
     files.iter().any(|file| frame.file.contains(file))
+}
+
+/// Returns `true` if a wait in these functions of std's may end without a wake, as its documentation says.
+fn wakes_spuriously(inner: &[Frame]) -> bool {
+    let documented = |name| matches!(name, None | Some("Condvar" | "thread"));
+    documented(inner.iter().find_map(primitive))
+        && documented(inner.iter().rev().find_map(primitive))
+}
+
+/// Returns `true` for the method of an atomic that may fail although it sees the expected value.
+fn is_weak(frame: &Frame) -> bool {
+    frame.file.ends_with("/core/src/sync/atomic.rs")
+        && frame.function.contains("compare_exchange_weak")
 }
 
 /// Returns `true` for a function that begins a simulated thread.

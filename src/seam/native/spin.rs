@@ -12,7 +12,7 @@
 //!
 //! Not seen: a loop that counts in memory, for whose later rounds other threads change nothing that it looks at.
 
-use unpause_native::Access;
+use unpause_native::{Access, Operation};
 
 use super::sites::Site;
 use super::threads::with;
@@ -154,8 +154,12 @@ impl Looks {
 
     /// The thread did an access with a point.
     pub(super) fn saw(&mut self, look: Look, access: Access, old: u64, new: u64) {
-        let changed = old != new || access.operation == unpause_native::Operation::Store;
-        if changed {
+        let changed = old != new || access.operation == Operation::Store;
+        // Not that of a loop: the next time it succeeds.
+        let failed_spuriously = access.operation == Operation::CompareExchange
+            && (old, new) == (access.operand, access.operand)
+            && access.replacement != access.operand;
+        if changed || failed_spuriously {
             return self.forget();
         }
         let look = Look { value: old, ..look };

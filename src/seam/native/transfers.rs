@@ -10,7 +10,7 @@ use super::drive::wake;
 use super::ops::WAIT;
 use super::sites::Site;
 use super::threads::{Waiter, with};
-use crate::rt::WORLD;
+use super::timed::{TimedWait, Woken};
 use crate::run::event::Values;
 use crate::run::op::{Access, Op};
 use crate::seam::sim::ForeignWord;
@@ -95,19 +95,7 @@ async fn join(
     };
     let waiter: Option<Arc<Waiter>> = object.point(&WAIT, site.place, enqueue).await;
     let Some(waiter) = waiter else { return true };
-    if let Some(deadline) = deadline {
-        WORLD.with(|world| world.set_timer(deadline));
-    }
-    object.resume(wait, site.place).await;
-    if waiter.is_woken() {
-        if deadline.is_some() {
-            WORLD.with(|world| world.clear_timer());
-        }
-        return true;
-    }
-    with(|threads| {
-        threads.give_up(key as usize, &waiter);
-        threads.execution().advance_to(deadline.unwrap_or(0) + 1);
-    });
-    false
+    let timed = TimedWait { queue: key as usize, word: object, waiter: &waiter, deadline };
+    // A socket has no spurious wake-ups.
+    matches!(timed.end(wait, site.place, false).await, Woken::InTime)
 }

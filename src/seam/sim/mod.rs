@@ -88,10 +88,16 @@ pub(crate) fn draw_key() -> u64 {
     given(u64::MAX, key, "the key of random bytes")
 }
 
-/// The number of the heap of a run of plain threads: 0 is plain, 1 checks, 2 checks and reuses memory. Not explored,
-/// kept in the trace. A search has 1. If `checks` is set, no run draws 0.
+/// The number of heaps.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn draw_heap(checks: bool) -> u64 {
+const HEAPS: u64 = 3;
+
+/// The number of the heap of a run of plain threads, and that of its set of chances, `chances` of `sets`. Not explored,
+/// kept in the trace.
+///
+/// Heap 0 is plain, 1 checks, 2 checks and reuses memory. A search has 1. If `checks` is set, no run draws 0.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
     // A run with checks takes an eighth longer, so some go without. Not by the lower bits of the seed, which choose a
     // strategy.
     let by_seed = |seed: u64| match seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 {
@@ -99,7 +105,10 @@ pub(crate) fn draw_heap(checks: bool) -> u64 {
         3 => 2,
         _ => 1,
     };
-    given(3, seed().filter(|_| in_run()).map_or(1, by_seed), "the heap of the run")
+    let heap = seed().filter(|_| in_run()).map_or(1, by_seed);
+    // One decision: traces without chances have no other.
+    let drawn = given(HEAPS * sets, heap + HEAPS * chances, "the heap of the run and its chances");
+    (drawn % HEAPS, drawn / HEAPS)
 }
 
 /// The number of the detail in which the locks of a run of plain threads are stepped: 0 is calls, 1 is instructions, 2

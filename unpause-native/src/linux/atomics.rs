@@ -1,10 +1,9 @@
 //! The functions that instrumented code calls for atomic operations.
 //!
 //! Each begins with a few instructions that pass the address of the return address and the frame pointer of the caller
-//! on.
+//! on: `arch/`.
 
-use std::arch::naked_asm;
-
+use super::arch::{entry, entry_of_strong};
 use super::request::{Access, Operation, Request};
 use super::thread::current;
 
@@ -20,6 +19,7 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
                 unsafe { std::ptr::read_volatile(access.address as *const u8) };
             }
             thread.called_from = caller.0;
+            thread.returns = 0;
             // SAFETY: the address of the return address, on the stack of this thread.
             let from = unsafe { *(caller.0 as *const usize) };
             thread.stop(Request::Access(access), (from, caller.1))
@@ -27,38 +27,12 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
     }
 }
 
-/// A function by the name that the compiler calls, which passes two more arguments on, in the registers given.
-macro_rules! entry {
-    ($name:ident, $address:literal, $frame:literal, $to:ident) => {
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                concat!("mov ", $address, ", rsp"),
-                concat!("mov ", $frame, ", rbp"),
-                "jmp {}",
-                sym $to,
-            )
-        }
-    };
-}
-
-/// The same for a compare-exchange, whose six registers are not enough: two memory orders become one number.
-macro_rules! entry_of_strong {
-    ($name:ident, $to:ident) => {
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                "shl r8d, 8",
-                "or ecx, r8d",
-                "mov r8, rsp",
-                "mov r9, rbp",
-                "jmp {}",
-                sym $to,
-            )
-        }
-    };
+/// The result of a compare-exchange, in two registers.
+#[repr(C)]
+struct Exchanged {
+    old: u64,
+    /// Where it returns to: see `weak.rs`.
+    returns: usize,
 }
 
 /// The read-modify-write operations of one size.
@@ -76,7 +50,7 @@ macro_rules! changes {
             };
             operate(access, (from, frame)) as $int
         }
-        entry!($name, "rcx", "r8", $to);
+        entry!($name, 3, $to);
     )*};
 }
 
@@ -94,7 +68,7 @@ macro_rules! size {
                     Access { operation, size, order, failure, address, operand, replacement };
                 operate(access, (from, frame)) as $int
             }
-            entry!($load, "rdx", "rcx", load);
+            entry!($load, 2, load);
 
             changes! { $int, $size;
                 $store store Store
@@ -115,7 +89,7 @@ macro_rules! size {
                 order: i32,
                 from: usize,
                 frame: usize,
-            ) -> $int {
+            ) -> Exchanged {
                 let access = Access {
                     operation: Operation::CompareExchange,
                     size: $size,
@@ -125,7 +99,9 @@ macro_rules! size {
                     operand: u64::from(expected),
                     replacement: u64::from(new),
                 };
-                operate(access, (from, frame)) as $int
+                let old = operate(access, (from, frame));
+                let returns = current().map_or(0, |thread| thread.returns);
+                Exchanged { old, returns }
             }
             entry_of_strong!($strong, strong);
         }
@@ -151,7 +127,7 @@ extern "C" fn fence(order: i32, from: usize, frame: usize) {
     let access = Access { operation, size, order, failure, address, operand, replacement };
     operate(access, (from, frame));
 }
-entry!(__tsan_atomic_thread_fence, "rsi", "rdx", fence);
+entry!(__tsan_atomic_thread_fence, 1, fence);
 
 #[unsafe(no_mangle)]
 extern "C" fn __tsan_atomic_signal_fence(_order: i32) {}

@@ -1,7 +1,6 @@
 //! The compiled part of std: whether the program is linked with instrumented replacements of its functions, and entries
 //! of functions that have none.
 
-use std::arch::naked_asm;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::AtomicU32;
@@ -9,6 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::arch::marker;
 use super::real::real;
 use super::thread::{inside, outside};
 use super::{statics, std_state};
@@ -19,16 +19,6 @@ static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 /// Returns `true` if the functions of std that synchronise threads are replaced by instrumented ones in this program.
 pub fn std_is_replaced() -> bool {
     marker() != 0
-}
-
-/// The address of a symbol that is linked with the replacements; 0 if they are not linked.
-#[unsafe(naked)]
-extern "C" fn marker() -> usize {
-    naked_asm!(
-        ".weak unpause_std_replaced",
-        "mov rax, [rip + unpause_std_replaced@GOTPCREL]",
-        "ret",
-    )
 }
 
 /// The functions of std with locks of their own that simulated threads have entered since the last call, by path.

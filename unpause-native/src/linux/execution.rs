@@ -176,6 +176,15 @@ impl Execution {
         answer!(2, &mut self.0, (0, 0), |local| local.perform(thread))
     }
 
+    /// Has the compare-exchange that `thread` has requested last fail, although it may see the expected value. Returns the
+    /// value that it has seen twice. None if it cannot be made to fail: nothing is done then.
+    ///
+    /// # Panics
+    /// If its last request was not a compare-exchange.
+    pub fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
+        answer!(22, &mut self.0, None, |local| local.perform_failing(thread))
+    }
+
     /// Does the operation on a file that `thread` has requested last.
     ///
     /// # Panics

@@ -41,7 +41,7 @@ unsafe extern "C" fn read(
             let header = &*object.dlpi_phdr.add(usize::from(at));
             if header.p_type == libc::PT_TLS {
                 *image.cast::<Image>() = Image {
-                    offset: object.dlpi_tls_data as isize - switch::fs() as isize,
+                    offset: object.dlpi_tls_data as isize - switch::thread_pointer() as isize,
                     initial: (object.dlpi_addr + header.p_vaddr) as usize,
                     initialized: header.p_filesz as usize,
                     size: header.p_memsz as usize,

@@ -14,7 +14,7 @@ use super::net::{Effect, Net};
 use super::request::{Access, Operation, Request};
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{blocks, heap, leaks, output, race, signals, statics, std_state};
+use super::{arch, blocks, heap, leaks, output, race, signals, statics, std_state};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -184,6 +184,29 @@ impl Local {
             }
             other => panic!("thread {thread} has requested {other:?} and no access"),
         }
+    }
+
+    /// Has the compare-exchange that `thread` has requested last fail. Returns the value that it has seen twice; none if
+    /// it cannot be made to fail.
+    ///
+    /// # Panics
+    /// If its last request was not a compare-exchange.
+    pub(crate) fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
+        let of = self.thread(thread);
+        let (Request::Access(access), Some(returns)) = (of.request, arch::failure(of)) else {
+            return None;
+        };
+        assert!(access.operation == Operation::CompareExchange, "{access:?} cannot fail");
+        let seen = Access { operation: Operation::Load, order: access.failure, ..access };
+        // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+        let suspended = unsafe { self.run.threads[thread].as_mut() };
+        suspended.request = Request::Access(seen);
+        let values = self.perform(thread);
+        // SAFETY: as above.
+        let suspended = unsafe { self.run.threads[thread].as_mut() };
+        suspended.request = Request::Access(access);
+        suspended.returns = returns.packed();
+        Some(values)
     }
 
     /// Does the operation on a file that `thread` has requested last.

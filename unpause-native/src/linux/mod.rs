@@ -1,6 +1,7 @@
-//! The runtime on Linux, x86-64, glibc.
+//! The runtime on Linux with glibc.
 
 mod apart;
+mod arch;
 mod atomics;
 mod blocks;
 mod clock;
@@ -31,6 +32,8 @@ mod std_state;
 mod switch;
 mod thread;
 mod threads;
+#[cfg(target_arch = "x86_64")]
+mod weak;
 
 pub use self::apart::tape::alive;
 pub use self::apart::written::Written;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::arch::interrupted;
 use super::death::{self, Death, SAMPLES};
 use super::thread;
 
@@ -145,16 +146,6 @@ fn install() {
     }
     // SAFETY: as above.
     unsafe { libc::sigaction(interruption(), &interrupt, null_mut()) };
-}
-
-/// The instruction and the frame pointer at which a signal came.
-///
-/// # Safety
-/// The context of a handler.
-unsafe fn interrupted(context: *const c_void) -> (usize, usize) {
-    // SAFETY: the caller's.
-    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RBP as usize] as usize)
 }
 
 /// A fault, or `abort` called by libc.

@@ -75,6 +75,8 @@ pub(crate) struct Thread {
     pub(crate) called_from: usize,
     /// The answer to its last request.
     pub(crate) reply: u64,
+    /// Where its last request returns to, a compare-exchange that fails: see `weak.rs`. 0 is the return address.
+    pub(crate) returns: usize,
     /// The texts and the places of its last panics, the last one last.
     pub(crate) panics: Vec<(String, String)>,
 }
@@ -212,7 +214,7 @@ impl Thread {
         // carrier of its run knows it.
         unsafe {
             let carrier = &raw mut (*(*thread).run).carrier;
-            (*carrier).fs = switch::fs();
+            (*carrier).thread_pointer = switch::thread_pointer();
             switch(carrier, &raw const (*thread).context);
         }
     }
@@ -323,7 +325,7 @@ impl Thread {
         if self.ended {
             return vec![((&raw const self.result) as usize, 8)];
         }
-        let stack = self.context.rsp;
+        let stack = self.context.stack_pointer;
         let destructors = self.destructors.iter().map(|held| ((&raw const held.1) as usize, 8));
         [(stack, self.base - stack), ((&raw const self.argument) as usize, 8)]
             .into_iter()
@@ -336,7 +338,7 @@ impl Thread {
     pub(crate) fn registers(&self) -> Option<u64> {
         // Below the return address, the functions of this crate and the switch have saved them. No other thread writes
         // there, and the rest is the same for the same calls.
-        let words = (self.context.rsp..self.called_from).step_by(8);
+        let words = (self.context.stack_pointer..self.called_from).step_by(8);
         (self.called_from != 0).then(|| {
             words.fold(0, |hash: u64, address| {
                 // SAFETY: the used part of the stack of a suspended thread, word by word.
@@ -359,7 +361,7 @@ impl Thread {
     /// The thread-local variables of the program in its block: the address and the size.
     pub(crate) fn thread_locals(&self) -> (usize, usize) {
         let image = image();
-        (self.context.fs.wrapping_add_signed(image.offset), image.size)
+        (self.context.thread_pointer.wrapping_add_signed(image.offset), image.size)
     }
 
     /// Makes a new thread of a worker: fresh thread-locals, an empty stack, `start` as its function.
@@ -380,14 +382,11 @@ impl Thread {
             std::ptr::copy_nonoverlapping(image.initial as *const u8, block, image.initialized);
             std::ptr::write_bytes(block.add(image.initialized), 0, size - image.initialized);
             let here = CURRENT.with(|current| (&raw const *current) as usize);
-            let offset = here.wrapping_sub(switch::fs());
-            *(thread.context.fs.wrapping_add(offset) as *mut *mut Thread) = worker.as_ptr();
-            // Six registers, the function that it returns to, and no return address there.
+            let offset = here.wrapping_sub(switch::thread_pointer());
+            *(thread.context.thread_pointer.wrapping_add(offset) as *mut *mut Thread) =
+                worker.as_ptr();
             let top = (thread.base - GAP) & !15;
-            let frame = (top - 64) as *mut usize;
-            std::ptr::write_bytes(frame, 0, 8);
-            *frame.add(6) = entry as *const () as usize;
-            thread.context.rsp = frame as usize;
+            thread.context.stack_pointer = switch::begin(top, entry as *const ());
             thread.number = number;
             thread.start = Some(start);
             thread.argument = argument;
@@ -454,6 +453,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         caller: (0, 0),
         called_from: 0,
         reply: 0,
+        returns: 0,
         panics: Vec::new(),
     }));
     // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid.
@@ -480,7 +480,7 @@ extern "C" fn work(worker: *mut c_void) -> *mut c_void {
     // SAFETY: the worker is leaked and `hire` waits. Signals are blocked, because a handler would run on the stack
     // that a simulated thread uses.
     unsafe {
-        (*worker).context.fs = switch::fs();
+        (*worker).context.thread_pointer = switch::thread_pointer();
         (*worker).lowest = threads::lowest_of_stack();
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);

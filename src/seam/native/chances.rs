@@ -1,0 +1,166 @@
+//! Chances of plain threads: a timer that ends early, a wait that ends without a wake, a `compare_exchange_weak` that
+//! fails although it sees the expected value.
+//!
+//! Each is a decision of the run at the operation where it may happen, with 0 for "it does not". Strategies do not
+//! answer it: the value comes from the seed, so that a strategy has the same stream with chances and without. A search
+//! explores both values. The set of chances that a run has is a decision, too (`memory::draw`), so that a trace needs no
+//! setting.
+//!
+//! What may happen does not happen at once: the thread becomes one that can step, and the strategy chooses the moment.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::threads::with;
+use crate::rt::WORLD;
+use crate::run::chances::{Chance, Chances};
+use crate::run::ids::{Place, TaskId};
+use crate::run::op::{Access, Op};
+use crate::seam::sim::{ForeignWord, client, draw, given, seed};
+
+/// A timer ends although other threads can go on.
+pub(super) const ENDS_EARLY: Op = Op::new("ends_early", Access::Wake);
+/// The same of a sleep, which is on no object.
+pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
+/// A waiter leaves its queue without a wake.
+pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", Access::Wake);
+
+/// How often a chance is taken in a run of a search, which would have no end otherwise: a thread in a loop can wake
+/// without a wake again and again.
+const TAKEN_MAX: u32 = 2;
+
+/// The chances of the runs to come.
+static SET: AtomicU8 = AtomicU8::new(0);
+
+thread_local! {
+    /// Those of the current run.
+    static RUN: Cell<Chances> = const { Cell::new(Chances::of_number(0)) };
+    /// The number of decisions of the current run.
+    static DECIDED: Cell<u64> = const { Cell::new(0) };
+    /// How often each chance was taken in the current run.
+    static TAKEN: Cell<[u32; 3]> = const { Cell::new([0; 3]) };
+}
+
+/// Sets the chances of the runs to come.
+pub(crate) fn set(chances: Chances) {
+    SET.store(chances.number(), Ordering::Relaxed);
+}
+
+/// The chances that the test asks for.
+pub(super) fn wanted() -> Chances {
+    Chances::of_number(SET.load(Ordering::Relaxed))
+}
+
+/// Begins a run with these chances.
+pub(super) fn begin(chances: Chances) {
+    RUN.set(chances);
+    DECIDED.set(0);
+    TAKEN.set([0; 3]);
+}
+
+/// Returns `true` if runs have this chance.
+pub(super) fn has(chance: Chance) -> bool {
+    RUN.get().has(chance)
+}
+
+/// Decides if it happens here. Without the chance there is no decision.
+pub(super) fn happens(chance: Chance) -> bool {
+    if !has(chance) {
+        return false;
+    }
+    let nth = DECIDED.replace(DECIDED.get() + 1);
+    let mut taken = TAKEN.get();
+    let why = why(chance);
+    let value = match seed() {
+        Some(seed) => given(2, by_seed(seed, nth), why),
+        None if taken[chance as usize] < TAKEN_MAX => draw(2, why),
+        None => {
+            WORLD.with(|world| world.note_unseen(beyond(chance)));
+            given(2, 0, why)
+        }
+    };
+    taken[chance as usize] += value as u32;
+    TAKEN.set(taken);
+    value != 0
+}
+
+fn why(chance: Chance) -> &'static str {
+    match chance {
+        Chance::Timer => "a timer that ends early",
+        Chance::Spurious => "a spurious wake-up",
+        Chance::Weak => "a spurious failure",
+    }
+}
+
+/// What a search does not see.
+fn beyond(chance: Chance) -> &'static str {
+    match chance {
+        Chance::Timer => "more than two timers of a run that end early",
+        Chance::Spurious => "more than two spurious wake-ups of a run",
+        Chance::Weak => "more than two spurious failures of a run",
+    }
+}
+
+/// The decision that a seed gives.
+///
+/// The probability is one of 1/4, 1/16, 1/64 and 1/256, by the seed. A run has one operation with a chance or thousands.
+/// If a bug needs what happens at one of them, and what happens at another hides it, the best probability is the inverse
+/// of their number. From 2 to 512 of them, a quarter of the runs have that one, up to a factor of two.
+fn by_seed(seed: u64, nth: u64) -> u64 {
+    let mixed = |number: u64| {
+        let mixed = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    };
+    // The lower bits of the seed choose a strategy, and the upper ones of another product the heap.
+    let of_run = mixed(seed.wrapping_add(0x9E37_79B9_7F4A_7C15));
+    let shift = 2 * (1 + (of_run >> 62));
+    u64::from(mixed(of_run.wrapping_add(nth)) >> (64 - shift) == 0)
+}
+
+/// Announces to resume after a wait. The thread waits for a wake or its timer, or can go on at once: the strategy chooses
+/// when.
+pub(super) async fn resume(word: &ForeignWord, op: &'static Op, place: Place, at_once: bool) {
+    let mut resumed = pin!(word.resume(op, place));
+    let mut announced = false;
+    poll_fn(|cx| {
+        let polled = resumed.as_mut().poll(cx);
+        if at_once && !std::mem::replace(&mut announced, true) {
+            WORLD.with(|world| world.resume(TaskId(client() as u32)));
+        }
+        polled
+    })
+    .await;
+}
+
+/// What a search does not see at a comparison that cannot be made to fail.
+const COMPILED: &str = "spurious failures where the compiled code has another form";
+
+/// Decides if the `compare_exchange_weak` that the thread has requested fails although it sees the expected value, and
+/// does it then. Returns the value that it has seen, twice.
+pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
+    if !has(Chance::Weak) {
+        return None;
+    }
+    // One that fails anyway has no chance.
+    if with(|threads| threads.execution().look(thread)).is_some() || !happens(Chance::Weak) {
+        return None;
+    }
+    let failed = with(|threads| threads.execution().perform_failing(thread));
+    if failed.is_none() {
+        WORLD.with(|world| world.note_unseen(COMPILED));
+    }
+    failed
+}
+
+/// What a search does not see when a timer ends early: the order in which threads read the clock.
+const CLOCKS: &str = "clocks, which a timer that ends early moves on";
+
+/// The time has come to `deadline`, although other threads can go on.
+pub(super) fn pass_time(deadline: u64) {
+    WORLD.with(|world| world.note_unseen(CLOCKS));
+    with(|threads| threads.execution().advance_to(deadline.saturating_add(1)));
+    WORLD.with(|world| world.pass_time(deadline));
+}

@@ -1,0 +1,68 @@
+//! The end of a wait in a queue: by a wake, by its time limit, or by chance.
+
+use std::sync::Arc;
+
+use super::chances::{self, ENDS_EARLY, WAKES_SPURIOUSLY};
+use super::threads::{Waiter, with};
+use crate::rt::WORLD;
+use crate::run::chances::Chance;
+use crate::run::event::Values;
+use crate::run::ids::Place;
+use crate::run::op::Op;
+use crate::seam::sim::ForeignWord;
+
+/// A wait of the current task that has joined its queue.
+pub(super) struct TimedWait<'a> {
+    /// The key of the queue.
+    pub(super) queue: usize,
+    /// The object of the queue.
+    pub(super) word: &'a ForeignWord,
+    pub(super) waiter: &'a Arc<Waiter>,
+    /// The virtual time at which it ends, if it does.
+    pub(super) deadline: Option<u64>,
+}
+
+/// The end of a wait, as the thread sees it.
+pub(super) enum Woken {
+    /// By a wake, or spuriously.
+    InTime,
+    /// By the time limit.
+    TooLate,
+}
+
+impl TimedWait<'_> {
+    /// Waits for the end, announced as `op`. It may come without a wake if that has `spurious` ones.
+    pub(super) async fn end(self, op: &'static Op, place: Place, spurious: bool) -> Woken {
+        let TimedWait { queue, word, waiter, deadline } = self;
+        let early = deadline.is_some() && chances::happens(Chance::Timer);
+        let spurious = !early && spurious && chances::happens(Chance::Spurious);
+        if let Some(deadline) = deadline.filter(|_| !early) {
+            WORLD.with(|world| world.set_timer(deadline));
+        }
+        chances::resume(word, op, place, early || spurious).await;
+        let has_timer = deadline.is_some() && !early;
+        let in_time = !has_timer || WORLD.with(|world| world.clear_timer());
+        if waiter.is_woken() {
+            return Woken::InTime;
+        }
+        with(|threads| threads.give_up(queue, waiter));
+        // As an operation on the queue, so that a search tries it before and after each wake.
+        let left = |op| word.note(op, place, Values::Changed(0, 1));
+        match deadline {
+            Some(deadline) if early => {
+                left(&ENDS_EARLY);
+                chances::pass_time(deadline);
+                Woken::TooLate
+            }
+            Some(deadline) if !in_time => {
+                // After the deadline, and not at it: a loop that waits for the rest of a duration comes to its end.
+                with(|threads| threads.execution().advance_to(deadline + 1));
+                Woken::TooLate
+            }
+            _ => {
+                left(&WAKES_SPURIOUSLY);
+                Woken::InTime
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! AArch64, with its procedure call standard (AAPCS64). UNTESTED: the assembly was run in an emulator, called by a program
+//! in C; the Rust code was written and not run. See `docs/native.md`, section Platforms.
+//!
+//! The thread pointer is the register `tpidr_el0`, which user code may write. The variables of the program are above it
+//! (variant 1 of thread-local storage), and not below as on x86-64: `Image::offset` is positive. The return address is in
+//! the register `x30`. `d8` to `d15` and `fpcr` are switched.
+
+use std::arch::{asm, naked_asm};
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::sync::atomic::AtomicU32;
+
+use crate::linux::switch::Context;
+use crate::linux::thread::Thread;
+
+/// The bytes of the registers of a suspended thread on its stack: `x29`, `x30`, `x19` to `x28`, `d8` to `d15`, `fpcr`,
+/// and eight that are not used.
+const SAVED: usize = 176;
+
+/// Suspends the current thread in `from` and continues the one suspended in `to`.
+///
+/// # Safety
+/// `to` has the state of a suspended thread that runs nowhere, its stack and its thread-local block exist, and `from`
+/// is valid until the thread is continued.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: *const Context) {
+    naked_asm!(
+        "stp x29, x30, [sp, #-176]!",
+        "stp x19, x20, [sp, #16]",
+        "stp x21, x22, [sp, #32]",
+        "stp x23, x24, [sp, #48]",
+        "stp x25, x26, [sp, #64]",
+        "stp x27, x28, [sp, #80]",
+        "stp d8, d9, [sp, #96]",
+        "stp d10, d11, [sp, #112]",
+        "stp d12, d13, [sp, #128]",
+        "stp d14, d15, [sp, #144]",
+        "mrs x9, fpcr",
+        // The second word has a known value: see `Thread::registers`.
+        "stp x9, xzr, [sp, #160]",
+        "mov x9, sp",
+        "str x9, [x0, {stack_pointer}]",
+        "ldr x9, [x1, {stack_pointer}]",
+        "mov sp, x9",
+        "ldr x9, [x1, {thread_pointer}]",
+        "msr tpidr_el0, x9",
+        "ldr x9, [sp, #160]",
+        "msr fpcr, x9",
+        "ldp d14, d15, [sp, #144]",
+        "ldp d12, d13, [sp, #128]",
+        "ldp d10, d11, [sp, #112]",
+        "ldp d8, d9, [sp, #96]",
+        "ldp x27, x28, [sp, #80]",
+        "ldp x25, x26, [sp, #64]",
+        "ldp x23, x24, [sp, #48]",
+        "ldp x21, x22, [sp, #32]",
+        "ldp x19, x20, [sp, #16]",
+        "ldp x29, x30, [sp], #176",
+        "ret",
+        stack_pointer = const offset_of!(Context, stack_pointer),
+        thread_pointer = const offset_of!(Context, thread_pointer),
+    )
+}
+
+/// Makes the stack of a thread that begins with `entry` when it is continued. Returns its stack pointer.
+///
+/// # Safety
+/// Nothing uses the 176 bytes below `top`, which is a multiple of 16.
+pub(crate) unsafe fn begin(top: usize, entry: *const ()) -> usize {
+    let control: usize;
+    // SAFETY: reads a register.
+    unsafe { asm!("mrs {}, fpcr", out(reg) control, options(nostack, nomem, preserves_flags)) };
+    let frame = (top - SAVED) as *mut usize;
+    // SAFETY: the caller's.
+    unsafe {
+        std::ptr::write_bytes(frame, 0, SAVED / 8);
+        // x29 is 0, which ends the chain of frames; x30 is where the switch returns to.
+        *frame.add(1) = entry as usize;
+        *frame.add(20) = control;
+    }
+    frame as usize
+}
+
+/// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever without touching the stack
+/// again: the stack below the saved pointer is free for a simulated thread.
+///
+/// # Safety
+/// Both pointers are valid for the rest of the process.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn park(stack_pointer: *mut usize, parked: *const AtomicU32) -> ! {
+    naked_asm!(
+        "mov x9, sp",
+        "str x9, [x0]",
+        "mov x19, x1",
+        "mov w9, #1",
+        "stlr w9, [x19]",
+        // futex(parked, FUTEX_WAKE, 1)
+        "mov x0, x19",
+        "mov x1, #1",
+        "mov x2, #1",
+        "mov x3, #0",
+        "mov x8, #98",
+        "svc #0",
+        // futex(parked, FUTEX_WAIT, 1), again and again: nobody changes the word
+        "2:",
+        "mov x0, x19",
+        "mov x1, #0",
+        "mov x2, #1",
+        "mov x3, #0",
+        "mov x8, #98",
+        "svc #0",
+        "b 2b",
+    )
+}
+
+/// The thread pointer of the current thread.
+#[inline]
+pub(crate) fn thread_pointer() -> usize {
+    let base;
+    // SAFETY: reads a register.
+    unsafe { asm!("mrs {}, tpidr_el0", out(reg) base, options(nostack, nomem, preserves_flags)) };
+    base
+}
+
+/// The frame pointer of the caller. It is one if this crate is compiled with frame pointers.
+#[inline(always)]
+pub(crate) fn frame_pointer() -> usize {
+    let frame;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, x29", out(reg) frame, options(nostack, nomem, preserves_flags)) };
+    frame
+}
+
+/// The instruction and the frame pointer at which a signal came.
+///
+/// # Safety
+/// The context of a handler.
+pub(crate) unsafe fn interrupted(context: *const c_void) -> (usize, usize) {
+    // SAFETY: the caller's.
+    let context = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    (context.pc as usize, context.regs[29] as usize)
+}
+
+/// The address of the symbol that is linked with the replacements of std's functions; 0 if they are not linked.
+#[unsafe(naked)]
+pub(crate) extern "C" fn marker() -> usize {
+    naked_asm!(
+        ".weak unpause_std_replaced",
+        "adrp x0, :got:unpause_std_replaced",
+        "ldr x0, [x0, :got_lo12:unpause_std_replaced]",
+        "ret",
+    )
+}
+
+/// Where a compare-exchange returns to if it fails although it sees the expected value.
+#[derive(Clone, Copy)]
+pub(crate) struct Return(std::convert::Infallible);
+
+impl Return {
+    /// As one number.
+    pub(crate) fn packed(self) -> usize {
+        match self.0 {}
+    }
+}
+
+/// None: no compare-exchange can be made to fail here. A search with the chance `weak` names it.
+pub(crate) fn failure(_: &Thread) -> Option<Return> {
+    None
+}
+
+/// A function by the name that the compiler calls, with so many arguments: passes the address of the return address,
+/// which it saves, and the frame pointer of the caller on, as two more.
+macro_rules! entry {
+    ($name:ident, 1, $to:ident) => { $crate::linux::arch::entry!($name, "x1", "x2", $to); };
+    ($name:ident, 2, $to:ident) => { $crate::linux::arch::entry!($name, "x2", "x3", $to); };
+    ($name:ident, 3, $to:ident) => { $crate::linux::arch::entry!($name, "x3", "x4", $to); };
+    ($name:ident, $address:literal, $frame:literal, $to:ident) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                concat!("mov ", $frame, ", x29"),
+                "stp x29, x30, [sp, #-16]!",
+                concat!("add ", $address, ", sp, #8"),
+                "bl {}",
+                "ldp x29, x30, [sp], #16",
+                "ret",
+                sym $to,
+            )
+        }
+    };
+}
+
+/// The same for a compare-exchange, with its two memory orders as one number.
+macro_rules! entry_of_strong {
+    ($name:ident, $to:ident) => {
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "lsl w4, w4, #8",
+                "orr w3, w3, w4",
+                "mov x5, x29",
+                "stp x29, x30, [sp, #-16]!",
+                "add x4, sp, #8",
+                "bl {}",
+                "ldp x29, x30, [sp], #16",
+                "ret",
+                sym $to,
+            )
+        }
+    };
+}
+
+pub(crate) use {entry, entry_of_strong};

@@ -17,7 +17,8 @@
 //! | `request.rs` | the reason why a thread has stopped |
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |
-//! | `atomics.rs` | the functions that instrumented code calls |
+//! | `frames.rs` | the functions that a thread is in, by the frames on its stack |
+//! | `atomics.rs`, `passing.rs` | the functions that instrumented code calls; operations that are done without a request |
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
 //! | `processors.rs` | the number of processors |

@@ -43,11 +43,14 @@ pub(super) async fn drive(thread: usize) {
         });
         calls::note(thread);
         reply = match request {
-            Request::Access(access) if access.size == 0 => perform(thread).0,
+            Request::Access(access) if access.size == 0 => {
+                with(|threads| threads.let_pass(thread, site));
+                perform(thread).0
+            }
             Request::Access(access) if !site.is_point(points) => do_quietly(thread, access, site),
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {
-                let look = looks.next(thread, access.address);
+                let look = looks.next(thread, access.address, &site);
                 match looks.repeated(look, &site) {
                     Repeated::No => {
                         let (old, new) = do_access(thread, access, site).await;
@@ -126,6 +129,7 @@ fn perform(thread: usize) -> (u64, u64) {
 
 /// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless.
 fn do_quietly(thread: usize, access: Access, site: Site) -> u64 {
+    with(|threads| threads.let_pass(thread, site));
     let (old, new) = perform(thread);
     let changed = old != new || access.operation == Operation::Store;
     if changed {

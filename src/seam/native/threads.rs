@@ -12,6 +12,7 @@ use super::notes;
 use super::sites::{Site, Sites};
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
+use crate::run::points::Points;
 use crate::seam::sim::{ForeignWord, Handle, client};
 
 thread_local! {
@@ -53,6 +54,8 @@ pub(super) struct Threads {
     words: ByNumber<Arc<ForeignWord>>,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
+    /// True if threads do operations that are no points by themselves.
+    lets_pass: bool,
     /// The tasks of the threads, by number; none for the first, and for those that were joined.
     pub(super) handles: Vec<Option<Handle<()>>>,
 }
@@ -111,7 +114,9 @@ impl Threads {
     pub(super) fn begin(execution: Execution) -> Begun {
         super::calls::begin();
         with(|threads| {
-            threads.execution = Some(execution);
+            threads.lets_pass = !super::calls::are_noted();
+            let execution = threads.execution.insert(execution);
+            execution.begin_passing(rules(threads.lets_pass, super::points()));
             threads.handles.push(None);
         });
         Begun(())
@@ -130,6 +135,16 @@ impl Threads {
         SITES.with_borrow_mut(|sites| sites.find(self.execution(), thread))
     }
 
+    /// Has threads do the operations at a place, which are no points, by themselves from now on.
+    pub(super) fn let_pass(&mut self, thread: usize, site: Site) {
+        if self.lets_pass {
+            let execution = self.execution();
+            SITES.with_borrow_mut(|sites| {
+                execution.let_pass(sites.passing(execution, thread, site));
+            });
+        }
+    }
+
     /// The object at an address, which the first access of the run adds.
     pub(super) fn word_at(
         &mut self,
@@ -141,6 +156,8 @@ impl Threads {
             return word.clone();
         }
         let name = self.execution().name(address);
+        // A change of it is recorded even where it is no point.
+        self.execution().watch(address);
         let word = Arc::new(ForeignWord::new(site.primitive.unwrap_or(kind), site.place, name));
         self.words.insert(address as u64, word.clone());
         word
@@ -194,6 +211,11 @@ impl Threads {
         }
         self.handles[thread] = Some(handle);
     }
+}
+
+/// The rules by which operations are done by the threads themselves, as a number.
+fn rules(lets_pass: bool, points: Points) -> u64 {
+    1 + (u64::from(lets_pass) << 2 | u64::from(points.all) << 1 | u64::from(points.arc))
 }
 
 /// Calls `act` with the threads of this thread of the system.

@@ -18,7 +18,8 @@
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |
 //! | `arch/` | what depends on the processor: x86-64, and aarch64, which was not run |
-//! | `atomics.rs` | the functions that instrumented code calls |
+//! | `frames.rs` | the functions that a thread is in, by the frames on its stack |
+//! | `atomics.rs`, `passing.rs` | the functions that instrumented code calls; operations that are done without a request |
 //! | `weak.rs` | failures of `compare_exchange_weak` that see the expected value |
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run |

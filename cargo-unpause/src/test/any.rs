@@ -101,7 +101,7 @@ fn compile(rustc: &OsString, cargo: &OsString, home: &Path) -> Result<PathBuf, U
     let manifest = format!(
         "[workspace]\n\n[package]\nname = {CRATE:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
          [lib]\npath = \"lib.rs\"\ncrate-type = [\"staticlib\"]\n\n[dependencies]\n{}{}\n\
-         [profile.release]\nopt-level = 2\npanic = \"unwind\"\n",
+         [profile.release]\nopt-level = 3\ncodegen-units = 1\npanic = \"unwind\"\n",
         source("unpause", ""),
         source("unpause-native", "unpause-native"),
     );

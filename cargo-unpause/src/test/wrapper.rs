@@ -31,6 +31,14 @@ const NOT_INSTRUMENTED: &[&str] = &[
     "unpause_native",
 ];
 
+/// The crates that do something at each step of a run.
+const OF_EACH_STEP: &[&str] = &["sim", "unpause_native"];
+
+/// Flags of the [crates](OF_EACH_STEP) that do something at each step of a run: they are compiled for speed whatever the
+/// profile says. One unit, because functions of a crate are inlined within a unit only, and half of the time of a step
+/// would be calls between units. Cargo's flags come first, and the last one of a name counts.
+const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
+
 /// Flags of all crates: frames can be followed.
 pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
@@ -91,6 +99,9 @@ fn flags(given: &[OsString], arguments: &OsStr, any: Option<&OsStr>, races: bool
         flags.extend(instrumentation.map(OsString::from));
     }
     let is_test = given.iter().any(|flag| flag == "--test");
+    if !is_test && OF_EACH_STEP.contains(&name) {
+        flags.extend(SPEED.map(OsString::from));
+    }
     let arguments = any.filter(|_| is_test).unwrap_or(arguments);
     // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
     if is_test || after("--crate-type").is_none_or(|kind| kind == "bin") {
@@ -126,7 +137,7 @@ mod tests {
         );
         let without_libtest = flags_of("--crate-name demo --cfg test --target x");
         assert!(without_libtest.contains("-Clink-arg=@/arguments"), "{without_libtest}");
-        assert_eq!(flags_of("--crate-name sim --crate-type lib --target x"), FRAMES);
+        assert_eq!(flags_of("--crate-name unpause_check --crate-type lib --target x"), FRAMES);
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");
     }
@@ -138,7 +149,17 @@ mod tests {
         let marks = "-force-attribute=sanitize_thread";
         assert!(of(given).contains(marks), "{}", of(given));
         assert!(!flags_of(given).contains(marks), "{}", flags_of(given));
-        assert_eq!(of("--crate-name sim --crate-type lib --target x"), FRAMES);
+        assert!(!of("--crate-name sim --crate-type lib --target x").contains(marks));
+    }
+
+    #[test]
+    fn the_engine_is_compiled_for_speed_and_its_own_tests_are_not() {
+        let engine = flags_of("--crate-name sim --crate-type lib --target x");
+        assert!(engine.starts_with(FRAMES) && engine.ends_with(&SPEED.join(" ")), "{engine}");
+        assert!(!engine.contains("tsan"), "{engine}");
+        let tests = flags_of("--crate-name unpause_native --test --target x");
+        assert!(!tests.contains("opt-level"), "{tests}");
+        assert!(!flags_of("--crate-name demo --crate-type lib --target x").contains("opt-level"));
     }
 
     #[test]

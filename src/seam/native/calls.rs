@@ -45,6 +45,11 @@ pub(super) fn begin() {
     REQUESTED.with_borrow_mut(Vec::clear);
 }
 
+/// Returns `true` if each request is noted.
+pub(super) fn are_noted() -> bool {
+    SHOWN.get()
+}
+
 /// Notes what a thread, which the current task steps, was in when it made its last request.
 pub(super) fn note(thread: usize) {
     if !SHOWN.get() {

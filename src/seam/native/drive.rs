@@ -47,8 +47,12 @@ pub(super) async fn drive(thread: usize) {
         });
         calls::note(thread);
         reply = match request {
-            Request::Access(access) if access.size == 0 => perform(thread).0,
+            Request::Access(access) if access.size == 0 => {
+                with(|threads| threads.let_pass(thread, site));
+                perform(thread).0
+            }
             Request::Access(access) if !site.is_point(points) => {
+                with(|threads| threads.let_pass(thread, site));
                 let (old, new) = do_quietly(thread, access, site);
                 locks::changed_otherwise(access.address, new, site);
                 old
@@ -58,7 +62,7 @@ pub(super) async fn drive(thread: usize) {
             }
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {
-                let look = looks.next(thread, access.address);
+                let look = looks.next(thread, access.address, &site);
                 match looks.repeated(look, &site) {
                     Repeated::No => {
                         let (old, new) = do_access(thread, access, site).await;

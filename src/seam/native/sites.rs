@@ -1,5 +1,7 @@
 //! Places in the code of plain threads: the line that a report shows, and whether an operation there is a point.
 
+use std::ops::Deref;
+
 use unpause_native::{Execution, Frame, location};
 
 use super::by_number::ByNumber;
@@ -7,9 +9,15 @@ use super::locks::LockStep;
 use crate::run::ids::Place;
 use crate::run::points::Points;
 
-/// A place in the code that has requested an operation.
+/// A place in the code that has requested an operation. Never freed: the program has so many.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Site {
+pub(super) struct Site(&'static SiteParts);
+
+/// The parts of a [`Site`].
+#[derive(Debug)]
+pub(super) struct SiteParts {
+    /// [`Execution::caller`] there.
+    pub(super) caller: u64,
     /// The line of the innermost function that is not of std.
     pub(super) place: Place,
     /// The primitive of std that accesses the memory, if one does.
@@ -36,7 +44,15 @@ enum Part {
     Internal,
 }
 
-impl Site {
+impl Deref for Site {
+    type Target = SiteParts;
+
+    fn deref(&self) -> &SiteParts {
+        self.0
+    }
+}
+
+impl SiteParts {
     /// Returns `true` if an operation here is a point. If not, it takes effect without one.
     pub(super) fn is_point(&self, points: Points) -> bool {
         match self.part {
@@ -56,33 +72,54 @@ impl Site {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: ByNumber<Site>,
+    /// Of places that are no points: the return addresses by which they are known to be none.
+    passing: ByNumber<Vec<usize>>,
 }
 
 impl Sites {
     /// The place of the last request of a thread.
     pub(super) fn find(&mut self, execution: &Execution, thread: usize) -> Site {
         let caller = execution.caller(thread);
-        *self.known.entry(caller).or_insert_with(|| site(&execution.frames(thread)))
+        let find = || {
+            let parts = SiteParts { caller, ..site(&execution.frames(thread)) };
+            Site(Box::leak(Box::new(parts)))
+        };
+        *self.known.entry(caller).or_insert_with(find)
+    }
+
+    /// The return addresses of the last request of a thread, at this place, by which the place is known to be no point:
+    /// innermost first.
+    pub(super) fn passing(&mut self, execution: &Execution, thread: usize, site: Site) -> &[usize] {
+        self.passing.entry(site.caller).or_insert_with(|| decisive(execution, thread))
     }
 }
 
+/// The innermost return addresses of the last request of a thread, up to a function of the user or one that begins a
+/// thread: [`SiteParts::is_point`] does not depend on those further out.
+fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
+    let mut addresses = Vec::new();
+    for (_, address) in execution.calls(thread) {
+        addresses.push(address);
+        let frames = execution.frames_at(address);
+        if frames.iter().any(|frame| is_of_user(frame) || is_of_runtime(frame)) {
+            break;
+        }
+    }
+    addresses
+}
+
 /// The place of functions that called each other, innermost first.
-pub(super) fn site(frames: &[Frame]) -> Site {
+pub(super) fn site(frames: &[Frame]) -> SiteParts {
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
-    let lock = LockStep::of(frames);
-    let is_of_lock = |frame: &Frame| lock.is_some() && is_of_lock_crate(frame);
-    let of_user = |frame: &Frame| {
-        !frame.file.is_empty()
-            && !frame.is_of_std()
-            && !is_ours(frame)
-            && !is_replacement(frame)
-            && !is_of_lock(frame)
-    };
-    let outer = frames.iter().position(of_user);
+    let outer = frames.iter().position(is_of_user);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
+    let lock = LockStep::of(frames);
+    // Calls of parking_lot are single operations, as those of std: the line of the caller is shown.
+    let of_lock = |frame: &&Frame| lock.is_some() && is_of_lock_crate(frame);
+    let user = &user[user.iter().take_while(of_lock).count()..];
     // Operations that the compiler has merged have no line: that of their call is true of both.
-    let with_line = user.iter().find(|frame| of_user(frame) && frame.line > 0);
+    let with_line = user.iter().find(|frame| is_of_user(frame) && frame.line > 0);
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
     let user = with_line.or(user.first()).or(of_thread).unwrap_or(&unknown);
@@ -92,7 +129,8 @@ pub(super) fn site(frames: &[Frame]) -> Site {
         () if is_internal(frame) => Some(Part::Internal),
         () => None,
     };
-    Site {
+    SiteParts {
+        caller: 0,
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
         lock,
@@ -103,7 +141,7 @@ pub(super) fn site(frames: &[Frame]) -> Site {
     }
 }
 
-/// Returns `true` for a function of parking_lot, whose calls are single operations: the line of the caller is shown.
+/// Returns `true` for a function of parking_lot.
 fn is_of_lock_crate(frame: &Frame) -> bool {
     ["/parking_lot-", "/lock_api-"].iter().any(|package| frame.file.contains(package))
 }
@@ -129,6 +167,11 @@ fn wakes_spuriously(inner: &[Frame]) -> bool {
 fn is_weak(frame: &Frame) -> bool {
     frame.file.ends_with("/core/src/sync/atomic.rs")
         && frame.function.contains("compare_exchange_weak")
+}
+
+/// Returns `true` for a function that is neither of std nor of this library.
+fn is_of_user(frame: &Frame) -> bool {
+    !frame.file.is_empty() && !frame.is_of_std() && !is_ours(frame)
 }
 
 /// Returns `true` for a function that begins a simulated thread.

@@ -3,7 +3,7 @@
 //! A thread that has seen the same in some rounds is held until a value changes that it looks at. Nothing is lost by
 //! that if the thread would go round for ever. A loop that counts its rounds ends by itself: so the registers of the
 //! rounds must be the same. If they are not, the loop is held after [`ROUNDS`] rounds, and sooner in a library known to
-//! count ([`Site::backs_off`]), but first it makes rounds without points, in which it may end. A thread that is held
+//! count ([`SiteParts::backs_off`]), but first it makes rounds without points, in which it may end. A thread that is held
 //! goes on for some rounds when no other can. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions
 //! for Spinloops, FMCAD 2021, who transform the source of the loop.)
 //!
@@ -90,17 +90,13 @@ pub(super) struct Looks {
 
 impl Looks {
     /// The access that a thread has requested, at 0 if it yields. Its value is not known before its turn.
-    pub(super) fn next(&self, thread: usize, address: usize) -> Look {
-        with(|threads| {
-            let execution = threads.execution();
-            let caller = execution.caller(thread);
-            let is_here = |look: &Look| look.caller == caller && look.address == address;
-            let recent = self.looks.iter().rev().take(ROUND);
-            let known = recent.into_iter().any(is_here);
-            let state =
-                known.then(|| execution.registers(thread)).flatten().map_or(0, |state| state | 1);
-            Look { caller, address, value: 0, state, seen: WORLD.with(World::events) }
-        })
+    pub(super) fn next(&self, thread: usize, address: usize, site: &Site) -> Look {
+        let caller = site.caller;
+        let is_here = |look: &Look| look.caller == caller && look.address == address;
+        let is_known = self.looks.iter().rev().take(ROUND).any(is_here);
+        let registers = || with(|threads| threads.execution().registers(thread));
+        let state = if is_known { registers().map_or(0, |state| state | 1) } else { 0 };
+        Look { caller, address, value: 0, state, seen: WORLD.with(World::events) }
     }
 
     /// Compares the next access with the rounds before.
@@ -179,7 +175,7 @@ impl Looks {
 
     /// Keeps a yield. Returns `true` if it is part of a round that is made without points.
     pub(super) fn yields_again(&mut self, thread: usize, site: &Site) -> bool {
-        let look = self.next(thread, 0);
+        let look = self.next(thread, 0, site);
         let again = matches!(self.repeated(look, site), Repeated::Again { .. });
         self.again += u32::from(again);
         self.keep(look);

@@ -13,6 +13,7 @@ use super::notes;
 use super::sites::{Site, Sites};
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
+use crate::run::points::Points;
 use crate::seam::sim::{ForeignLock, ForeignWord, Handle, client};
 
 thread_local! {
@@ -58,6 +59,8 @@ pub(super) struct Threads {
     pub(super) detail: Detail,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
+    /// True if threads do operations that are no points by themselves.
+    lets_pass: bool,
     /// The tasks of the threads, by number; none for the first, and for those that were joined.
     pub(super) handles: Vec<Option<Handle<()>>>,
 }
@@ -117,8 +120,10 @@ impl Threads {
     pub(super) fn begin(execution: Execution, detail: Detail) -> Begun {
         super::calls::begin();
         with(|threads| {
-            threads.execution = Some(execution);
             threads.detail = detail;
+            threads.lets_pass = !super::calls::are_noted();
+            let execution = threads.execution.insert(execution);
+            execution.begin_passing(rules(threads.lets_pass, super::points()));
             threads.handles.push(None);
         });
         Begun(())
@@ -137,6 +142,16 @@ impl Threads {
         SITES.with_borrow_mut(|sites| sites.find(self.execution(), thread))
     }
 
+    /// Has threads do the operations at a place, which are no points, by themselves from now on.
+    pub(super) fn let_pass(&mut self, thread: usize, site: Site) {
+        if self.lets_pass {
+            let execution = self.execution();
+            SITES.with_borrow_mut(|sites| {
+                execution.let_pass(sites.passing(execution, thread, site));
+            });
+        }
+    }
+
     /// The object at an address, which the first access of the run adds.
     pub(super) fn word_at(
         &mut self,
@@ -148,6 +163,8 @@ impl Threads {
             return word.clone();
         }
         let name = self.execution().name(address);
+        // A change of it is recorded even where it is no point.
+        self.execution().watch(address);
         let word = Arc::new(ForeignWord::new(site.primitive.unwrap_or(kind), site.place, name));
         self.words.insert(address as u64, word.clone());
         word
@@ -168,6 +185,7 @@ impl Threads {
         let key = self.execution().name(address).rotate_left(17);
         let lock = Arc::new(ForeignLock::new(family.kind(), site.place, key));
         self.locks.insert(address as u64, (lock.clone(), family));
+        self.execution().watch(address);
         lock
     }
 
@@ -227,6 +245,11 @@ impl Threads {
         }
         self.handles[thread] = Some(handle);
     }
+}
+
+/// The rules by which operations are done by the threads themselves, as a number.
+fn rules(lets_pass: bool, points: Points) -> u64 {
+    1 + (u64::from(lets_pass) << 2 | u64::from(points.all) << 1 | u64::from(points.arc))
 }
 
 /// Calls `act` with the threads of this thread of the system.

@@ -4,10 +4,11 @@
 //! on: `arch/`.
 
 use super::arch::{entry, entry_of_strong};
+use super::passing;
 use super::request::{Access, Operation, Request};
 use super::thread::current;
 
-/// Does an operation: outside of runs at once, in a run when the carrier says so. Returns the old value.
+/// Does an operation: outside of runs at once, in a run when the carrier says so, or in passing. Returns the old value.
 #[inline(always)]
 fn operate(access: Access, caller: (usize, usize)) -> u64 {
     match current() {
@@ -22,7 +23,11 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
             thread.returns = 0;
             // SAFETY: the address of the return address, on the stack of this thread.
             let from = unsafe { *(caller.0 as *const usize) };
-            thread.stop(Request::Access(access), (from, caller.1))
+            let caller = (from, caller.1);
+            match passing::perform(thread, &access, caller) {
+                Some(old) => old,
+                None => thread.stop(Request::Access(access), caller),
+            }
         }
     }
 }

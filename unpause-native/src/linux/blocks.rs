@@ -294,16 +294,21 @@ fn describe(fault: &mut Fault, block: &Block, offset: isize) {
     fault.steps.push(Step::new("allocated", block.allocator as usize, block.allocated));
 }
 
+/// Returns `true` if all bytes are this one.
+#[inline]
+fn is_filled(bytes: &[u8], byte: u8) -> bool {
+    // An array of eight is compared as one word.
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().all(|word| *word == [byte; 8]) && rest.iter().all(|other| *other == byte)
+}
+
 /// A write to the red zones of an allocation, or to one that is free.
 fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
     let address = heap.base + block.start;
     let first = |begin: usize, length: usize, expected: u8| {
         // SAFETY: bytes of the heap that belong to the allocation.
         let bytes = unsafe { std::slice::from_raw_parts(begin as *const u8, length) };
-        // SAFETY: bytes are words, whatever their values.
-        let (head, words, tail) = unsafe { bytes.align_to::<u64>() };
-        let is_whole = words.iter().all(|word| *word == u64::from_ne_bytes([expected; 8]));
-        if is_whole && [head, tail].iter().all(|part| part.iter().all(|byte| *byte == expected)) {
+        if is_filled(bytes, expected) {
             return None;
         }
         let at = bytes.iter().position(|byte| *byte != expected)?;

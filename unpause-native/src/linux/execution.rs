@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::heap::Memory;
 use super::local::{Body, Local, Workers};
 use super::net::Effect;
+use super::passing;
 use super::places::{self, Frame};
 use super::request::Request;
 
@@ -45,7 +46,7 @@ enum Side {
     /// In this process, which was made for it.
     Child(Local),
     /// In a process that has ended.
-    Parent(Recorded),
+    Parent(Box<Recorded>),
 }
 
 /// The answer to a question with a number: of the threads of this process, or from the tape. If it is not on the tape
@@ -103,7 +104,9 @@ impl Execution {
                 workers.forget();
                 Side::Child(Local::begin(workers, body, memory))
             }
-            Forked::Parent(child) => Side::Parent(Recorded::of(child.wait(watch), workers)),
+            Forked::Parent(child) => {
+                Side::Parent(Box::new(Recorded::of(child.wait(watch), workers)))
+            }
         })))
     }
 
@@ -263,11 +266,29 @@ impl Execution {
 
     /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
     /// requests of one line of code that was called from the same lines.
+    #[inline]
     pub fn caller(&self, thread: usize) -> u64 {
         match &self.0 {
             Some(Side::Parent(recorded)) => recorded.caller(14, thread),
             side => answer!(14, side, 0, |local| local.caller(thread)),
         }
+    }
+
+    /// Has threads do operations at a place by themselves, without a request, unless they access a watched address: where
+    /// the owner does nothing else for them. A place is as many return addresses as it takes to tell, innermost first.
+    pub fn let_pass(&self, place: &[usize]) {
+        passing::mark(place);
+    }
+
+    /// Has each operation on an address be a request, for the rest of the run.
+    pub fn watch(&self, address: usize) {
+        passing::watch(address);
+    }
+
+    /// Forgets the watched addresses, and [all places](Execution::let_pass) if the last run had other rules. For the
+    /// begin of a run.
+    pub fn begin_passing(&self, rules: u64) {
+        passing::begin(rules);
     }
 
     /// The functions that led to the last request of `thread`, innermost first.
@@ -314,7 +335,13 @@ impl Execution {
 
     /// A value for reports and traces: an address on a stack, in thread-locals or in the program, which differs from
     /// process to process, becomes a number that does not. Other values are as they are.
+    #[inline]
     pub fn stable_value(&self, value: u64) -> u64 {
+        /// Smaller values are no addresses.
+        const LEAST: u64 = 1 << 32;
+        if value < LEAST {
+            return value;
+        }
         answer!(20, &self.0, value, |local| local.stable_value(value))
     }
 }

@@ -21,8 +21,6 @@ const BEGIN: u64 = 1_000_000_000_000;
 
 /// The largest number of return addresses that are followed.
 const FRAMES: usize = 64;
-/// The number of return addresses by which places are told apart.
-const HASHED: usize = 8;
 
 /// The function of the first thread of a run.
 pub type Body = Box<dyn FnOnce() + Send>;
@@ -319,12 +317,10 @@ impl Local {
 
     /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
     /// requests of one line of code that was called from the same lines.
+    #[inline]
     pub(crate) fn caller(&self, thread: usize) -> u64 {
-        let mut hash = 0u64;
-        for address in self.thread(thread).return_addresses().take(HASHED) {
-            hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
-        }
-        hash
+        let thread = self.thread(thread);
+        thread.hash_of_calls(thread.caller)
     }
 
     /// The return addresses up to the last request of a thread, innermost first, each behind the position on the stack of
@@ -385,9 +381,7 @@ impl Local {
     /// A value for reports and traces: an address on a stack, in thread-locals or in the program, which differs from
     /// process to process, becomes a number that does not. Other values are as they are.
     pub(crate) fn stable_value(&self, value: u64) -> u64 {
-        /// Smaller values are no addresses.
-        const LEAST: u64 = 1 << 32;
-        if value < LEAST || heap::has(value as usize) {
+        if heap::has(value as usize) {
             return value;
         }
         let address = value as usize;
@@ -409,6 +403,7 @@ impl Local {
         if offset < super::image::size() { 3 << 60 | offset as u64 } else { value }
     }
 
+    #[inline]
     fn thread(&self, thread: usize) -> &Thread {
         // SAFETY: all threads are suspended while the carrier goes on.
         unsafe { self.run.threads[thread].as_ref() }

@@ -11,6 +11,7 @@ mod entropy;
 mod environment;
 mod execution;
 mod fault;
+mod frames;
 mod futex;
 mod heap;
 mod image;
@@ -18,6 +19,7 @@ mod leaks;
 mod local;
 mod net;
 mod output;
+mod passing;
 mod places;
 #[cfg(unpause_races)]
 mod plain;

@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::blocks::{DEPTH, Trace};
 use super::fault::Fault;
 use super::image::image;
 use super::local::Run;
@@ -226,44 +225,6 @@ impl Thread {
         unsafe { &mut *self.run }
     }
 
-    /// The return addresses up to its last request, innermost first.
-    pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> {
-        let (first, frame) = self.caller;
-        (first != 0).then_some(first).into_iter().chain(self.frames_from(frame))
-    }
-
-    /// The return addresses up to its last request with the frame pointers of the functions that they are in, innermost
-    /// first.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, usize)> {
-        let frame = self.caller.1;
-        let read = move |frame: usize| {
-            let inside = self.has_on_stack(frame) && frame.is_multiple_of(8);
-            // SAFETY: a word on the stack of a suspended thread.
-            if inside { unsafe { *(frame as *const usize) } } else { 0 }
-        };
-        let frames = std::iter::successors(Some(frame), move |frame| Some(read(*frame)));
-        frames.zip(self.return_addresses())
-    }
-
-    /// The return addresses of the frames from `frame` on.
-    pub(crate) fn frames_from(&self, mut frame: usize) -> impl Iterator<Item = usize> {
-        std::iter::from_fn(move || {
-            if !self.has_on_stack(frame)
-                || !frame.is_multiple_of(8)
-                || !self.has_on_stack(frame + 8)
-            {
-                return None;
-            }
-            // SAFETY: two words on the stack of a suspended thread. If they are no frame, the addresses are wrong
-            // and nothing else.
-            let (next, address) =
-                unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
-            // The stack grows down.
-            frame = if next > frame { next } else { 0 };
-            Some(address)
-        })
-    }
-
     /// Returns `true` if calls of libc are real for the moment.
     pub(crate) fn is_outside(&self) -> bool {
         self.outside != 0
@@ -287,37 +248,6 @@ impl Thread {
         std::mem::forget(fault);
         self.stop(Request::Fault, (0, 0));
         unreachable!("a thread with an error is not resumed")
-    }
-
-    /// The return addresses from a frame pointer of the thread that runs now.
-    #[inline]
-    pub(crate) fn trace(&self, frame: usize) -> Trace {
-        let mut trace = [0; DEPTH];
-        let mut frame = frame;
-        for address in &mut trace {
-            if !self.has_on_stack(frame)
-                || !frame.is_multiple_of(8)
-                || !self.has_on_stack(frame + 8)
-            {
-                break;
-            }
-            // SAFETY: two words on the stack of the thread. If they are no frame, the addresses are wrong and nothing
-            // else.
-            let next = unsafe {
-                *address = *((frame + 8) as *const usize);
-                *(frame as *const usize)
-            };
-            // The stack grows down.
-            frame = if next > frame { next } else { 0 };
-        }
-        trace
-    }
-
-    /// The innermost return addresses up to its last request.
-    pub(crate) fn last_trace(&self) -> Trace {
-        let mut trace = [0; DEPTH];
-        trace.iter_mut().zip(self.return_addresses()).for_each(|(to, from)| *to = from);
-        trace
     }
 
     /// The memory that the thread refers to while it is suspended: its stack, its argument.
@@ -349,13 +279,15 @@ impl Thread {
     }
 
     /// Returns `true` if `address` is on its stack.
+    #[inline]
     pub(crate) fn has_on_stack(&self, address: usize) -> bool {
         self.base.wrapping_sub(address) < self.stack
     }
 
-    /// The distance of an address on its stack from the stack's upper end.
+    /// The distance of an address from the upper end of its stack: a large number above it.
+    #[inline]
     pub(crate) fn depth(&self, address: usize) -> usize {
-        self.base - address
+        self.base.wrapping_sub(address)
     }
 
     /// The thread-local variables of the program in its block: the address and the size.

@@ -25,11 +25,3 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         thread::park();
     }
 }
-
-/// Polls a future once, and drops it.
-pub fn poll_once<F: Future>(future: F) -> Option<F::Output> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => Some(output),
-        Poll::Pending => None,
-    }
-}

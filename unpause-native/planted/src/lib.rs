@@ -1,9 +1,12 @@
 //! Unsafe code with planted bugs: programs that crash under some interleavings. Beside each, a function without the bug.
 
+mod plain;
 pub mod process;
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+
+pub use plain::Plain;
 
 /// A value that threads publish and withdraw through a pointer.
 pub struct Published {

@@ -1,0 +1,8 @@
+//! What the small programs share: plain memory, and futures on plain threads.
+
+#![forbid(unsafe_code)]
+
+mod futures;
+
+pub use futures::block_on;
+pub use planted::Plain;

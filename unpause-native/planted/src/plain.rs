@@ -1,0 +1,29 @@
+//! Memory that threads share without an order of its own.
+
+use std::cell::UnsafeCell;
+
+/// A plain value, whose accesses the caller has to order: whether they are is what a test looks for.
+#[derive(Default)]
+pub struct Plain(UnsafeCell<u64>);
+
+// SAFETY: none by itself. A race is an error of the tested program, which must be possible to be found.
+unsafe impl Sync for Plain {}
+
+impl Plain {
+    /// Writes the value.
+    pub fn set(&self, value: u64) {
+        // SAFETY: the caller orders this access and all others, as far as the tested program is right.
+        unsafe { *self.0.get() = value }
+    }
+
+    /// Reads the value.
+    pub fn get(&self) -> u64 {
+        // SAFETY: as in `set`.
+        unsafe { *self.0.get() }
+    }
+
+    /// Reads the value, and writes the sum.
+    pub fn add(&self, value: u64) {
+        self.set(self.get() + value);
+    }
+}

@@ -241,7 +241,7 @@ proptest! {
 
     #[test]
     fn every_run_ends_and_is_the_same_again(program in program(24, 4)) {
-        let seeds = if SIMULATED { 12 } else { 1 };
+        let seeds = if !SIMULATED { 1 } else if sim_tests::histories::long() { 12 } else { 6 };
         for strategy in STRATEGIES.iter().map(|row| row.name) {
             let runner = Runner::new().hermetic().strategy(strategy);
             for seed in 0..seeds {

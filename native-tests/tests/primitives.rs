@@ -248,3 +248,19 @@ fn a_panic_of_a_thread_is_the_result_of_its_join() {
     });
     assert!(thread.join().is_err() && lock.is_poisoned());
 }
+
+/// The counts of an `Arc` are no points, and threads change them by themselves, without their carrier. Here they are
+/// what a loop looks at: a drop must end the hold of the loop. If it did not, the loop would go on when no other thread
+/// can, and a millisecond would pass.
+#[sim::test(native, seeds = 300)]
+fn a_loop_sees_a_change_that_is_no_point() {
+    let count = Arc::new(());
+    let other = count.clone();
+    let began = Instant::now();
+    let thread = thread::spawn(move || drop(other));
+    while Arc::strong_count(&count) > 1 {
+        std::hint::spin_loop();
+    }
+    assert!(began.elapsed() < Duration::from_millis(1), "the loop was not held until the drop");
+    thread.join().unwrap();
+}

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use unpause_native::{Access, Operation, Request};
 
@@ -13,18 +13,18 @@ use super::chances;
 use super::death;
 use super::locks;
 use super::memory;
-use super::notes;
 use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::points;
 use super::sites::Site;
 use super::spin::{Looks, Repeated};
-use super::threads::{Waiter, with};
+use super::threads::{Threads, Waiter, with};
 use super::timed::{TimedWait, Woken};
 use super::transfers::transfer;
 use crate::rt::{WORLD, World};
 use crate::run::chances::Chance;
 use crate::run::event::Values;
-use crate::seam::sim::{YieldPoint, draw_key, spawn};
+use crate::run::ids::Place;
+use crate::seam::sim::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
 
 /// `errno` of a wait for a word that has another value than the expected one.
 const EAGAIN: u64 = 11;
@@ -33,19 +33,16 @@ const ETIMEDOUT: u64 = 110;
 
 /// Steps a thread until it ends.
 pub(super) async fn drive(thread: usize) {
-    let (mut reply, mut looks) = (0, Looks::default());
+    let (mut reply, mut looks) = (0, with(Threads::take_looks));
     let points = points();
     loop {
-        let (request, site) = with(|threads| {
-            let request = loop {
-                match threads.execution().resume(thread, reply) {
-                    Request::Noted => notes::repeat(&threads.execution().take_note()),
-                    request => break request,
-                }
-            };
-            (request, threads.site(thread))
-        });
-        calls::note(thread);
+        let (request, site, is_noted) = with(|threads| threads.resume(thread, reply));
+        if is_noted {
+            calls::note(thread);
+        }
+        if !matches!(request, Request::Access(_) | Request::Yield) {
+            looks.forget();
+        }
         reply = match request {
             Request::Access(access) if access.size == 0 => {
                 with(|threads| threads.let_pass(thread, site));
@@ -63,38 +60,29 @@ pub(super) async fn drive(thread: usize) {
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {
                 let look = looks.next(thread, access.address, &site);
-                match looks.repeated(look, &site) {
-                    Repeated::No => {
-                        let (old, new) = do_access(thread, access, site).await;
-                        looks.saw(look, access, old, new);
-                        old
-                    }
+                let (old, new) = match looks.repeated(look, &site) {
                     Repeated::Again { value, noted }
                         if sees(thread, access, site, value, noted) =>
                     {
                         looks.saw_again(look, value);
-                        perform(thread).0
+                        reply = perform(thread).0;
+                        continue;
                     }
-                    Repeated::Again { .. } => {
-                        let (old, new) = do_access(thread, access, site).await;
-                        looks.saw(look, access, old, new);
-                        old
-                    }
+                    Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
                     Repeated::Unchanged(round) => {
                         let (looked, let_go) = (round.looked, round.let_go);
-                        let (old, new) =
-                            hold(thread, access, site, looked, let_go, &mut looks).await;
-                        looks.saw(look, access, old, new);
-                        old
+                        hold(thread, access, site, looked, let_go, &mut looks).await
                     }
-                }
+                };
+                looks.saw(look, access, old, new);
+                old
             }
             Request::Wait { word, expected, deadline } => {
                 wait(thread, word, expected, deadline, site).await
             }
             Request::Wake { word, count } => wake(word, count, site).await,
             Request::Spawn { thread: child } => {
-                let handle = spawn(None, site.place, task(child));
+                let handle = start(child, site.place);
                 with(|threads| threads.keep(child, handle));
                 0
             }
@@ -124,19 +112,16 @@ pub(super) async fn drive(thread: usize) {
             Request::Transfer(requested) => transfer(thread, requested, site).await,
             Request::Key => draw_key(),
             Request::Fault => return memory::failed().await,
-            Request::End => return,
+            Request::End => return with(|threads| threads.put_back(looks)),
             Request::Died(reason) => death::fail(thread, reason, site.place),
             Request::Noted => unreachable!("a note is repeated, and the thread goes on"),
         };
-        if !matches!(request, Request::Access(_) | Request::Yield) {
-            looks.forget();
-        }
     }
 }
 
-/// The future of a thread's task, of a type that does not contain itself.
-fn task(thread: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(drive(thread))
+/// Spawns the task of a thread. A function of its own, because the future of a task spawns futures of its type.
+fn start(thread: usize, place: Place) -> Handle<()> {
+    spawn(None, place, drive(thread))
 }
 
 /// Does the access that the thread has requested. Returns the values before and after.
@@ -147,12 +132,13 @@ pub(super) fn perform(thread: usize) -> (u64, u64) {
 /// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless. Returns the
 /// values before and after.
 pub(super) fn do_quietly(thread: usize, access: Access, site: Site) -> (u64, u64) {
-    let (old, new) = perform(thread);
-    let changed = old != new || access.operation == Operation::Store;
-    if changed {
-        if let Some(word) = with(|threads| threads.known_word(access.address)) {
-            word.note(ops::op(&access), site.place, values(&access, old, new));
-        }
+    let (old, new, word) = with(|threads| {
+        let (old, new) = threads.execution().perform(thread);
+        let changed = old != new || access.operation == Operation::Store;
+        (old, new, if changed { threads.known_word(access.address) } else { None })
+    });
+    if let Some(word) = word {
+        word.note(ops::op(&access), site.place, values(&access, old, new));
     }
     (old, new)
 }
@@ -215,25 +201,49 @@ async fn hold(
     done
 }
 
-async fn do_access(thread: usize, access: Access, site: Site) -> (u64, u64) {
+/// Does an access at a point. Returns the values before and after.
+#[inline]
+fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
     let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
-    let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
-    let effect = || {
-        let failed = if may_fail { chances::fail_weakly(thread) } else { None };
-        with(|threads| {
-            let execution = threads.execution();
-            let (old, new) = failed.unwrap_or_else(|| execution.perform(thread));
-            let shown = |value| execution.stable_value(value);
-            let values = match failed {
-                Some(_) => Values::Refused(shown(old), shown(access.operand)),
-                None => ops::values(&access, (old, new), shown),
-            };
-            ((old, new), values)
+    let op = ForeignOp::new(word, ops::op(&access), site.place);
+    PointOfAccess { op, thread, access, site }
+}
+
+/// The future of [`do_access`].
+struct PointOfAccess {
+    op: ForeignOp,
+    thread: usize,
+    access: Access,
+    site: Site,
+}
+
+impl Future for PointOfAccess {
+    type Output = (u64, u64);
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(u64, u64)> {
+        let PointOfAccess { op, thread, access, site } = &mut *self;
+        let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
+        let effect = || {
+            let failed = if may_fail { chances::fail_weakly(*thread) } else { None };
+            with(|threads| {
+                let execution = threads.execution();
+                let (old, new) = failed.unwrap_or_else(|| execution.perform(*thread));
+                let shown = |value| execution.stable_value(value);
+                let values = match failed {
+                    Some(_) => Values::Refused(shown(old), shown(access.operand)),
+                    None => ops::values(access, (old, new), shown),
+                };
+                ((old, new, threads.has_locks()), values)
+            })
+        };
+        op.poll(cx, effect).map(|(old, new, has_locks)| {
+            if has_locks {
+                locks::changed_otherwise(access.address, new, *site);
+            }
+            (old, new)
         })
-    };
-    let done = word.point(ops::op(&access), site.place, effect).await;
-    locks::changed_otherwise(access.address, done.1, site);
-    done
+    }
 }
 
 /// Waits in the queue of a word, unless the word has another value than the expected one.

@@ -8,10 +8,25 @@ use super::by_number::ByNumber;
 use super::locks::LockStep;
 use crate::run::ids::Place;
 use crate::run::points::Points;
+use crate::seam::sim::here;
 
 /// A place in the code that has requested an operation. Never freed: the program has so many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site(&'static SiteParts);
+
+impl Site {
+    /// That of requests which have none.
+    pub(super) const NOWHERE: Site = Site(&SiteParts {
+        caller: 0,
+        place: here(),
+        primitive: None,
+        lock: None,
+        part: Part::Visible,
+        backs_off: false,
+        wakes_spuriously: false,
+        is_weak: false,
+    });
+}
 
 /// The parts of a [`Site`].
 #[derive(Debug)]
@@ -63,6 +78,7 @@ impl SiteParts {
     }
 
     /// Returns `true` if the operation is part of a call of a lock that is stepped as a whole.
+    #[inline]
     pub(super) fn is_whole_lock(&self, points: Points) -> bool {
         self.lock.is_some_and(|part| part.is_whole(points))
     }
@@ -94,18 +110,32 @@ impl Sites {
     }
 }
 
-/// The innermost return addresses of the last request of a thread, up to a function of the user or one that begins a
-/// thread: [`SiteParts::is_point`] does not depend on those further out.
+/// The innermost return addresses of the last request of a thread, up to the function that decides
+/// [`SiteParts::is_point`]: the first one with a [part](part_of), of the user, or that begins a thread.
 fn decisive(execution: &Execution, thread: usize) -> Vec<usize> {
     let mut addresses = Vec::new();
     for (_, address) in execution.calls(thread) {
         addresses.push(address);
-        let frames = execution.frames_at(address);
-        if frames.iter().any(|frame| is_of_user(frame) || is_of_runtime(frame)) {
+        if execution.frames_at(address).iter().any(decides) {
             break;
         }
     }
     addresses
+}
+
+/// Returns `true` for a function after which [`site`] looks at no other to tell the part.
+fn decides(frame: &Frame) -> bool {
+    part_of(frame).is_some() || is_of_user(frame) || is_of_runtime(frame)
+}
+
+/// The part of the program that a function of std decides. None for one that is part of many.
+fn part_of(frame: &Frame) -> Option<Part> {
+    match () {
+        () if is_replacement(frame) => Some(Part::Visible),
+        () if counts(frame) => Some(Part::Counts),
+        () if is_internal(frame) => Some(Part::Internal),
+        () => None,
+    }
 }
 
 /// The place of functions that called each other, innermost first.
@@ -123,18 +153,12 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
     let user = with_line.or(user.first()).or(of_thread).unwrap_or(&unknown);
-    let part = |frame: &Frame| match () {
-        () if is_replacement(frame) => Some(Part::Visible),
-        () if counts(frame) => Some(Part::Counts),
-        () if is_internal(frame) => Some(Part::Internal),
-        () => None,
-    };
     SiteParts {
         caller: 0,
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
         lock,
-        part: inner.iter().find_map(part).unwrap_or(Part::Visible),
+        part: inner.iter().find_map(part_of).unwrap_or(Part::Visible),
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),

@@ -136,13 +136,12 @@ impl Looks {
     fn rounds(&self, look: &Look) -> Option<(usize, usize)> {
         let looks = &self.looks;
         let is_here = |other: &Look| (other.caller, other.address) == (look.caller, look.address);
-        let period =
-            |period: &usize| looks.len() >= *period && is_here(&looks[looks.len() - period]);
+        let period = |period: &usize| is_here(&looks[looks.len() - period]);
         let rounds = |period: usize| {
             let pairs = looks.iter().rev().zip(looks.iter().rev().skip(period));
             1 + pairs.take_while(|(late, early)| late.is_same(early)).count() / period
         };
-        (1..=ROUND)
+        (1..=ROUND.min(looks.len()))
             .filter(period)
             .map(|period| (period, rounds(period)))
             .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Ended, Execution};
+use unpause_native::{Ended, Execution, Request};
 
 use super::by_number::ByNumber;
 use super::locks::{Detail, Family};
 use super::notes;
 use super::sites::{Site, Sites};
+use super::spin::Looks;
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
 use crate::run::points::Points;
@@ -59,8 +60,10 @@ pub(super) struct Threads {
     pub(super) detail: Detail,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
-    /// True if threads do operations that are no points by themselves.
+    /// True if threads do operations that are no points by themselves. If not, the calls of requests are noted.
     lets_pass: bool,
+    /// Of threads that have ended, for the next ones. Empty but for their allocations.
+    looks: Vec<Looks>,
     /// The tasks of the threads, by number; none for the first, and for those that were joined.
     pub(super) handles: Vec<Option<Handle<()>>>,
 }
@@ -92,7 +95,7 @@ impl Drop for Begun {
     fn drop(&mut self) {
         let is_child = with(|threads| threads.execution.as_ref().is_some_and(Execution::is_child));
         let left = if is_child && crate::seam::in_run() { notes::leave() } else { Vec::new() };
-        let handles = with(|threads| {
+        let mut handles = with(|threads| {
             // Its end completes the output. A process that was made for the run ends here.
             if let Some(execution) = threads.execution.take() {
                 execution.end_with(left);
@@ -111,7 +114,8 @@ impl Drop for Begun {
             WORLD.with(|world| world.note_output(output));
         }
         // Not within the borrow: a handle detaches its task.
-        drop(handles);
+        handles.clear();
+        with(|threads| threads.handles = handles);
     }
 }
 
@@ -137,9 +141,31 @@ impl Threads {
         self.execution.as_mut().expect("a run of plain threads is on")
     }
 
-    /// The place of the last request of a thread.
-    pub(super) fn site(&mut self, thread: usize) -> Site {
-        SITES.with_borrow_mut(|sites| sites.find(self.execution(), thread))
+    /// Continues a thread until its next request. Returns the request, its place, and whether its call is noted.
+    #[inline]
+    pub(super) fn resume(&mut self, thread: usize, reply: u64) -> (Request, Site, bool) {
+        let execution = self.execution();
+        let request = loop {
+            match execution.resume(thread, reply) {
+                Request::Noted => notes::repeat(&execution.take_note()),
+                request => break request,
+            }
+        };
+        let site = match request {
+            Request::End | Request::Key | Request::Fault => Site::NOWHERE,
+            _ => SITES.with_borrow_mut(|sites| sites.find(execution, thread)),
+        };
+        (request, site, !self.lets_pass)
+    }
+
+    /// What a thread has looked at: nothing. With the allocation of a thread that has ended.
+    pub(super) fn take_looks(&mut self) -> Looks {
+        self.looks.pop().unwrap_or_default()
+    }
+
+    /// Keeps the allocation of a thread that ends.
+    pub(super) fn put_back(&mut self, looks: Looks) {
+        self.looks.push(looks);
     }
 
     /// Has threads do the operations at a place, which are no points, by themselves from now on.
@@ -187,6 +213,12 @@ impl Threads {
         self.locks.insert(address as u64, (lock.clone(), family));
         self.execution().watch(address);
         lock
+    }
+
+    /// Returns `true` if a call of the run has used a lock.
+    #[inline]
+    pub(super) fn has_locks(&self) -> bool {
+        !self.locks.is_empty()
     }
 
     /// The lock at an address, if a call of the run has used it.

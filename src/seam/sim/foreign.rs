@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::Here;
@@ -85,6 +86,37 @@ impl ForeignWord {
     /// Announces `op`, with [`Access::Resume`](crate::run::op::Access::Resume), and waits for its turn.
     pub(crate) fn resume(&self, op: &'static Op, here: Here) -> Resume<'_> {
         Resume { word: self, pending: PendingOp::new(op, here) }
+    }
+}
+
+/// An operation on memory, from its announcement until it is done. Owns its object, so that a future without a state of
+/// its own has both.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) struct ForeignOp {
+    word: Arc<ForeignWord>,
+    pending: PendingOp,
+}
+
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+impl ForeignOp {
+    #[inline]
+    pub(crate) fn new(word: Arc<ForeignWord>, op: &'static Op, here: Here) -> ForeignOp {
+        ForeignOp { word, pending: PendingOp::new(op, here) }
+    }
+
+    /// Announces the operation; in its turn calls `effect`, which does it and returns the values that it saw and left.
+    /// Only in a run.
+    #[inline]
+    pub(crate) fn poll<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        effect: impl FnOnce() -> (R, Values),
+    ) -> Poll<R> {
+        self.pending.poll_once(cx, &*self.word, |pending| {
+            let (result, values) = effect();
+            pending.record_foreign(values);
+            result
+        })
     }
 }
 

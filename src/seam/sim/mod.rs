@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::crew::Crew;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
-pub(crate) use self::foreign::ForeignWord;
+pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign_lock::ForeignLock;
 pub(crate) use self::gate::{Enter, Gate, Pass};

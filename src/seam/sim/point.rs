@@ -99,6 +99,22 @@ impl PendingOp {
         Poll::Pending
     }
 
+    /// Announces the operation, and performs it by `effect` in its turn or out of it.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn poll_once<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        object: &dyn RunObject,
+        effect: impl FnOnce(&PendingOp) -> R,
+    ) -> Poll<R> {
+        // Two calls, because the compiler then knows in the first whose turn it is.
+        if self.is_its_turn() {
+            return Poll::Ready(effect(self));
+        }
+        self.poll_out_of_turn(cx, object, PendingOp::announce)
+            .map(|()| self.perform_out_of_turn(effect))
+    }
+
     /// Ready if the operation can be [performed](Self::perform_out_of_turn), in its turn or out of it.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, object: &dyn RunObject) -> Poll<()> {
         if self.is_its_turn() {
@@ -213,13 +229,7 @@ where
             pending.mark_done_outside();
             return Poll::Ready(effect(&Backend::Real));
         }
-        // Two calls, because the compiler then knows in the first whose turn it is.
-        if pending.is_its_turn() {
-            return Poll::Ready(effect(&Backend::Run(pending)));
-        }
-        pending
-            .poll_out_of_turn(cx, *object, PendingOp::announce)
-            .map(|()| pending.perform_out_of_turn(|pending| effect(&Backend::Run(pending))))
+        pending.poll_once(cx, *object, |pending| effect(&Backend::Run(pending)))
     }
 }
 

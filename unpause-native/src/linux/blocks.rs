@@ -164,26 +164,25 @@ pub(crate) unsafe fn allocate(
             (heap.blocks.count - 1, start, capacity)
         }
     };
-    let block = Block {
-        start,
-        size,
-        capacity,
-        is_free: false,
-        allocator: thread.number as u32,
-        freer: 0,
-        allocated: thread.trace(frame),
-        freed: [0; DEPTH],
-        next: 0,
-    };
     // SAFETY: the bytes around the allocation are its own, and it is in use nowhere.
     unsafe {
-        heap.blocks.records.add(number).write(block);
+        heap.blocks.records.add(number).write(Block {
+            start,
+            size,
+            capacity,
+            is_free: false,
+            allocator: thread.number as u32,
+            freer: 0,
+            allocated: thread.trace(frame),
+            freed: [0; DEPTH],
+            next: 0,
+        });
         let address = (heap.base + start) as *mut u8;
         write_bytes(address.sub(BEFORE), ZONE, UNIT);
         heap.set_name(thread, start);
         *address.sub(8).cast::<u64>() = number as u64;
         write_bytes(address, FRESH, size.min(MARKED));
-        write_bytes(address.add(size), ZONE, behind(&block));
+        write_bytes(address.add(size), ZONE, behind(capacity, size));
     }
     heap.blocks.set_units(start, size, false);
     if let Some(detector) = race::detector() {
@@ -193,9 +192,9 @@ pub(crate) unsafe fn allocate(
 }
 
 /// The size of the red zone behind an allocation.
-fn behind(block: &Block) -> usize {
-    (block.capacity - block.size).next_multiple_of(UNIT).min(4 * UNIT) + BEHIND
-        - (block.size.next_multiple_of(UNIT) - block.size)
+fn behind(capacity: usize, size: usize) -> usize {
+    (capacity - size).next_multiple_of(UNIT).min(4 * UNIT) + BEHIND
+        - (size.next_multiple_of(UNIT) - size)
 }
 
 /// Frees an allocation, or ends the run.
@@ -208,21 +207,21 @@ pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, 
         thread.fail(Fault::of_address(Problem::InvalidFree, address, step("freed")));
         return;
     };
-    let block = heap.blocks.all()[number];
+    let block = &heap.blocks.all()[number];
     if block.is_free {
         let mut fault = Fault::new(Problem::DoubleFree, step("freed again"));
-        describe(&mut fault, &block, 0);
+        describe(&mut fault, block, 0);
         thread.fail(fault);
         return;
     }
-    if let Some(fault) = damage(heap, &block) {
+    if let Some(fault) = damage(heap, block) {
         thread.fail(fault.and(step("freed")));
         return;
     }
     if let Some(detector) = race::detector() {
         let race = outside(|| detector.freed(thread.number, address, block.size, &trace));
         if let Some(mut fault) = race {
-            describe(&mut fault, &block, 0);
+            describe(&mut fault, block, 0);
             thread.fail(fault);
         }
     }
@@ -320,7 +319,7 @@ fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
     let (problem, offset) = if !is_its {
         (Problem::OutOfBounds, -8)
     } else if let Some(offset) = first(address - BEFORE, UNIT, ZONE)
-        .or_else(|| first(address + block.size, behind(block), ZONE))
+        .or_else(|| first(address + block.size, behind(block.capacity, block.size), ZONE))
     {
         (Problem::OutOfBounds, offset)
     } else if block.is_free {

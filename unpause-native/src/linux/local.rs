@@ -61,6 +61,8 @@ pub(crate) struct Run {
     pub(crate) carrier: Context,
     threads: Vec<NonNull<Thread>>,
     idle: Workers,
+    /// The function of the first thread, which takes it when it begins.
+    body: Option<Body>,
     /// The state of the stream of random bytes; none before the first one.
     pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
@@ -124,9 +126,9 @@ impl Local {
         output::begin();
         std_state::begin();
         let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
-        let mut run =
-            Box::new(Run { carrier, threads, idle, random: None, now: BEGIN, fault: None, net });
-        let body = Box::into_raw(Box::new(body));
+        let (body, random, now, fault) = (Some(body), None, BEGIN, None);
+        let mut run = Box::new(Run { carrier, threads, idle, body, random, now, fault, net });
+        let body = &raw mut run.body;
         run.add(STACK, (call, body.cast()), 1);
         Local { run }
     }
@@ -442,9 +444,10 @@ pub(crate) fn is_called() -> bool {
 
 /// Calls the body of a run. Returns null, or not if it panicked.
 extern "C" fn call(body: *mut c_void) -> *mut c_void {
-    // SAFETY: `begin` has made it of a box.
-    let body = unsafe { Box::from_raw(body.cast::<Body>()) };
-    match catch_unwind(AssertUnwindSafe(*body)) {
+    // SAFETY: `begin` has given the address in the run, whose carrier is suspended.
+    let body = unsafe { (*body.cast::<Option<Body>>()).take() };
+    let body = body.expect("the body of a run begins once");
+    match catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => null_mut(),
         Err(payload) => {
             if let Some(thread) = thread::current().filter(|thread| thread.panics.is_empty()) {

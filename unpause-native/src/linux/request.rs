@@ -198,8 +198,9 @@ impl Access {
 
     /// Does the operation. Returns the values before and after it.
     //
-    // Crate-private: only an access that a thread has requested is valid.
-    #[inline]
+    // Crate-private: only an access that a thread has requested is valid. Inlined into the functions of
+    // instrumentation, it is the one instruction that they stand for.
+    #[inline(always)]
     pub(crate) fn perform(&self) -> (u64, u64) {
         match self.size {
             1 => perform!(self, AtomicU8, u8),

@@ -68,7 +68,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     }
     for part in [
         "load AtomicU64 = 0                                                  src/lib.rs:10:23",
-        "waits to resume Mutex#0",
+        "waits to lock Mutex#0",
         "seen by the thread",
         "the test returned an error \"wrong\"",
         "panicked with \"not this\"",

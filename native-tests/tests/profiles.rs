@@ -6,7 +6,7 @@ use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sim::Runner;
@@ -30,7 +30,7 @@ fn two<T: Send + 'static>(body: impl Fn(u32) -> T + Clone + Send + 'static) -> [
 }
 
 /// Programs that end with a panic, so that their reports have the whole run.
-const PROGRAMS: [(&str, fn()); 6] = [
+const PROGRAMS: [(&str, fn()); 5] = [
     ("stack", || {
         let word = AtomicU64::new(0);
         thread::scope(|scope| {
@@ -55,15 +55,6 @@ const PROGRAMS: [(&str, fn()); 6] = [
         two(move |number| (0..2).for_each(|_| other.lock().unwrap().push(number)));
         panic!("{:?}", value.lock().unwrap());
     }),
-    ("channel", || {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        let sends = thread::spawn(move || {
-            two(move |number| sender.send(number).unwrap());
-        });
-        let received = [receiver.recv(), receiver.recv()];
-        sends.join().unwrap();
-        panic!("{received:?}");
-    }),
     ("map", || {
         let first = |value: u32| {
             let map: HashMap<u32, u32> = (0..4).map(|key| (key, value)).collect();
@@ -72,6 +63,13 @@ const PROGRAMS: [(&str, fn()); 6] = [
         panic!("{:?}", two(first));
     }),
 ];
+
+/// The values of an operation. Not an address on a stack, a number above 2^60: it depends on the sizes of frames.
+fn value(event: &sim::run::event::Event) -> Option<String> {
+    let values = format!("{:?}", event.values);
+    let is_address = |number: &str| number.parse().is_ok_and(|number: u64| number >> 60 != 0);
+    (!values.split(|c: char| !c.is_ascii_digit()).any(is_address)).then_some(values)
+}
 
 /// A line for each seed of each program: a hash of its steps, draws, operations, objects and values, and its message.
 fn lines() -> Vec<String> {
@@ -84,7 +82,7 @@ fn lines() -> Vec<String> {
             let run = &report.finding.as_ref().expect("each run fails").run;
             // Without places: the columns of merged operations differ.
             let operations: Vec<_> = (run.events.iter())
-                .map(|event| (event.step, event.task, event.object, event.op.name, event.values))
+                .map(|event| (event.step, event.task, event.object, event.op.name, value(event)))
                 .collect();
             let outcome = format!("{:?}", run.outcome);
             let message = outcome.split("place:").next();

@@ -16,7 +16,7 @@ use super::memory;
 use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
 use super::points;
 use super::sites::Site;
-use super::spin::{Looks, Repeated};
+use super::spin::{Look, Looks, Repeated, Round};
 use super::threads::{Threads, Waiter, with};
 use super::timed::{TimedWait, Woken};
 use super::transfers::transfer;
@@ -70,8 +70,7 @@ pub(super) async fn drive(thread: usize) {
                     }
                     Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
                     Repeated::Unchanged(round) => {
-                        let (looked, let_go) = (round.looked, round.let_go);
-                        hold(thread, access, site, looked, let_go, &mut looks).await
+                        hold(thread, access, site, round, look, &mut looks).await
                     }
                 };
                 looks.saw(look, access, old, new);
@@ -166,24 +165,24 @@ fn values(access: &Access, old: u64, new: u64) -> Values {
 }
 
 /// Holds a look in a loop until another thread changes an object that the loop looks at. If no thread can go on, and
-/// `let_go` says so, it goes on for some rounds: a loop may count them.
+/// the round is one of those that are let go, it goes on for some rounds: a loop may count them.
 async fn hold(
     thread: usize,
     access: Access,
     site: Site,
-    looked: (Vec<usize>, usize),
-    let_go: bool,
+    Round { looked: (addresses, seen), let_go }: Round,
+    look: Look,
     looks: &mut Looks,
 ) -> (u64, u64) {
-    let (addresses, seen) = looked;
     let (word, objects) = with(|threads| {
         let known = addresses.into_iter().filter_map(|address| threads.known_word(address));
         let objects: Vec<_> = known.map(|word| word.id(site.place)).collect();
         (threads.word_at(access.address, ops::kind(&access), site), objects)
     });
+    let before_time = let_go && looks.goes_before_time(look);
     if let_go {
-        // After all other timers.
-        WORLD.with(|world| world.set_timer(u64::MAX));
+        // Before all other timers, or after them.
+        WORLD.with(|world| world.set_timer(if before_time { 0 } else { u64::MAX }));
     }
     let effect = || {
         let (old, new) = perform(thread);
@@ -191,11 +190,11 @@ async fn hold(
     };
     let done = word.held(ops::op(&access), site.place, (objects, seen), effect).await;
     if let_go && !WORLD.with(World::clear_timer) {
-        looks.was_let_go();
+        let passed = looks.was_let_go(before_time);
         // A loop may wait for a time.
         with(|threads| {
             let now = threads.execution().now();
-            threads.execution().advance_to(now + looks.pause());
+            threads.execution().advance_to(now + passed);
         });
     }
     done

@@ -1,5 +1,6 @@
 //! Places in the code of plain threads: the line that a report shows, and whether an operation there is a point.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 
 use unpause_native::{Execution, Frame, location};
@@ -33,6 +34,8 @@ impl Site {
 pub(super) struct SiteParts {
     /// [`Execution::caller`] there.
     pub(super) caller: u64,
+    /// A hash of the lines of the functions that have led here, so that copies of a place in an unrolled loop are alike.
+    pub(super) lines: u64,
     /// The line of the innermost function that is not of std.
     pub(super) place: Place,
     /// The primitive of std that accesses the memory, if one does.
@@ -97,8 +100,10 @@ impl Sites {
     pub(super) fn find(&mut self, execution: &Execution, thread: usize) -> Site {
         let caller = execution.caller(thread);
         let find = || {
-            let parts = SiteParts { caller, ..site(&execution.frames(thread)) };
-            Site(Box::leak(Box::new(parts)))
+            let frames = execution.frames(thread);
+            let parts = site(&frames);
+            let lines = hash_of_lines(&frames, parts.backs_off).unwrap_or(caller);
+            Site(Box::leak(Box::new(SiteParts { caller, lines, ..parts })))
         };
         *self.known.entry(caller).or_insert_with(find)
     }
@@ -108,6 +113,19 @@ impl Sites {
     pub(super) fn passing(&mut self, execution: &Execution, thread: usize, site: Site) -> &[usize] {
         self.passing.entry(site.caller).or_insert_with(|| decisive(execution, thread))
     }
+}
+
+/// A hash of the lines of functions. `None` if none is known. Those of a library that spins do not count: the compiler
+/// merges operations of several of its lines, in one build and not in another.
+fn hash_of_lines(frames: &[Frame], backs_off: bool) -> Option<u64> {
+    let counts = |frame: &&Frame| {
+        frame.line > 0 && !(backs_off && (frame.is_of_std() || self::backs_off(frame)))
+    };
+    let mut lines = frames.iter().filter(counts).peekable();
+    lines.peek()?;
+    let mut hasher = DefaultHasher::new();
+    lines.for_each(|frame| (&frame.file, frame.line, frame.column).hash(&mut hasher));
+    Some(hasher.finish())
 }
 
 /// The innermost return addresses of the last request of a thread, up to the function that decides
@@ -155,6 +173,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let user = with_line.or(user.first()).or(of_thread).unwrap_or(&unknown);
     SiteParts {
         caller: 0,
+        lines: 0,
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
         lock,

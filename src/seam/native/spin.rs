@@ -4,8 +4,9 @@
 //! that if the thread would go round for ever. A loop that counts its rounds ends by itself: so the registers of the
 //! rounds must be the same. If they are not, the loop is held after [`ROUNDS`] rounds, and sooner in a library known to
 //! count ([`SiteParts::backs_off`]), but first it makes rounds without points, in which it may end. A thread that is held
-//! goes on for some rounds when no other can. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions
-//! for Spinloops, FMCAD 2021, who transform the source of the loop.)
+//! goes on for some rounds when no other can: first without a move of time, since in real time they take microseconds,
+//! and when these change nothing, after all timers. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order
+//! Reductions for Spinloops, FMCAD 2021, who transform the source of the loop.)
 //!
 //! Whether a thread is held depends on what it has seen alone, and not on memory as it is: other threads may write to
 //! its stack.
@@ -32,17 +33,21 @@ const COUNTED: &str = "later rounds of a loop that counts them";
 const FREE: u32 = 64;
 /// The number of times that a thread which is held goes on. Each time it has twice as many rounds.
 const TIMES: u32 = 8;
+/// The number of these times that come before time moves. Their rounds are 1,920: more than a loop that backs off has.
+const TIMES_BEFORE_TIME: u32 = 4;
 /// The time that passes when a thread goes on so for the first time, in nanoseconds.
 const PAUSE: u64 = 1_000_000;
 
 /// An access that left the memory as it was, or a yield.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    caller: u64,
+    /// [`SiteParts::lines`] of its place: an unrolled loop has the same rounds as any other.
+    lines: u64,
     /// 0 for a yield.
     address: usize,
     value: u64,
-    /// A hash of the thread's registers before it; 0 if the place is met for the first time.
+    /// A hash of the thread's registers before it and of the address in the program; 0 if the place is met for the first
+    /// time.
     state: u64,
     /// The number of events of the run before it.
     seen: usize,
@@ -50,7 +55,7 @@ pub(super) struct Look {
 
 impl Look {
     fn is_same(&self, other: &Look) -> bool {
-        (self.caller, self.address, self.value) == (other.caller, other.address, other.value)
+        (self.lines, self.address, self.value) == (other.lines, other.address, other.value)
     }
 }
 
@@ -86,17 +91,20 @@ pub(super) struct Looks {
     again: u32,
     /// The number of times that it was let go without a change.
     times: u32,
+    /// The places of loops that had all their rounds before time moves, and did not end.
+    waiting_for_time: Vec<u64>,
 }
 
 impl Looks {
     /// The access that a thread has requested, at 0 if it yields. Its value is not known before its turn.
     pub(super) fn next(&self, thread: usize, address: usize, site: &Site) -> Look {
-        let caller = site.caller;
-        let is_here = |look: &Look| look.caller == caller && look.address == address;
+        let lines = site.lines;
+        let is_here = |look: &Look| look.lines == lines && look.address == address;
         let is_known = self.looks.iter().rev().take(ROUND).any(is_here);
         let registers = || with(|threads| threads.execution().registers(thread));
-        let state = if is_known { registers().map_or(0, |state| state | 1) } else { 0 };
-        Look { caller, address, value: 0, state, seen: WORLD.with(World::events) }
+        let state = |registers: u64| (registers ^ site.caller) | 1;
+        let state = if is_known { registers().map_or(0, state) } else { 0 };
+        Look { lines, address, value: 0, state, seen: WORLD.with(World::events) }
     }
 
     /// Compares the next access with the rounds before.
@@ -107,7 +115,9 @@ impl Looks {
         let round = &self.looks[self.looks.len() - period..];
         let mut states =
             self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
-        let is_endless = rounds >= ROUNDS_ALIKE
+        // The registers of a library that spins show nothing: some builds count in them, and others in memory.
+        let is_endless = !site.backs_off
+            && rounds >= ROUNDS_ALIKE
             && look.state != 0
             && states.all(|past| past.state == look.state);
         let enough = if site.backs_off { ROUNDS_OF_LIBRARY } else { ROUNDS };
@@ -135,7 +145,7 @@ impl Looks {
     /// The number of looks of a round, and the number of rounds that `look` would be the first look after.
     fn rounds(&self, look: &Look) -> Option<(usize, usize)> {
         let looks = &self.looks;
-        let is_here = |other: &Look| (other.caller, other.address) == (look.caller, look.address);
+        let is_here = |other: &Look| (other.lines, other.address) == (look.lines, look.address);
         let period = |period: &usize| is_here(&looks[looks.len() - period]);
         let rounds = |period: usize| {
             let pairs = looks.iter().rev().zip(looks.iter().rev().skip(period));
@@ -188,15 +198,31 @@ impl Looks {
         self.looks.push(look);
     }
 
-    /// The thread went on although nothing has changed.
-    pub(super) fn was_let_go(&mut self) {
-        self.times += 1;
-        self.again = 0;
+    /// Returns `true` if a thread that is held at `look` goes on before time moves, and not after all timers.
+    //
+    // A loop that has waited for time once does so again: its rounds would be in vain after each timer.
+    pub(super) fn goes_before_time(&mut self, look: Look) -> bool {
+        if self.waiting_for_time.contains(&look.lines) {
+            return false;
+        }
+        if self.times == TIMES_BEFORE_TIME {
+            self.waiting_for_time.push(look.lines);
+        }
+        self.times < TIMES_BEFORE_TIME
     }
 
-    /// The time that passes when the thread goes on so.
-    pub(super) fn pause(&self) -> u64 {
-        PAUSE << self.times
+    /// The thread went on although nothing has changed. Returns the time that has passed until then, in nanoseconds.
+    pub(super) fn was_let_go(&mut self, before_time: bool) -> u64 {
+        self.times += 1;
+        self.again = 0;
+        if before_time { 0 } else { PAUSE << self.times }
+    }
+
+    /// The same without content, for a thread of a later run.
+    pub(super) fn emptied(mut self) -> Looks {
+        self.forget();
+        self.waiting_for_time.clear();
+        self
     }
 
     /// The thread changed something.

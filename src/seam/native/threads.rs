@@ -165,7 +165,7 @@ impl Threads {
 
     /// Keeps the allocation of a thread that ends.
     pub(super) fn put_back(&mut self, looks: Looks) {
-        self.looks.push(looks);
+        self.looks.push(looks.emptied());
     }
 
     /// Has threads do the operations at a place, which are no points, by themselves from now on.

@@ -19,6 +19,7 @@ impl Site {
     /// That of requests which have none.
     pub(super) const NOWHERE: Site = Site(&SiteParts {
         caller: 0,
+        lines: 0,
         place: here(),
         primitive: None,
         lock: None,

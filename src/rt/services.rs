@@ -103,23 +103,18 @@ impl World {
     }
 
     /// Corrects the state of the lock `object` of memory that is not of this library: it enables at least the
-    /// operations of `vacancy`. Returns `true` if that changes it.
+    /// operations of `vacancy`.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
-    pub(crate) fn vacate(&self, object: ObjectId, vacancy: Vacancy) -> bool {
+    pub(crate) fn vacate(&self, object: ObjectId, vacancy: Vacancy) {
         let mut state = self.state();
         let row = state.row(object);
-        let before = row.vacancy();
         if vacancy != Vacancy::Held {
             row.holder = None;
         }
         if vacancy == Vacancy::Free {
             row.sharers.clear();
         }
-        let changes = row.vacancy() != before;
-        if changes {
-            state.mark_dirty(object);
-        }
-        changes
+        state.mark_dirty(object);
     }
 
     // ---- tasks

@@ -48,6 +48,9 @@ pub(super) async fn drive(thread: usize) {
                 with(|threads| threads.let_pass(thread, site));
                 perform(thread).0
             }
+            Request::Access(access) if locks::gives_up(&access, site) => {
+                locks::step(thread, access, site).await
+            }
             Request::Access(access) if !site.is_point(points) => {
                 with(|threads| threads.let_pass(thread, site));
                 let (old, new) = do_quietly(thread, access, site);

@@ -212,17 +212,30 @@ impl LockStep {
     }
 }
 
+/// Returns `true` if an access without a known part gives up a mutex of std: the compiler merges the ends of guards, whose
+/// operation then has no line.
+pub(super) fn gives_up(access: &Access, site: Site) -> bool {
+    let is_unlock = access.operation == Operation::Swap && access.operand == 0 && access.size == 4;
+    let is_mutex = || {
+        let known = with(|threads| threads.known_lock(access.address));
+        known.is_some_and(|(_, family)| family == Family::StdMutex)
+    };
+    is_unlock && site.lock.is_none() && is_mutex()
+}
+
 /// Does an access that is part of a call of a lock. Returns the value that the thread goes on with.
-///
-/// # Panics
-/// If the site has no part in such a call.
+/// An access that [gives up](gives_up) a mutex is one, too.
 pub(super) async fn step(thread: usize, access: Access, site: Site) -> u64 {
-    let part = site.lock.expect("an operation of a lock");
+    let unlock = LockStep { family: Family::StdMutex, act: Act::Unlock };
+    let part = site.lock.unwrap_or(unlock);
     let act = part.of_access(&access);
     if act == Act::Count {
         return do_quietly(thread, access, site).0;
     }
     let (place, address) = (site.place, access.address);
+    if with(|threads| threads.known_word(address)).is_some() {
+        note_otherwise();
+    }
     let lock = with(|threads| threads.lock_at(address, part.family, site));
     let exclusive = if part.family.kind() == "Mutex" { &LOCK } else { &WRITE };
     match act {
@@ -308,9 +321,9 @@ fn note_otherwise() {
 /// left this value.
 pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
     let Some((lock, family)) = with(|threads| threads.known_lock(address)) else { return };
-    if lock.vacate(family.vacancy(value), site.place) {
-        note_otherwise();
-    }
+    lock.vacate(family.vacancy(value), site.place);
+    // Its conflicts with the calls of the lock are not seen.
+    note_otherwise();
 }
 
 #[cfg(test)]

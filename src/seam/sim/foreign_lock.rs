@@ -68,11 +68,10 @@ impl ForeignLock {
         WORLD.with(|world| world.give_up(op, object, here));
     }
 
-    /// Corrects the state of the lock by that of its memory: it enables at least the operations of `vacancy`. Returns
-    /// `true` if that changes it.
-    pub(crate) fn vacate(&self, vacancy: Vacancy, here: Here) -> bool {
+    /// Corrects the state of the lock by that of its memory: it enables at least the operations of `vacancy`.
+    pub(crate) fn vacate(&self, vacancy: Vacancy, here: Here) {
         let object = self.id(here);
-        WORLD.with(|world| world.vacate(object, vacancy))
+        WORLD.with(|world| world.vacate(object, vacancy));
     }
 
     fn id(&self, here: Here) -> ObjectId {

@@ -45,7 +45,7 @@ use proc_macro::TokenStream;
 /// | `races` | with `native`: the test is ignored unless `cargo unpause test --races` searches data races | a flag |
 /// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
 /// | `isolate = "process"` | what the runs of plain threads share; `process` gives each run a process of its own | `"process"` or `"run"`; needs `native` |
-/// | `chances = "timers, spurious, weak"` | what may happen to plain threads at any moment | some of these words with commas between them, or `"none"`; needs `native` |
+/// | `chances = "timers, spurious, weak"` | events that may happen to plain threads at any moment | some of these words with commas between them, or `"none"`; needs `native` |
 /// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///

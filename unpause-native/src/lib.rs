@@ -17,7 +17,7 @@
 //! | `request.rs` | the reason why a thread has stopped |
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |
-//! | `arch/` | what depends on the processor: x86-64, and aarch64, which was not run |
+//! | `arch/` | code for one processor: x86-64, and aarch64, which was not run |
 //! | `frames.rs` | the functions that a thread is in, by the frames on its stack |
 //! | `atomics.rs`, `passing.rs` | the functions that instrumented code calls; operations that are done without a request |
 //! | `weak.rs` | failures of `compare_exchange_weak` that see the expected value |

@@ -1,4 +1,4 @@
-//! What the small programs share: plain memory, and futures on plain threads.
+//! Parts that the small programs share: plain memory, and futures on plain threads.
 
 #![forbid(unsafe_code)]
 

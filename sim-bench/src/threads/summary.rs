@@ -1,4 +1,4 @@
-//! What the rows come to.
+//! The means over the rows.
 
 use super::shuttle::PEERS;
 use super::{Row, Seen};

@@ -365,7 +365,7 @@ impl Runner {
     /// - `spurious`: `Condvar::wait`, `park` and other waits for a futex end without a wake.
     /// - `weak`: `compare_exchange_weak` fails although it sees the expected value.
     ///
-    /// What happens is a decision of the run: its trace is replayed without this setting, and shrinking removes what the
+    /// Each chance is a decision of the run: its trace is replayed without this setting, and shrinking removes what the
     /// failure does not need. Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
     #[must_use]
     pub fn chances(mut self, chances: &str) -> Runner {

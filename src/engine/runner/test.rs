@@ -75,7 +75,7 @@ pub struct Attributes {
     pub points: Option<&'static str>,
     /// The counts of `Arc` are points of plain threads.
     pub arc: bool,
-    /// What may happen to plain threads at any moment.
+    /// The chances of plain threads: events that may happen at any moment.
     pub chances: Option<&'static str>,
     /// What the runs of plain threads share.
     pub isolate: Option<&'static str>,

@@ -6,7 +6,7 @@
 //! explores both values. The set of chances that a run has is a decision, too (`memory::draw`), so that a trace needs no
 //! setting.
 //!
-//! What may happen does not happen at once: the thread becomes one that can step, and the strategy chooses the moment.
+//! A chance that is taken has no effect at once: the thread becomes one that can step, and the strategy chooses the moment.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -27,8 +27,8 @@ pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
 /// A waiter leaves its queue without a wake.
 pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", Access::Wake);
 
-/// How often a chance is taken in a run of a search, which would have no end otherwise: a thread in a loop can wake
-/// without a wake again and again.
+/// The maximum number of times that a chance is taken in a run of a search. Without a limit a thread in a loop could wake
+/// spuriously for ever.
 const TAKEN_MAX: u32 = 2;
 
 /// The chances of the runs to come.
@@ -39,7 +39,7 @@ thread_local! {
     static RUN: Cell<Chances> = const { Cell::new(Chances::of_number(0)) };
     /// The number of decisions of the current run.
     static DECIDED: Cell<u64> = const { Cell::new(0) };
-    /// How often each chance was taken in the current run.
+    /// The number of times that each chance was taken in the current run.
     static TAKEN: Cell<[u32; 3]> = const { Cell::new([0; 3]) };
 }
 
@@ -94,7 +94,7 @@ fn why(chance: Chance) -> &'static str {
     }
 }
 
-/// What a search does not see.
+/// The part of the program that a search with this chance does not see.
 fn beyond(chance: Chance) -> &'static str {
     match chance {
         Chance::Timer => "more than two timers of a run that end early",
@@ -135,7 +135,7 @@ pub(super) async fn resume(word: &ForeignWord, op: &'static Op, place: Place, at
     .await;
 }
 
-/// What a search does not see at a comparison that cannot be made to fail.
+/// A part of the program that a search does not see: a comparison that cannot be made to fail.
 const COMPILED: &str = "spurious failures where the compiled code has another form";
 
 /// Decides if the `compare_exchange_weak` that the thread has requested fails although it sees the expected value, and
@@ -155,7 +155,7 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     failed
 }
 
-/// What a search does not see when a timer ends early: the order in which threads read the clock.
+/// A part of the program that a search does not see: the order in which threads read the clock when a timer ends early.
 const CLOCKS: &str = "clocks, which a timer that ends early moves on";
 
 /// The time has come to `deadline`, although other threads can go on.

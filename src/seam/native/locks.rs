@@ -30,7 +30,7 @@ const READ: Op = Op::new("read", op::Access::LockShared);
 const WRITE: Op = Op::new("write", op::Access::Lock);
 const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
 
-/// What a search does not see if a lock that it takes for one operation is used by other code.
+/// A part of the program that a search does not see: other uses of a lock that it takes for one operation.
 const OTHERWISE: &str =
     "the own code of a lock, which another operation on it has brought a thread to";
 

@@ -27,7 +27,7 @@ const ROUNDS: usize = 16;
 const ROUNDS_ALIKE: usize = 3;
 /// The rounds after which a loop of a library that spins is.
 const ROUNDS_OF_LIBRARY: usize = 2;
-/// What a search does not see if it holds a loop that counts.
+/// A part of the program that a search does not see if it holds a loop that counts.
 const COUNTED: &str = "later rounds of a loop that counts them";
 /// The rounds without points, until a thread is held for the first time.
 const FREE: u32 = 64;
@@ -83,7 +83,7 @@ pub(super) enum Repeated {
     Unchanged(Round),
 }
 
-/// What a thread has looked at since it last changed something.
+/// The looks of a thread since it last changed something.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     looks: Vec<Look>,

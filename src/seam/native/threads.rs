@@ -158,7 +158,7 @@ impl Threads {
         (request, site, !self.lets_pass)
     }
 
-    /// What a thread has looked at: nothing. With the allocation of a thread that has ended.
+    /// Empty looks of a thread. With the allocation of a thread that has ended.
     pub(super) fn take_looks(&mut self) -> Looks {
         self.looks.pop().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What depends on the processor, a file for each: the change of stacks, the entries of the functions of
+//! Code for one processor, a file for each: the change of stacks, the entries of the functions of
 //! instrumentation, the registers of an interrupted thread, the code for a spurious failure.
 
 #[cfg(target_arch = "aarch64")]

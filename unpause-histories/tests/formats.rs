@@ -201,7 +201,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        (-1e12..1e12).prop_map(Value::from),
+        (-1e12..1e12).prop_filter("printers differ", printed_alike).prop_map(Value::from),
         any::<String>().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 40, 6, |inner| {
@@ -211,6 +211,25 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
                 .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
+}
+
+/// Whether serde_json prints a double as std does. Two shortest decimals can be equally near to it, and
+/// then each printer has its own: they are two numbers, of which one only is read as the double.
+fn printed_alike(float: &f64) -> bool {
+    serde_json::Value::from(*float).to_string() == format!("{float:?}")
+}
+
+#[test]
+fn a_decimal_is_kept_that_std_prints_otherwise() {
+    let double = -733147344568.78125;
+    assert!(!printed_alike(&double));
+    let read = |text: &str| {
+        let event = format!("{{\"process\":0,\"type\":\"invoke\",\"f\":\"x\",\"value\":{text}}}");
+        parse("json", &event).calls[0].value.clone()
+    };
+    let (even, up) = ("-733147344568.7812", "-733147344568.7813");
+    assert_eq!(read(up), Datum::from(double));
+    assert_eq!(read(even), Datum::Number(even.into()));
 }
 
 fn of_json(value: &serde_json::Value) -> Datum {

@@ -194,15 +194,22 @@ fn main_with_guard() -> String {
     format!("{GUARD}\n{APP_MAIN}")
 }
 
+/// A release build whose stress tests shake their threads.
+const SHAKING: &str = "--config profile.release.package.unpause.debug-assertions=true";
+
 // The first by name, and so the first to be started: beside the others, which take turns.
 #[test]
 fn a_cfg_overrides_the_feature() {
     let crates = crates(Flags::Real, WORKSPACE, APP, APP_MAIN);
+    // The build of the test below.
     crates.prints(
-        "test -p app -- --nocapture",
+        &format!("test --release -p app {SHAKING} -- --nocapture"),
         &["tested: false\n", "the_queue_is_simulated_too ... ok"],
     );
-    crates.prints("run -q -p app --features queue/sim", &["program: false 2\n"]);
+    crates.prints(
+        &format!("run --release -q -p app {SHAKING} --features queue/sim"),
+        &["program: false 2\n"],
+    );
 }
 
 /// A task that is aborted while it never waits.
@@ -239,8 +246,9 @@ fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
     assert!(said.contains(reason), "{text}");
     let option = words.windows(2).find(|pair| pair[0] == "--config").expect(&text).join(" ");
     assert!(said.contains(&format!("add to the command: {option}")), "{text}");
+    assert_eq!(option, SHAKING);
     crates.prints(
-        &format!("test --release -p app {option}"),
+        &format!("test --release -p app {SHAKING}"),
         &["an_abort_ends_a_task_that_never_waits ... ok"],
     );
 }

@@ -34,8 +34,8 @@ const NOT_INSTRUMENTED: &[&str] = &[
 /// The crates that do something at each step of a run.
 const OF_EACH_STEP: &[&str] = &["sim", "unpause_native"];
 
-/// Flags of the [crates](OF_EACH_STEP) that do something at each step of a run: they are compiled for speed whatever the
-/// profile says. One unit, because functions of a crate are inlined within a unit only, and half of the time of a step
+/// Flags of the [crates](OF_EACH_STEP) that do something at each step of a run: they are compiled for speed, unless the
+/// profile gives them a lower level than the [command](super) does. One unit, because functions of a crate are inlined within a unit only, and half of the time of a step
 /// would be calls between units. Cargo's flags come first, and the last one of a name counts.
 const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
 
@@ -99,7 +99,8 @@ fn flags(given: &[OsString], arguments: &OsStr, any: Option<&OsStr>, races: bool
         flags.extend(instrumentation.map(OsString::from));
     }
     let is_test = given.iter().any(|flag| flag == "--test");
-    if !is_test && OF_EACH_STEP.contains(&name) {
+    let is_optimized = given.iter().any(|flag| flag == "opt-level=2" || flag == "opt-level=3");
+    if !is_test && is_optimized && OF_EACH_STEP.contains(&name) {
         flags.extend(SPEED.map(OsString::from));
     }
     let arguments = any.filter(|_| is_test).unwrap_or(arguments);
@@ -154,12 +155,15 @@ mod tests {
 
     #[test]
     fn the_engine_is_compiled_for_speed_and_its_own_tests_are_not() {
-        let engine = flags_of("--crate-name sim --crate-type lib --target x");
+        let engine = flags_of("--crate-name sim --crate-type lib -C opt-level=2 --target x");
         assert!(engine.starts_with(FRAMES) && engine.ends_with(&SPEED.join(" ")), "{engine}");
         assert!(!engine.contains("tsan"), "{engine}");
-        let tests = flags_of("--crate-name unpause_native --test --target x");
-        assert!(!tests.contains("opt-level"), "{tests}");
-        assert!(!flags_of("--crate-name demo --crate-type lib --target x").contains("opt-level"));
+        let with = |given: &str| flags_of(&format!("{given} -C opt-level=2 --target x"));
+        for other in ["--crate-name unpause_native --test", "--crate-name demo --crate-type lib"] {
+            assert!(!with(other).contains("opt-level"), "{}", with(other));
+        }
+        let lower = flags_of("--crate-name sim --crate-type lib -C opt-level=1 --target x");
+        assert!(!lower.contains("opt-level"), "{lower}");
     }
 
     #[test]

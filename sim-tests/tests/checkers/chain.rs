@@ -17,7 +17,7 @@ use VersionedRegisterRet::{Updated, Version};
 
 #[test]
 fn all_short_histories_with_ids_are_decided_at_the_right_event() {
-    for count in 0..=if long() { 5 } else { 4 } {
+    for count in 0..=if long() { 5 } else { 3 } {
         let mut verdicts = [0u32; 2];
         every::<VersionedRegister>(count, 3, 100, |history| {
             let mut ids: Vec<u64> = history.iter().filter_map(|call| written(&call.op)).collect();

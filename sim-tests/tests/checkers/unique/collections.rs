@@ -278,11 +278,9 @@ pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort
 
 /// All short histories against brute force.
 pub(crate) fn all_short_histories<M: Collection>() {
-    for count in 1..=if long() { 5 } else { 4 } {
+    for count in 1..=if long() { 5 } else { 3 } {
         let mut tally = Tally::default();
-        // A third item where it does not cost minutes.
-        let items = if count < 4 || long() { 3 } else { 2 };
-        every::<M>(count, items, |history| {
+        every::<M>(count, 3, |history| {
             let initial = M::holding(&[]);
             tally.check(&initial, history, judge::explicable(&initial, history));
         });
@@ -296,7 +294,7 @@ pub(crate) fn all_short_histories<M: Collection>() {
 pub(crate) fn random_histories<M: Collection>(pending: bool) {
     let mut draw = Draw(7);
     let (mut short, mut longer) = (Tally::default(), Tally::default());
-    for case in 0..if long() { 1_000_000 } else { 40_000 } {
+    for case in 0..if long() { 1_000_000 } else { 20_000 } {
         let initial: Vec<u64> = (1..=[0, 0, 0, 1, 3][draw.below(5)]).collect();
         let sort = Sort {
             operations: 1 + draw.below(if case % 4 == 0 { 24 } else { 7 }),

@@ -228,6 +228,8 @@ pub mod rand;
 pub mod sync;
 pub mod task;
 mod testing;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 // L4: wiring
 mod engine;

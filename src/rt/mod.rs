@@ -10,6 +10,8 @@
 mod body;
 mod choose;
 mod diagnose;
+#[cfg(feature = "tokio")]
+mod ear;
 mod executor;
 mod lock;
 mod memory;
@@ -35,6 +37,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
+#[cfg(feature = "tokio")]
+pub(crate) use self::ear::Ear;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{in_run, is_turn_of, run};
 pub(crate) use self::object::Object;

@@ -49,6 +49,8 @@ pub(crate) struct RunState {
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
     /// Wakers of announcements made inside combinators that have wakers of their own.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
+    /// Announcements whose objects woke them in this step.
+    pub(super) heard: Vec<AnnouncementId>,
     /// Tasks that wait until a time.
     pub(super) timers: Timers,
     /// Locks taken or freed in this step.
@@ -83,6 +85,7 @@ impl RunState {
             over: false,
             inbox: Vec::new(),
             foreign: Vec::new(),
+            heard: Vec::new(),
             timers: Timers::default(),
             dirty: Vec::new(),
             attention: true,
@@ -113,6 +116,7 @@ impl RunState {
         self.record.clear();
         self.failure = None;
         self.over = false;
+        self.heard.clear();
         self.timers.clear();
         self.dirty.clear();
         self.attention = true;
@@ -321,7 +325,7 @@ impl RunState {
                 self.slots.at_mut(target.index()).joiner = Some(id);
                 self.is_done(target)
             }
-            (Access::Resume, ..) => false,
+            (Access::Resume | Access::Wait, ..) => false,
             _ => true,
         };
         self.board.tasks.at_mut(task.index()).enabled += u32::from(enabled);

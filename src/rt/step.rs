@@ -86,6 +86,9 @@ impl RunState {
         while let Some(object) = self.dirty.pop() {
             self.tell_waiters(object);
         }
+        while let Some(id) = self.heard.pop() {
+            self.set_enabled(id, true);
+        }
         let row = self.board.tasks.at_mut(task.index());
         if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);

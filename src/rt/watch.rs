@@ -109,7 +109,12 @@ impl World {
         };
         let waits = matches!(
             announced.op.access,
-            Access::Lock | Access::LockShared | Access::Join | Access::Resume | Access::Yield
+            Access::Lock
+                | Access::LockShared
+                | Access::Join
+                | Access::Resume
+                | Access::Wait
+                | Access::Yield
         );
         if waits || announced.object.is_none() {
             return None;
@@ -204,6 +209,7 @@ fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
         Access::Write | Access::Unlock | Access::UnlockShared => true,
+        Access::Act | Access::Wait | Access::Tell => true,
         Access::ReadModifyWrite => !event.is_look(),
         _ => false,
     };

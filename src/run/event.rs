@@ -27,7 +27,7 @@ impl Event {
     /// Returns `true` if it left its object unchanged: it read it, or failed to change it.
     pub(crate) fn is_look(&self) -> bool {
         match (self.op.access, self.values) {
-            (Access::Read | Access::Resume, _) => true,
+            (Access::Read | Access::Peek | Access::Resume, _) => true,
             (Access::ReadModifyWrite, Values::Refused(..)) => true,
             (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
             (Access::TryLock, Values::Failed) => true,

@@ -6,7 +6,17 @@
 
 pub(crate) mod kind;
 pub(crate) mod lock;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod permits;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod readers;
 pub(crate) mod task;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod tellings;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod version;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod whole;
 pub(crate) mod word;
 
 use self::kind::Kind;
@@ -25,12 +35,19 @@ pub struct Op {
     pub name: &'static str,
     /// The access to its object.
     pub access: Access,
+    /// Its kind, if its access does not tell it.
+    pub(crate) kind: Option<Kind>,
 }
 
 impl Op {
     /// An operation called `name` that does `access` to its object.
     pub const fn new(name: &'static str, access: Access) -> Op {
-        Op { name, access }
+        Op { name, access, kind: None }
+    }
+
+    /// An operation of a kind of its own, on an object that is neither memory nor a plain lock.
+    pub(crate) const fn of_kind(name: &'static str, access: Access, kind: Kind) -> Op {
+        Op { name, access, kind: Some(kind) }
     }
 
     /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are
@@ -73,6 +90,14 @@ pub enum Access {
     Resume,
     /// Takes waiters out of the queue of the object, the first come first, and lets them go on.
     Wake,
+    /// Acts on an object that is neither memory nor a plain lock, such as a channel.
+    Act,
+    /// Goes on with such an act, which had to wait; waits until the object has woken it.
+    Wait,
+    /// Acts on such an object without a point.
+    Tell,
+    /// Looks at such an object without a point.
+    Peek,
 }
 
 impl Access {
@@ -88,7 +113,8 @@ impl Access {
     pub fn conflicts(self, other: Access) -> bool {
         let touches = |a| !matches!(a, Access::Start | Access::Yield | Access::Spawn);
         let shares = |a| matches!(a, Access::LockShared | Access::UnlockShared);
-        let both_read = self == Access::Read && other == Access::Read;
+        let reads = |a| matches!(a, Access::Read | Access::Peek);
+        let both_read = reads(self) && reads(other);
         let both_share = shares(self) && shares(other);
         touches(self) && touches(other) && !both_read && !both_share
     }
@@ -113,6 +139,8 @@ impl Access {
             Access::LockShared => Some(lock::SHARE),
             Access::UnlockShared => Some(lock::LEAVE),
             Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
+            // Their operations name their kinds.
+            Access::Act | Access::Wait | Access::Tell | Access::Peek => None,
         }
     }
 
@@ -120,6 +148,11 @@ impl Access {
     /// and not with the release that enabled it, because the two cannot be swapped.
     pub fn waits(self) -> bool {
         matches!(self, Access::Lock | Access::LockShared)
+    }
+
+    /// Returns `true` if it is done without a point, within a step that began at another operation.
+    pub(crate) fn has_no_point(self) -> bool {
+        self.gives_up() || matches!(self, Access::Tell | Access::Peek)
     }
 
     /// Returns `true` if it gives up what an operation that [`waits`](Access::waits) has acquired.

@@ -31,7 +31,7 @@ impl Accesses {
         for event in view.events() {
             // An operation without a point cannot be held.
             let access = event.op.access;
-            let (Some(object), false) = (event.object, access.gives_up()) else { continue };
+            let (Some(object), false) = (event.object, access.has_no_point()) else { continue };
             let Some(task) = tally.known(view, event.task, true) else { continue };
             let Some(object) = objects.of(object) else { continue };
             let (counts, kinds) = self.seen.entry((object, task as u32)).or_default();

@@ -10,6 +10,8 @@ mod point;
 mod slot;
 mod spin;
 mod word;
+#[cfg(feature = "tokio")]
+mod wrapped;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +27,8 @@ pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::word::Word;
+#[cfg(feature = "tokio")]
+pub(crate) use self::wrapped::{Call, CallOps, Came, Owner, Turn, Wrapped};
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, native, threads};

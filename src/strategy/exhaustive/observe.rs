@@ -199,7 +199,7 @@ fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
         (Access::Abort, Values::Task(target)) => on(target, ABORT),
         (Access::Spawn, Values::Task(child)) => Some(StepItem::Spawned(child)),
         (access, _) => {
-            let kind = access.kind(event.is_look())?;
+            let kind = event.op.kind.or_else(|| access.kind(event.is_look()))?;
             Some(object(view, event.object?, kind, true))
         }
     }
@@ -214,6 +214,10 @@ fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
             }
             (Access::LockShared, Some(on), _) => {
                 guarded.push(object(view, *on, lock::SHARE, false));
+            }
+            (Access::Wait, Some(on), _) => {
+                let kind = op.kind.expect("an operation that goes on has a kind");
+                guarded.push(object(view, *on, kind, false));
             }
             (Access::Resume, Some(on), _) => {
                 guarded.push(object(view, *on, word::RESUME, false));

@@ -1,0 +1,72 @@
+//! Permits that tasks take and give back, in the order in which they asked: semaphores, fair locks, the capacity of
+//! a bounded channel.
+//!
+//! Whoever asks takes what is there, and if that is not enough queues for the rest. What is given back goes to the
+//! head of the queue until the head has all, then to the next; so permits are free only while nobody queues. Whoever
+//! leaves the queue gives back what it had got.
+
+use super::kind::{Bits, Kind};
+
+const TAKES: Bits = 1 << 0;
+const QUEUES: Bits = 1 << 1;
+const FINDS_CLOSED: Bits = 1 << 2;
+const HEARS: Bits = 1 << 3;
+const GIVES: Bits = 1 << 4;
+const LEAVES: Bits = 1 << 5;
+const FAILS: Bits = 1 << 6;
+const FORGETS: Bits = 1 << 7;
+const CLOSES: Bits = 1 << 8;
+const COUNTS: Bits = 1 << 9;
+
+const CHANGES: Bits = TAKES | QUEUES | GIVES | LEAVES | FORGETS | CLOSES;
+
+/// Took free permits.
+pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(CHANGES | FAILS | COUNTS);
+
+/// Joined the queue, with what was free.
+pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(CHANGES | FAILS | COUNTS);
+
+/// Found that no more permits are given.
+pub(crate) const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES);
+
+/// Went on from the queue. Guard: it has all that it asked for, or no more permits are given.
+pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES);
+
+/// Gave permits back, or added some.
+pub(crate) const GIVE: Kind =
+    Kind::of(GIVES).conflicts_with((CHANGES & !GIVES) | HEARS | FAILS | COUNTS).enables(HEARS);
+
+/// Left the queue, or gave up what it had got there.
+pub(crate) const LEAVE: Kind =
+    Kind::of(LEAVES).conflicts_with(CHANGES | HEARS | FAILS | COUNTS).enables(HEARS);
+
+/// Tried to take more than was free, or found that no more are given.
+pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(CHANGES);
+
+/// Took free permits away for good.
+pub(crate) const FORGET: Kind = Kind::of(FORGETS).conflicts_with(CHANGES | FAILS | COUNTS);
+
+/// Ended the giving of permits.
+pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
+    .conflicts_with((CHANGES & !CLOSES) | FINDS_CLOSED | HEARS | FAILS | COUNTS)
+    .enables(HEARS);
+
+/// Looked at the number of free permits, or whether permits are given.
+pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(CHANGES);
+
+#[cfg(test)]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "permits",
+    kinds: &[
+        ("take", TAKE),
+        ("queue", QUEUE),
+        ("find closed", FIND_CLOSED),
+        ("hear", HEAR),
+        ("give", GIVE),
+        ("leave", LEAVE),
+        ("fail", FAIL),
+        ("forget", FORGET),
+        ("close", CLOSE),
+        ("count", COUNT),
+    ],
+};

@@ -1,0 +1,66 @@
+//! Notifications: tasks wait to be told, one at a time or all at once; what is told to nobody is kept, once.
+
+use super::kind::{Bits, Kind};
+
+const CREATES: Bits = 1 << 0;
+const REGISTERS: Bits = 1 << 1;
+const TAKES: Bits = 1 << 2;
+const SEES: Bits = 1 << 3;
+const HEARS: Bits = 1 << 4;
+const TELLS_ONE: Bits = 1 << 5;
+const TELLS_LAST: Bits = 1 << 6;
+const TELLS_ALL: Bits = 1 << 7;
+const LEAVES: Bits = 1 << 8;
+
+const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
+
+/// Remembers how often all were told.
+pub(crate) const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL);
+
+/// Joined the queue of those who wait.
+pub(crate) const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
+
+/// Took what was told to nobody.
+pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
+
+/// Saw that all were told since it was created.
+pub(crate) const SEE: Kind = Kind::of(SEES).conflicts_with(TELLS_ALL);
+
+/// Went on. Guard: it was told.
+pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
+
+/// Told the first who waits, or kept it.
+pub(crate) const TELL_ONE: Kind =
+    Kind::of(TELLS_ONE).conflicts_with(queue() | (TELLS & !TELLS_ONE)).enables(HEARS);
+
+/// Told the last who waits, or kept it.
+pub(crate) const TELL_LAST: Kind =
+    Kind::of(TELLS_LAST).conflicts_with(queue() | (TELLS & !TELLS_LAST)).enables(HEARS);
+
+/// Told all who wait.
+pub(crate) const TELL_ALL: Kind = Kind::of(TELLS_ALL)
+    .conflicts_with(queue() | CREATES | SEES | (TELLS & !TELLS_ALL))
+    .enables(HEARS);
+
+/// Stopped waiting; what it was told goes to another one.
+pub(crate) const LEAVE: Kind = Kind::of(LEAVES).conflicts_with(queue() | TELLS).enables(HEARS);
+
+const fn queue() -> Bits {
+    REGISTERS | TAKES | HEARS
+}
+
+#[cfg(test)]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "tellings",
+    kinds: &[
+        ("create", CREATE),
+        ("register", REGISTER),
+        ("take", TAKE),
+        ("see", SEE),
+        ("hear", HEAR),
+        ("tell one", TELL_ONE),
+        ("tell last", TELL_LAST),
+        ("tell all", TELL_ALL),
+        ("leave", LEAVE),
+    ],
+};

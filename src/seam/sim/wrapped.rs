@@ -1,0 +1,350 @@
+//! Objects of other libraries whose operations are points: see [`Ear`].
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use pin_project_lite::pin_project;
+
+use super::Here;
+use super::point::RunObject;
+use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, object_id};
+use crate::run::Failure;
+use crate::run::event::{ValueKind, Values};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
+
+/// The identity of such an object in runs.
+#[derive(Debug)]
+pub(crate) struct Wrapped {
+    object: Object,
+}
+
+/// A part of the program that has such an object: the object's owner, or a reference to it.
+pub(crate) trait Owner {
+    /// The object's identity in runs.
+    fn wrapped(&self) -> &Wrapped;
+}
+
+impl Owner for &Wrapped {
+    #[inline]
+    fn wrapped(&self) -> &Wrapped {
+        self
+    }
+}
+
+impl Owner for Wrapped {
+    #[inline]
+    fn wrapped(&self) -> &Wrapped {
+        self
+    }
+}
+
+impl<T: Owner> Owner for Arc<T> {
+    #[inline]
+    fn wrapped(&self) -> &Wrapped {
+        (**self).wrapped()
+    }
+}
+
+/// The operations of a call that may have to wait.
+#[derive(Debug)]
+pub(crate) struct CallOps {
+    /// Announced, and done without a wait.
+    pub(crate) begin: Op,
+    /// Done without a wait, but in vain.
+    pub(crate) refuse: Op,
+    /// Begun, and waits.
+    pub(crate) queue: Op,
+    /// Announced while it waits, and done after.
+    pub(crate) hear: Op,
+    /// Dropped while it waits.
+    pub(crate) leave: Op,
+}
+
+/// The effect of a call's result on the object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// Done.
+    Done,
+    /// Done, and the task holds the object until it is [given up](Wrapped::end_hold).
+    Holds,
+    /// In vain: nothing was changed.
+    ToNothing,
+}
+
+impl Wrapped {
+    /// An object of this kind.
+    pub(crate) fn new(kind: &'static str, here: Here) -> Wrapped {
+        let object = Object::new(kind, here, false);
+        if in_run() {
+            WORLD.with(|world| world.created(&object, ValueKind::Unsigned, 0));
+        }
+        Wrapped { object }
+    }
+
+    /// An object that may stand in a static.
+    pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
+        Wrapped { object: Object::new(kind, here, false) }
+    }
+
+    /// Does an operation without a point. `op` tells which one it was, from its result.
+    pub(crate) fn now<R>(
+        &self,
+        here: Here,
+        act: impl FnOnce() -> R,
+        op: impl FnOnce(&R) -> (&'static Op, Values),
+    ) -> R {
+        if !in_run() {
+            return act();
+        }
+        let object = self.id(here);
+        let result = act();
+        let (op, values) = op(&result);
+        WORLD.with(|world| world.did(op, object, here, values));
+        result
+    }
+
+    /// Does an operation without a point in a destructor: one that an object of another run may have.
+    pub(crate) fn last<R>(&self, op: &'static Op, here: Here, act: impl FnOnce() -> R) -> R {
+        let known = if in_run() { WORLD.with(|world| world.known(&self.object)) } else { None };
+        let result = act();
+        if let Some(object) = known {
+            WORLD.with(|world| world.did(op, object, here, Values::None));
+        }
+        result
+    }
+
+    /// The current task holds the object from now on.
+    pub(crate) fn begin_hold(&self, here: Here) {
+        if in_run() {
+            let object = self.id(here);
+            WORLD.with(|world| world.begin_hold(object, here));
+        }
+    }
+
+    /// A task holds the object no longer.
+    pub(crate) fn end_hold(&self) {
+        if in_run() {
+            WORLD.with(|world| {
+                if let Some(object) = world.known(&self.object) {
+                    world.end_hold(object);
+                }
+            });
+        }
+    }
+
+    /// Fails the run: an operation that blocks its thread blocks the only one of the run.
+    pub(crate) fn blocks(&self, name: &str, instead: &str, here: Here) {
+        super::fail(|| Failure::Misuse {
+            message: format!(
+                "{name} blocks its thread, and all tasks of a run are on one: write {instead}"
+            ),
+            place: here.to_string(),
+        });
+    }
+
+    fn id(&self, here: Here) -> ObjectId {
+        object_id(&self.object, ValueKind::Unsigned, here, || 0)
+    }
+}
+
+impl RunObject for Wrapped {
+    #[inline]
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(self.id(place))
+    }
+}
+
+/// The way of a call through its point and its waits.
+pub(crate) struct Turn {
+    ops: &'static CallOps,
+    pending: PendingOp,
+    /// Made when the object is first asked.
+    ear: Option<Arc<Ear>>,
+    /// True from the point until the object has given its answer.
+    waits: bool,
+    /// True if the object knows that it waits.
+    is_queued: bool,
+}
+
+impl std::fmt::Debug for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").finish_non_exhaustive()
+    }
+}
+
+impl Turn {
+    pub(crate) fn new(ops: &'static CallOps, here: Here) -> Turn {
+        let pending = PendingOp::new(&ops.begin, here);
+        Turn { ops, pending, ear: None, waits: false, is_queued: false }
+    }
+
+    /// Gets ready for the next call.
+    pub(crate) fn renew(&mut self, here: Here) {
+        self.pending = PendingOp::new(&self.ops.begin, here);
+        (self.waits, self.is_queued) = (false, false);
+    }
+
+    /// Returns `true` from the first poll until the call is done.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.waits || self.pending.announcement.is_open()
+    }
+
+    /// Records that the object knows of the call before its point.
+    pub(crate) fn enqueue(&mut self) {
+        self.is_queued = true;
+    }
+
+    /// Has the object asked by `ask` in the turn of the call. Only in a run.
+    pub(crate) fn poll<R>(
+        &mut self,
+        wrapped: &Wrapped,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        judge: impl FnOnce(&R) -> Came,
+    ) -> Poll<R> {
+        if self.poll_turn(wrapped, cx).is_pending() {
+            return Poll::Pending;
+        }
+        let ear = self.ear.get_or_insert_with(Ear::new);
+        ear.open();
+        let waker = Waker::from(ear.clone());
+        match ask(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => {
+                self.done(wrapped, judge(&result));
+                Poll::Ready(result)
+            }
+            Poll::Pending => {
+                self.wait(wrapped, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ready when the object may be asked: the point has come, or the object has woken the call.
+    fn poll_turn(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) -> Poll<()> {
+        if self.pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending))) {
+            return Poll::Ready(());
+        }
+        let polled = match self.waits {
+            false => self.pending.poll(cx, wrapped),
+            true => {
+                let polled = self.pending.poll_waiting(cx, wrapped);
+                // It may have been announced anew, by another task.
+                if let (true, Some(ear)) = (polled.is_pending(), &self.ear) {
+                    ear.listen(&self.pending);
+                }
+                polled
+            }
+        };
+        polled.map(|()| {
+            self.pending.perform_out_of_turn(|pending| {
+                WORLD.with(|world| world.take_turn_out_of_turn(pending));
+            });
+        })
+    }
+
+    /// Records the end of the call.
+    fn done(&mut self, wrapped: &Wrapped, came: Came) {
+        let op = match (self.waits, came) {
+            (true, _) => &self.ops.hear,
+            (false, Came::ToNothing) => &self.ops.refuse,
+            (false, _) => &self.ops.begin,
+        };
+        let values = if came == Came::ToNothing { Values::Failed } else { Values::None };
+        (self.waits, self.is_queued) = (false, false);
+        self.record(op, values);
+        if came == Came::Holds {
+            wrapped.begin_hold(self.pending.place);
+        }
+    }
+
+    /// Announces that the call waits.
+    fn wait(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
+        if !self.waits {
+            (self.waits, self.is_queued) = (true, true);
+            self.record(&self.ops.queue, Values::None);
+        }
+        self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
+        let polled = self.pending.poll_waiting(cx, wrapped);
+        debug_assert!(polled.is_pending(), "an operation is announced before it is done");
+        if let Some(ear) = &self.ear {
+            ear.listen(&self.pending);
+        }
+    }
+
+    fn record(&self, op: &'static Op, values: Values) {
+        let (object, place) = (self.pending.object, self.pending.place);
+        let object = object.expect("a wrapped object is one");
+        WORLD.with(|world| world.did(op, object, place, values));
+    }
+
+    /// Gives the call up, in the step in which the object learns it.
+    pub(crate) fn leave(&mut self, wrapped: &Wrapped) {
+        if self.is_queued {
+            wrapped.last(&self.ops.leave, self.pending.place, || ());
+        }
+        self.renew(self.pending.place);
+    }
+}
+
+pin_project! {
+    /// A call of a wrapped object: a point, then its effect or a wait.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub(crate) struct Call<O: Owner, F, J> {
+        // Before the future: dropped first, it records that the call is given up.
+        turn: OwnedTurn<O>,
+        #[pin]
+        future: F,
+        judge: J,
+    }
+}
+
+struct OwnedTurn<O: Owner> {
+    owner: O,
+    turn: Turn,
+}
+
+impl<O: Owner> Drop for OwnedTurn<O> {
+    fn drop(&mut self) {
+        if self.turn.is_queued {
+            self.turn.leave(self.owner.wrapped());
+        }
+    }
+}
+
+impl<O: Owner, F, J> Call<O, F, J>
+where
+    F: Future,
+    J: Fn(&F::Output) -> Came,
+{
+    /// The point of a call, which `future` does, waiting if it must.
+    pub(crate) fn new(owner: O, ops: &'static CallOps, here: Here, future: F, judge: J) -> Self {
+        Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
+    }
+
+    /// The future that does the call, and its turn.
+    pub(crate) fn parts(self: Pin<&mut Self>) -> (Pin<&mut F>, &O, &mut Turn) {
+        let this = self.project();
+        (this.future, &this.turn.owner, &mut this.turn.turn)
+    }
+}
+
+impl<O: Owner, F, J> Future for Call<O, F, J>
+where
+    F: Future,
+    J: Fn(&F::Output) -> Came,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if !in_run() {
+            return this.future.poll(cx);
+        }
+        let OwnedTurn { owner, turn } = this.turn;
+        turn.poll(owner.wrapped(), cx, |cx| this.future.poll(cx), &*this.judge)
+    }
+}

@@ -1,0 +1,31 @@
+//! What code written for tokio uses, under tokio's names: `use sim::tokio;` in the place of the crate.
+//!
+//! Needs the feature `tokio`. In a run each operation that awaits is a point, and the others are part of the step in
+//! which they are done. Who waits, who goes on, and what a dropped future leaves behind, is decided by tokio's own
+//! objects: each of these types has one inside. Outside of runs it does all of the work, and in the real build the
+//! names *are* tokio's.
+//!
+//! ```
+//! use sim::tokio::sync::Semaphore;
+//! use std::sync::Arc;
+//!
+//! // Two of three tasks are inside at once.
+//! let report = sim::Runner::new().strategy("exhaustive").run(async || {
+//!     let (places, inside) = (Arc::new(Semaphore::new(2)), Arc::new(sim::Atomic::new(0)));
+//!     sim::map_concurrently(0..3, |_| {
+//!         let (places, inside) = (places.clone(), inside.clone());
+//!         async move {
+//!             let _place = places.acquire().await.unwrap();
+//!             assert!(inside.fetch_add(1, sim::Ordering::SeqCst).await < 2);
+//!             inside.fetch_sub(1, sim::Ordering::SeqCst).await;
+//!         }
+//!     })
+//!     .await;
+//! });
+//! assert!(report.passed());
+//! ```
+
+#[cfg(all(feature = "sim", not(sim_real)))]
+pub mod sync;
+#[cfg(not(all(feature = "sim", not(sim_real))))]
+pub use ::tokio::sync;

@@ -1,0 +1,56 @@
+//! The barrier.
+
+use std::future::Future;
+
+use ::tokio::sync::{Barrier as Real, BarrierWaitResult};
+
+use crate::run::op::{Access, Op, whole};
+use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
+
+const WAIT: CallOps = CallOps {
+    begin: Op::of_kind("wait", Access::Act, whole::CHANGE),
+    refuse: Op::of_kind("wait", Access::Act, whole::CHANGE),
+    queue: Op::of_kind("arrive", Access::Act, whole::CHANGE),
+    hear: Op::of_kind("wait", Access::Wait, whole::HEAR_ALONE),
+    leave: Op::of_kind("stop waiting", Access::Peek, whole::LOOK),
+};
+
+/// tokio's [`Barrier`](::tokio::sync::Barrier): tasks wait until so many are there.
+///
+/// To wait is a point. Not cancel safe: a task that stops waiting has arrived all the same.
+///
+/// ```
+/// use sim::tokio::sync::Barrier;
+/// # sim::block_on(async {
+/// let barrier = std::sync::Arc::new(Barrier::new(2));
+/// let other = sim::spawn({
+///     let barrier = barrier.clone();
+///     async move { barrier.wait().await.is_leader() }
+/// });
+/// let leads = barrier.wait().await.is_leader();
+/// assert_ne!(leads, other.await.unwrap());
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct Barrier {
+    wrapped: Wrapped,
+    real: Real,
+}
+
+impl Barrier {
+    /// A barrier for `n` tasks. For none, it is one for one.
+    #[track_caller]
+    pub fn new(n: usize) -> Barrier {
+        Barrier { wrapped: Wrapped::new("barrier", here()), real: Real::new(n) }
+    }
+
+    /// Waits until all have arrived. One of them is the leader.
+    #[track_caller]
+    pub fn wait(&self) -> impl Future<Output = BarrierWaitResult> + Send + use<'_> {
+        self.wait_at(here())
+    }
+
+    async fn wait_at(&self, here: Here) -> BarrierWaitResult {
+        Call::new(&self.wrapped, &WAIT, here, self.real.wait(), |_| Came::Done).await
+    }
+}

@@ -1,0 +1,44 @@
+//! An object of tokio's that its guards may share.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// An object made from a value at its first use, because a constant cannot allocate.
+pub(super) struct Later<T, R> {
+    value: Mutex<Option<T>>,
+    real: OnceLock<Arc<R>>,
+    make: fn(T) -> R,
+}
+
+impl<T, R: std::fmt::Debug> std::fmt::Debug for Later<T, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+impl<T, R> Later<T, R> {
+    pub(super) const fn new(value: T, make: fn(T) -> R) -> Later<T, R> {
+        Later { value: Mutex::new(Some(value)), real: OnceLock::new(), make }
+    }
+
+    /// The object.
+    pub(super) fn get(&self) -> &Arc<R> {
+        self.real.get_or_init(|| {
+            let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Arc::new((self.make)(value.expect("taken once")))
+        })
+    }
+
+    /// The object, which no guard shares.
+    pub(super) fn get_mut(&mut self) -> &mut R {
+        self.get();
+        let real = self.real.get_mut().and_then(Arc::get_mut);
+        real.expect("an owned guard keeps its lock, so there is none")
+    }
+
+    /// The object, which no guard shares.
+    pub(super) fn into_inner(self) -> R {
+        self.get();
+        let real = self.real.into_inner().and_then(Arc::into_inner);
+        real.expect("an owned guard keeps its lock, so there is none")
+    }
+}

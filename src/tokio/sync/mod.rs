@@ -1,0 +1,28 @@
+//! tokio's `sync`: semaphores, locks, notifications and channels.
+
+mod barrier;
+mod held;
+mod later;
+mod mutex;
+mod notify;
+pub mod oneshot;
+mod rwlock;
+mod semaphore;
+
+pub use ::tokio::sync::{AcquireError, BarrierWaitResult, TryAcquireError, TryLockError};
+
+pub use self::barrier::Barrier;
+pub use self::mutex::{
+    MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard,
+};
+pub use self::notify::Notify;
+pub use self::rwlock::{
+    OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,
+    RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard,
+};
+pub use self::semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+/// The futures of [`Notify`].
+pub mod futures {
+    pub use super::notify::{Notified, OwnedNotified};
+}

@@ -1,0 +1,268 @@
+//! The mutex.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use ::tokio::sync::{
+    MappedMutexGuard as RealMapped, Mutex as Real, MutexGuard as RealGuard,
+    OwnedMappedMutexGuard as RealOwnedMapped, OwnedMutexGuard as RealOwned, TryLockError,
+};
+
+use super::held::Held;
+use super::later::Later;
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, permits};
+use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
+
+const LOCK: CallOps = CallOps {
+    begin: Op::of_kind("lock", Access::Act, permits::TAKE),
+    refuse: Op::of_kind("lock", Access::Act, permits::FIND_CLOSED),
+    queue: Op::of_kind("queue to lock", Access::Act, permits::QUEUE),
+    hear: Op::of_kind("lock", Access::Wait, permits::HEAR),
+    leave: Op::of_kind("leave the queue", Access::Tell, permits::LEAVE),
+};
+const TRY_LOCK: Op = Op::of_kind("try_lock", Access::Tell, permits::TAKE);
+const TRY_LOCK_FAILED: Op = Op::of_kind("try_lock", Access::Peek, permits::FAIL);
+const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, permits::GIVE);
+
+/// tokio's [`Mutex`](::tokio::sync::Mutex): a value that one task at a time may use, in the order in which they ask.
+///
+/// To lock is a point; a guard that is dropped gives the lock up without one. Cancel safe: a dropped call loses its
+/// place in the queue. [`sim::Mutex`](crate::Mutex) is the one without a queue.
+///
+/// Unlike tokio's, its value has a known size.
+pub struct Mutex<T> {
+    wrapped: Wrapped,
+    real: Later<T, Real<T>>,
+}
+
+impl<T> Mutex<T> {
+    /// A mutex around `value`.
+    #[track_caller]
+    pub fn new(value: T) -> Mutex<T> {
+        Mutex { wrapped: Wrapped::new("mutex", here()), real: Later::new(value, Real::new) }
+    }
+
+    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    #[track_caller]
+    pub const fn const_new(value: T) -> Mutex<T> {
+        Mutex { wrapped: Wrapped::of_static("mutex", here()), real: Later::new(value, Real::new) }
+    }
+
+    /// Waits for the lock.
+    #[track_caller]
+    pub fn lock(&self) -> impl Future<Output = MutexGuard<'_, T>> + use<'_, T> {
+        self.lock_at(here())
+    }
+
+    async fn lock_at(&self, here: Here) -> MutexGuard<'_, T> {
+        let lock = self.real.get().lock();
+        let real = Call::new(&self.wrapped, &LOCK, here, lock, |_| Came::Holds).await;
+        MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) }
+    }
+
+    /// As [`lock`](Self::lock); the guard keeps the mutex.
+    #[track_caller]
+    pub fn lock_owned(self: Arc<Self>) -> impl Future<Output = OwnedMutexGuard<T>> + use<T> {
+        self.lock_owned_at(here())
+    }
+
+    async fn lock_owned_at(self: Arc<Self>, here: Here) -> OwnedMutexGuard<T> {
+        let lock = self.real.get().clone().lock_owned();
+        let real = Call::new(&self.wrapped, &LOCK, here, lock, |_| Came::Holds).await;
+        OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) }
+    }
+
+    /// Takes the lock if it is free. Not a point.
+    ///
+    /// # Errors
+    /// If it is not.
+    #[track_caller]
+    pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
+        let here = here();
+        let real = self.wrapped.now(here, || self.real.get().try_lock(), tried)?;
+        self.wrapped.begin_hold(here);
+        Ok(MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) })
+    }
+
+    /// As [`try_lock`](Self::try_lock); the guard keeps the mutex.
+    ///
+    /// # Errors
+    /// If it is not free.
+    #[track_caller]
+    pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
+        let here = here();
+        let real = self.wrapped.now(here, || self.real.get().clone().try_lock_owned(), tried)?;
+        self.wrapped.begin_hold(here);
+        Ok(OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) })
+    }
+
+    /// Blocks the thread until the lock is free, outside of runs. In a run it fails the run: await
+    /// [`lock`](Self::lock).
+    #[track_caller]
+    pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
+        let here = here();
+        self.wrapped.blocks("blocking_lock", "lock().await", here);
+        let real = self.real.get().blocking_lock();
+        MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) }
+    }
+
+    /// As [`blocking_lock`](Self::blocking_lock); the guard keeps the mutex.
+    #[track_caller]
+    pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
+        let here = here();
+        self.wrapped.blocks("blocking_lock_owned", "lock_owned().await", here);
+        let real = self.real.get().clone().blocking_lock_owned();
+        OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) }
+    }
+
+    /// The value. `&mut` shows that no task holds the lock, so this is no point.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.real.get_mut().get_mut()
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.real.into_inner().into_inner()
+    }
+}
+
+fn tried<G, E>(tried: &Result<G, E>) -> (&'static Op, Values) {
+    match tried {
+        Ok(_) => (&TRY_LOCK, Values::None),
+        Err(_) => (&TRY_LOCK_FAILED, Values::Failed),
+    }
+}
+
+impl<T> Owner for Mutex<T> {
+    fn wrapped(&self) -> &Wrapped {
+        &self.wrapped
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
+    fn default() -> Mutex<T> {
+        Mutex::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    #[track_caller]
+    fn from(value: T) -> Mutex<T> {
+        Mutex::new(value)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.get().fmt(f)
+    }
+}
+
+/// The guard of a locked [`Mutex`].
+#[must_use = "if unused, the mutex is freed at once"]
+pub struct MutexGuard<'a, T> {
+    // Dropped in this order: the run learns the release after it.
+    real: RealGuard<'a, T>,
+    held: Held<&'a Wrapped>,
+}
+
+/// The guard of a locked [`Mutex`], with the mutex.
+#[must_use = "if unused, the mutex is freed at once"]
+pub struct OwnedMutexGuard<T> {
+    real: RealOwned<T>,
+    held: Held<Arc<Mutex<T>>>,
+}
+
+/// The guard of a locked [`Mutex`], for a part of its value.
+#[must_use = "if unused, the mutex is freed at once"]
+pub struct MappedMutexGuard<'a, U: ?Sized> {
+    real: RealMapped<'a, U>,
+    held: Held<&'a Wrapped>,
+}
+
+/// The guard of a locked [`Mutex`], for a part of its value, with the mutex.
+#[must_use = "if unused, the mutex is freed at once"]
+pub struct OwnedMappedMutexGuard<T, U: ?Sized> {
+    real: RealOwnedMapped<T, U>,
+    held: Held<Arc<Mutex<T>>>,
+}
+
+impl<T> OwnedMutexGuard<T> {
+    /// The mutex that it locks.
+    pub fn mutex(this: &Self) -> &Arc<Mutex<T>> {
+        &this.held.owner
+    }
+}
+
+/// Writes the mapping of a guard to one for a part of its value, and what all guards have in common.
+macro_rules! guards {
+    ($([$($generics:tt)*] $guard:ty, $value:ty, $real:ident, $mapped:ident, [$($part:tt)*], [$($sized:tt)*])*) => {$(
+        impl<$($generics)*> $guard {
+            /// A guard for a part of the value.
+            pub fn map<P $($sized)*, F>(this: Self, f: F) -> $mapped<$($part)*, P>
+            where
+                F: FnOnce(&mut $value) -> &mut P,
+            {
+                $mapped { real: $real::map(this.real, f), held: this.held }
+            }
+
+            /// A guard for a part of the value, if there is that part.
+            ///
+            /// # Errors
+            /// The guard, if there is not.
+            pub fn try_map<P $($sized)*, F>(this: Self, f: F) -> Result<$mapped<$($part)*, P>, Self>
+            where
+                F: FnOnce(&mut $value) -> Option<&mut P>,
+            {
+                let held = this.held;
+                match $real::try_map(this.real, f) {
+                    Ok(real) => Ok($mapped { real, held }),
+                    Err(real) => Err(Self { real, held }),
+                }
+            }
+        }
+
+        impl<$($generics)*> Deref for $guard {
+            type Target = $value;
+
+            fn deref(&self) -> &$value {
+                &self.real
+            }
+        }
+
+        impl<$($generics)*> DerefMut for $guard {
+            fn deref_mut(&mut self) -> &mut $value {
+                &mut self.real
+            }
+        }
+
+        impl<$($generics)*> fmt::Debug for $guard
+        where
+            $value: fmt::Debug,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<$($generics)*> fmt::Display for $guard
+        where
+            $value: fmt::Display,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
+}
+
+guards! {
+    ['a, T] MutexGuard<'a, T>, T, RealGuard, MappedMutexGuard, ['a], [: ?Sized]
+    [T] OwnedMutexGuard<T>, T, RealOwned, OwnedMappedMutexGuard, [T], [: ?Sized]
+    ['a, U: ?Sized] MappedMutexGuard<'a, U>, U, RealMapped, MappedMutexGuard, ['a], []
+    [T, U: ?Sized] OwnedMappedMutexGuard<T, U>, U, RealOwnedMapped, OwnedMappedMutexGuard, [T], []
+}

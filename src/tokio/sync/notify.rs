@@ -1,0 +1,194 @@
+//! Notifications.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::tokio::sync::Notify as Real;
+use ::tokio::sync::futures::{Notified as RealNotified, OwnedNotified as RealOwned};
+use pin_project_lite::pin_project;
+
+use super::later::Later;
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, tellings};
+use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
+
+const NOTIFIED: CallOps = CallOps {
+    begin: Op::of_kind("notified", Access::Act, tellings::TAKE),
+    refuse: Op::of_kind("notified", Access::Act, tellings::TAKE),
+    queue: Op::of_kind("wait to be notified", Access::Act, tellings::REGISTER),
+    hear: Op::of_kind("notified", Access::Wait, tellings::HEAR),
+    leave: Op::of_kind("stop waiting", Access::Tell, tellings::LEAVE),
+};
+const CREATE: Op = Op::of_kind("begin to listen", Access::Peek, tellings::CREATE);
+const ENABLE: Op = Op::of_kind("enable", Access::Tell, tellings::REGISTER);
+const ENABLE_TOOK: Op = Op::of_kind("enable", Access::Tell, tellings::TAKE);
+const NOTIFY_ONE: Op = Op::of_kind("notify_one", Access::Tell, tellings::TELL_ONE);
+const NOTIFY_LAST: Op = Op::of_kind("notify_last", Access::Tell, tellings::TELL_LAST);
+const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings::TELL_ALL);
+
+/// tokio's [`Notify`](::tokio::sync::Notify): wakes one task that waits, or all.
+///
+/// To wait is a point; to notify is not. A notification of one task that nobody waits for is kept for the next one that
+/// waits; one of all is not. Cancel safe: what a dropped wait was told goes to another one.
+///
+/// ```
+/// use sim::tokio::sync::Notify;
+/// # sim::block_on(async {
+/// let notify = Notify::new();
+/// notify.notify_one();
+/// notify.notified().await;
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct Notify {
+    wrapped: Wrapped,
+    // Owned waits share it.
+    real: Later<(), Real>,
+}
+
+fn make((): ()) -> Real {
+    Real::new()
+}
+
+impl Notify {
+    /// A notification that nobody waits for.
+    #[track_caller]
+    pub fn new() -> Notify {
+        Notify { wrapped: Wrapped::new("notify", here()), real: Later::new((), make) }
+    }
+
+    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    #[track_caller]
+    pub const fn const_new() -> Notify {
+        Notify { wrapped: Wrapped::of_static("notify", here()), real: Later::new((), make) }
+    }
+
+    /// Waits until it is told, from the first poll on; and is told by [`notify_waiters`](Self::notify_waiters) from the
+    /// call of this function on.
+    #[track_caller]
+    pub fn notified(&self) -> Notified<'_> {
+        let here = here();
+        let real = self.create(here, || self.real.get().notified());
+        let call = Call::new(&self.wrapped, &NOTIFIED, here, real, come as fn(&()) -> Came);
+        Notified { call, is_done: false }
+    }
+
+    /// As [`notified`](Self::notified); the future keeps the notification.
+    #[track_caller]
+    pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
+        let here = here();
+        let real = self.create(here, || self.real.get().clone().notified_owned());
+        let call = Call::new(self, &NOTIFIED, here, real, come as fn(&()) -> Came);
+        OwnedNotified { call, is_done: false }
+    }
+
+    /// Tells the task that has waited longest, or keeps that for the next one. Not a point.
+    #[track_caller]
+    pub fn notify_one(&self) {
+        self.tell(&NOTIFY_ONE, here(), Real::notify_one);
+    }
+
+    /// Tells the task that has waited least, or keeps that for the next one. Not a point.
+    #[track_caller]
+    pub fn notify_last(&self) {
+        self.tell(&NOTIFY_LAST, here(), Real::notify_last);
+    }
+
+    /// Tells all tasks that wait. Not a point.
+    #[track_caller]
+    pub fn notify_waiters(&self) {
+        self.tell(&NOTIFY_WAITERS, here(), Real::notify_waiters);
+    }
+
+    fn create<R>(&self, here: Here, make: impl FnOnce() -> R) -> R {
+        self.wrapped.now(here, make, |_| (&CREATE, Values::None))
+    }
+
+    fn tell(&self, op: &'static Op, here: Here, tell: impl FnOnce(&Real)) {
+        self.wrapped.now(here, || tell(self.real.get()), |()| (op, Values::None));
+    }
+}
+
+fn come((): &()) -> Came {
+    Came::Done
+}
+
+impl Owner for Notify {
+    fn wrapped(&self) -> &Wrapped {
+        &self.wrapped
+    }
+}
+
+impl Default for Notify {
+    #[track_caller]
+    fn default() -> Notify {
+        Notify::new()
+    }
+}
+
+/// Writes a future that waits.
+macro_rules! notified {
+    ($(#[$doc:meta])* $name:ident $(<$life:lifetime>)?, $owner:ty, $real:ty) => {
+        pin_project! {
+            $(#[$doc])*
+            #[must_use = "futures do nothing unless you `.await` or poll them"]
+            pub struct $name $(<$life>)? {
+                #[pin]
+                call: Call<$owner, $real, fn(&()) -> Came>,
+                is_done: bool,
+            }
+        }
+
+        impl $(<$life>)? $name $(<$life>)? {
+            /// Waits from now on, without a poll. Returns `true` if it is told already. Not a point.
+            #[track_caller]
+            pub fn enable(self: Pin<&mut Self>) -> bool {
+                let this = self.project();
+                let (real, owner, turn) = this.call.parts();
+                let told = |told: &bool| match told {
+                    true => (&ENABLE_TOOK, Values::None),
+                    false => (&ENABLE, Values::None),
+                };
+                let is_told = owner.wrapped().now(here(), || real.enable(), told);
+                match is_told {
+                    true => *this.is_done = true,
+                    false => turn.enqueue(),
+                }
+                is_told
+            }
+        }
+
+        impl $(<$life>)? Future for $name $(<$life>)? {
+            type Output = ();
+
+            fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+                let this = self.project();
+                // As tokio's, it may be polled again.
+                if *this.is_done {
+                    return Poll::Ready(());
+                }
+                let polled = this.call.poll(cx);
+                *this.is_done = polled.is_ready();
+                polled
+            }
+        }
+
+        impl $(<$life>)? std::fmt::Debug for $name $(<$life>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+notified! {
+    /// Waits until it is told; see [`Notify::notified`].
+    Notified<'a>, &'a Wrapped, RealNotified<'a>
+}
+
+notified! {
+    /// Waits until it is told; see [`Notify::notified_owned`].
+    OwnedNotified, Arc<Notify>, RealOwned
+}

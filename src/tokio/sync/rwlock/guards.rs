@@ -1,0 +1,303 @@
+//! The guards of the reader-writer lock.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use ::tokio::sync::{
+    OwnedRwLockMappedWriteGuard as RealOwnedMapped, OwnedRwLockReadGuard as RealOwnedRead,
+    OwnedRwLockWriteGuard as RealOwnedWrite, RwLockMappedWriteGuard as RealMapped,
+    RwLockReadGuard as RealRead, RwLockWriteGuard as RealWrite,
+};
+
+use super::{Ops, RwLock};
+use crate::run::event::Values;
+use crate::seam::{Wrapped, here};
+use crate::tokio::sync::held::Held;
+
+/// The guard of a [`RwLock`] that is read.
+#[must_use = "if unused, the lock is given up at once"]
+pub struct RwLockReadGuard<'a, U: ?Sized> {
+    // Dropped in this order: the run learns the release after it.
+    pub(super) real: RealRead<'a, U>,
+    pub(super) held: Held<&'a Wrapped>,
+}
+
+/// The guard of a [`RwLock`] that is read, with the lock.
+#[must_use = "if unused, the lock is given up at once"]
+pub struct OwnedRwLockReadGuard<T, U: ?Sized = T> {
+    pub(super) real: RealOwnedRead<T, U>,
+    pub(super) held: Held<Arc<RwLock<T>>>,
+}
+
+/// The guard of a [`RwLock`] that is written.
+#[must_use = "if unused, the lock is given up at once"]
+pub struct RwLockWriteGuard<'a, T> {
+    pub(super) real: RealWrite<'a, T>,
+    pub(super) held: Held<&'a Wrapped>,
+    pub(super) ops: &'static Ops,
+}
+
+/// The guard of a [`RwLock`] that is written, with the lock.
+#[must_use = "if unused, the lock is given up at once"]
+pub struct OwnedRwLockWriteGuard<T> {
+    pub(super) real: RealOwnedWrite<T>,
+    pub(super) held: Held<Arc<RwLock<T>>>,
+}
+
+/// The guard of a [`RwLock`] that is written, for a part of its value.
+#[must_use = "if unused, the lock is given up at once"]
+pub struct RwLockMappedWriteGuard<'a, U: ?Sized> {
+    pub(super) real: RealMapped<'a, U>,
+    pub(super) held: Held<&'a Wrapped>,
+}
+
+/// The guard of a [`RwLock`] that is written, for a part of its value, with the lock.
+#[must_use = "if unused, the lock is given up at once"]
+pub struct OwnedRwLockMappedWriteGuard<T, U: ?Sized = T> {
+    pub(super) real: RealOwnedMapped<T, U>,
+    pub(super) held: Held<Arc<RwLock<T>>>,
+}
+
+impl<'a, U: ?Sized> RwLockReadGuard<'a, U> {
+    /// A guard for a part of the value.
+    pub fn map<F, P: ?Sized>(this: Self, f: F) -> RwLockReadGuard<'a, P>
+    where
+        F: FnOnce(&U) -> &P,
+    {
+        RwLockReadGuard { real: RealRead::map(this.real, f), held: this.held }
+    }
+
+    /// A guard for a part of the value, if there is that part.
+    ///
+    /// # Errors
+    /// The guard, if there is not.
+    pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockReadGuard<'a, P>, Self>
+    where
+        F: FnOnce(&U) -> Option<&P>,
+    {
+        let held = this.held;
+        match RealRead::try_map(this.real, f) {
+            Ok(real) => Ok(RwLockReadGuard { real, held }),
+            Err(real) => Err(RwLockReadGuard { real, held }),
+        }
+    }
+}
+
+impl<T, U: ?Sized> OwnedRwLockReadGuard<T, U> {
+    /// A guard for a part of the value.
+    pub fn map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockReadGuard<T, P>
+    where
+        F: FnOnce(&U) -> &P,
+    {
+        OwnedRwLockReadGuard { real: RealOwnedRead::map(this.real, f), held: this.held }
+    }
+
+    /// A guard for a part of the value, if there is that part.
+    ///
+    /// # Errors
+    /// The guard, if there is not.
+    pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<OwnedRwLockReadGuard<T, P>, Self>
+    where
+        F: FnOnce(&U) -> Option<&P>,
+    {
+        let held = this.held;
+        match RealOwnedRead::try_map(this.real, f) {
+            Ok(real) => Ok(OwnedRwLockReadGuard { real, held }),
+            Err(real) => Err(OwnedRwLockReadGuard { real, held }),
+        }
+    }
+
+    /// The lock that it holds.
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        &this.held.owner
+    }
+}
+
+impl<'a, T> RwLockWriteGuard<'a, T> {
+    /// A guard for a part of the value.
+    pub fn map<F, P: ?Sized>(this: Self, f: F) -> RwLockMappedWriteGuard<'a, P>
+    where
+        F: FnOnce(&mut T) -> &mut P,
+    {
+        RwLockMappedWriteGuard { real: RealWrite::map(this.real, f), held: this.held }
+    }
+
+    /// A guard for a part of the value, if there is that part.
+    ///
+    /// # Errors
+    /// The guard, if there is not.
+    pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockMappedWriteGuard<'a, P>, Self>
+    where
+        F: FnOnce(&mut T) -> Option<&mut P>,
+    {
+        let (held, ops) = (this.held, this.ops);
+        match RealWrite::try_map(this.real, f) {
+            Ok(real) => Ok(RwLockMappedWriteGuard { real, held }),
+            Err(real) => Err(RwLockWriteGuard { real, held, ops }),
+        }
+    }
+
+    /// A guard that a function may also get from [`map`](Self::map).
+    pub fn into_mapped(this: Self) -> RwLockMappedWriteGuard<'a, T> {
+        RwLockMappedWriteGuard { real: RealWrite::into_mapped(this.real), held: this.held }
+    }
+
+    /// Lets others read, too, without giving the lock up in between. Not a point.
+    #[track_caller]
+    pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
+        let (wrapped, ops) = (self.held.owner, self.ops);
+        let real =
+            wrapped.now(here(), || self.real.downgrade(), |_| (&ops.downgrade, Values::None));
+        RwLockReadGuard { real, held: self.held.releasing(&ops.end_reading) }
+    }
+}
+
+impl<T> OwnedRwLockWriteGuard<T> {
+    /// A guard for a part of the value.
+    pub fn map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockMappedWriteGuard<T, P>
+    where
+        F: FnOnce(&mut T) -> &mut P,
+    {
+        OwnedRwLockMappedWriteGuard { real: RealOwnedWrite::map(this.real, f), held: this.held }
+    }
+
+    /// A guard for a part of the value, if there is that part.
+    ///
+    /// # Errors
+    /// The guard, if there is not.
+    pub fn try_map<F, P: ?Sized>(
+        this: Self,
+        f: F,
+    ) -> Result<OwnedRwLockMappedWriteGuard<T, P>, Self>
+    where
+        F: FnOnce(&mut T) -> Option<&mut P>,
+    {
+        let held = this.held;
+        match RealOwnedWrite::try_map(this.real, f) {
+            Ok(real) => Ok(OwnedRwLockMappedWriteGuard { real, held }),
+            Err(real) => Err(OwnedRwLockWriteGuard { real, held }),
+        }
+    }
+
+    /// A guard that a function may also get from [`map`](Self::map).
+    pub fn into_mapped(this: Self) -> OwnedRwLockMappedWriteGuard<T> {
+        OwnedRwLockMappedWriteGuard {
+            real: RealOwnedWrite::into_mapped(this.real),
+            held: this.held,
+        }
+    }
+
+    /// Lets others read, too, without giving the lock up in between. Not a point.
+    #[track_caller]
+    pub fn downgrade(self) -> OwnedRwLockReadGuard<T> {
+        let OwnedRwLockWriteGuard { real, held } = self;
+        let ops = held.owner.ops;
+        let downgraded = |_: &RealOwnedRead<T>| (&ops.downgrade, Values::None);
+        let real = held.owner.wrapped.now(here(), || real.downgrade(), downgraded);
+        OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
+    }
+
+    /// The lock that it holds.
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        &this.held.owner
+    }
+}
+
+impl<'a, U: ?Sized> RwLockMappedWriteGuard<'a, U> {
+    /// A guard for a part of the part.
+    pub fn map<F, P: ?Sized>(this: Self, f: F) -> RwLockMappedWriteGuard<'a, P>
+    where
+        F: FnOnce(&mut U) -> &mut P,
+    {
+        RwLockMappedWriteGuard { real: RealMapped::map(this.real, f), held: this.held }
+    }
+
+    /// A guard for a part of the part, if there is that part.
+    ///
+    /// # Errors
+    /// The guard, if there is not.
+    pub fn try_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockMappedWriteGuard<'a, P>, Self>
+    where
+        F: FnOnce(&mut U) -> Option<&mut P>,
+    {
+        let held = this.held;
+        match RealMapped::try_map(this.real, f) {
+            Ok(real) => Ok(RwLockMappedWriteGuard { real, held }),
+            Err(real) => Err(RwLockMappedWriteGuard { real, held }),
+        }
+    }
+}
+
+impl<T, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
+    /// A guard for a part of the part.
+    pub fn map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockMappedWriteGuard<T, P>
+    where
+        F: FnOnce(&mut U) -> &mut P,
+    {
+        OwnedRwLockMappedWriteGuard { real: RealOwnedMapped::map(this.real, f), held: this.held }
+    }
+
+    /// The lock that it holds.
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        &this.held.owner
+    }
+}
+
+/// Writes what all guards have in common.
+macro_rules! guards {
+    ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
+        impl<$($generics)*> Deref for $guard {
+            type Target = $value;
+
+            fn deref(&self) -> &$value {
+                &self.real
+            }
+        }
+
+        impl<$($generics)*> fmt::Debug for $guard
+        where
+            $value: fmt::Debug,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<$($generics)*> fmt::Display for $guard
+        where
+            $value: fmt::Display,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
+}
+
+guards! {
+    ['a, U: ?Sized] RwLockReadGuard<'a, U>, U
+    [T, U: ?Sized] OwnedRwLockReadGuard<T, U>, U
+    ['a, T] RwLockWriteGuard<'a, T>, T
+    [T] OwnedRwLockWriteGuard<T>, T
+    ['a, U: ?Sized] RwLockMappedWriteGuard<'a, U>, U
+    [T, U: ?Sized] OwnedRwLockMappedWriteGuard<T, U>, U
+}
+
+/// Writes what the guards of writers have in common.
+macro_rules! writers {
+    ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
+        impl<$($generics)*> DerefMut for $guard {
+            fn deref_mut(&mut self) -> &mut $value {
+                &mut self.real
+            }
+        }
+    )*};
+}
+
+writers! {
+    ['a, T] RwLockWriteGuard<'a, T>, T
+    [T] OwnedRwLockWriteGuard<T>, T
+    ['a, U: ?Sized] RwLockMappedWriteGuard<'a, U>, U
+    [T, U: ?Sized] OwnedRwLockMappedWriteGuard<T, U>, U
+}

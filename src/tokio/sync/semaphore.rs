@@ -1,0 +1,318 @@
+//! The semaphore.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use ::tokio::sync::{
+    AcquireError, Semaphore as Real, SemaphorePermit as RealPermit, TryAcquireError,
+};
+
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, permits};
+use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
+
+const ACQUIRE: CallOps = CallOps {
+    begin: Op::of_kind("acquire", Access::Act, permits::TAKE),
+    refuse: Op::of_kind("acquire", Access::Act, permits::FIND_CLOSED),
+    queue: Op::of_kind("queue to acquire", Access::Act, permits::QUEUE),
+    hear: Op::of_kind("acquire", Access::Wait, permits::HEAR),
+    leave: Op::of_kind("leave the queue", Access::Tell, permits::LEAVE),
+};
+const TRY_ACQUIRE: Op = Op::of_kind("try_acquire", Access::Tell, permits::TAKE);
+const TRY_ACQUIRE_FAILED: Op = Op::of_kind("try_acquire", Access::Peek, permits::FAIL);
+const RELEASE: Op = Op::of_kind("release", Access::Tell, permits::GIVE);
+const ADD_PERMITS: Op = Op::of_kind("add_permits", Access::Tell, permits::GIVE);
+const FORGET_PERMITS: Op = Op::of_kind("forget_permits", Access::Tell, permits::FORGET);
+const CLOSE: Op = Op::of_kind("close", Access::Tell, permits::CLOSE);
+const AVAILABLE_PERMITS: Op = Op::of_kind("available_permits", Access::Peek, permits::COUNT);
+const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
+
+/// tokio's [`Semaphore`](::tokio::sync::Semaphore): a number of permits, given in the order in which they are asked
+/// for.
+///
+/// To acquire is a point; a permit that is dropped is given back without one. Cancel safe: a dropped call loses its
+/// place in the queue and no permit.
+#[derive(Debug)]
+pub struct Semaphore {
+    wrapped: Wrapped,
+    real: Real,
+}
+
+/// Permits of a [`Semaphore`], given back when it is dropped.
+#[must_use]
+#[derive(Debug)]
+pub struct SemaphorePermit<'a> {
+    semaphore: &'a Semaphore,
+    share: Share,
+}
+
+/// Permits of a [`Semaphore`], given back when it is dropped, with the semaphore.
+#[must_use]
+#[derive(Debug)]
+pub struct OwnedSemaphorePermit {
+    semaphore: Arc<Semaphore>,
+    share: Share,
+}
+
+/// A number of permits, and the acquisitions of which they are.
+#[derive(Debug)]
+struct Share {
+    permits: u32,
+    holds: u32,
+    here: Here,
+}
+
+impl Semaphore {
+    /// The largest number of permits.
+    pub const MAX_PERMITS: usize = Real::MAX_PERMITS;
+
+    /// A semaphore with so many free permits. Panics if they are more than
+    /// [`MAX_PERMITS`](Self::MAX_PERMITS).
+    #[track_caller]
+    pub fn new(permits: usize) -> Semaphore {
+        Semaphore { wrapped: Wrapped::new("semaphore", here()), real: Real::new(permits) }
+    }
+
+    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    #[track_caller]
+    pub const fn const_new(permits: usize) -> Semaphore {
+        Semaphore {
+            wrapped: Wrapped::of_static("semaphore", here()),
+            real: Real::const_new(permits),
+        }
+    }
+
+    /// The number of free permits. Not a point.
+    #[track_caller]
+    pub fn available_permits(&self) -> usize {
+        let count = || self.real.available_permits();
+        let seen = |count: &usize| (&AVAILABLE_PERMITS, Values::Read(*count as u64));
+        self.wrapped.now(here(), count, seen)
+    }
+
+    /// Adds permits. Not a point. Panics if they become more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    #[track_caller]
+    pub fn add_permits(&self, n: usize) {
+        let added = |(): &()| (&ADD_PERMITS, Values::Wrote(n as u64));
+        self.wrapped.now(here(), || self.real.add_permits(n), added);
+    }
+
+    /// Takes at most `n` free permits away for good. Returns their number. Not a point.
+    #[track_caller]
+    pub fn forget_permits(&self, n: usize) -> usize {
+        let forgotten = |count: &usize| (&FORGET_PERMITS, Values::Read(*count as u64));
+        self.wrapped.now(here(), || self.real.forget_permits(n), forgotten)
+    }
+
+    /// Waits for a permit.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn acquire(
+        &self,
+    ) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> + Send + use<'_> {
+        self.acquire_at(1, here())
+    }
+
+    /// Waits for `n` permits.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn acquire_many(
+        &self,
+        n: u32,
+    ) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> + Send + use<'_> {
+        self.acquire_at(n, here())
+    }
+
+    /// Takes a permit if one is free. Not a point.
+    ///
+    /// # Errors
+    /// If none is free, or the semaphore is closed.
+    #[track_caller]
+    pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes `n` permits if so many are free. Not a point.
+    ///
+    /// # Errors
+    /// If they are not, or the semaphore is closed.
+    #[track_caller]
+    pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        let share = self.try_take(n, here())?;
+        Ok(SemaphorePermit { semaphore: self, share })
+    }
+
+    /// As [`acquire`](Self::acquire); the permit keeps the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn acquire_owned(
+        self: Arc<Self>,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + use<> {
+        self.acquire_owned_at(1, here())
+    }
+
+    /// As [`acquire_many`](Self::acquire_many); the permit keeps the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn acquire_many_owned(
+        self: Arc<Self>,
+        n: u32,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + use<> {
+        self.acquire_owned_at(n, here())
+    }
+
+    /// As [`try_acquire`](Self::try_acquire); the permit keeps the semaphore.
+    ///
+    /// # Errors
+    /// If none is free, or the semaphore is closed.
+    #[track_caller]
+    pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.try_acquire_many_owned(1)
+    }
+
+    /// As [`try_acquire_many`](Self::try_acquire_many); the permit keeps the semaphore.
+    ///
+    /// # Errors
+    /// If they are not free, or the semaphore is closed.
+    #[track_caller]
+    pub fn try_acquire_many_owned(
+        self: Arc<Self>,
+        n: u32,
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        let share = self.try_take(n, here())?;
+        Ok(OwnedSemaphorePermit { semaphore: self, share })
+    }
+
+    /// Ends the giving of permits: whoever waits, and whoever asks later, gets an error. Not a point.
+    #[track_caller]
+    pub fn close(&self) {
+        self.wrapped.now(here(), || self.real.close(), |()| (&CLOSE, Values::None));
+    }
+
+    /// Returns `true` if it was closed. Not a point.
+    #[track_caller]
+    pub fn is_closed(&self) -> bool {
+        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
+        self.wrapped.now(here(), || self.real.is_closed(), seen)
+    }
+
+    async fn acquire_at(&self, n: u32, here: Here) -> Result<SemaphorePermit<'_>, AcquireError> {
+        let share = self.take(n, here).await?;
+        Ok(SemaphorePermit { semaphore: self, share })
+    }
+
+    async fn acquire_owned_at(
+        self: Arc<Self>,
+        n: u32,
+        here: Here,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        let share = self.take(n, here).await?;
+        Ok(OwnedSemaphorePermit { semaphore: self, share })
+    }
+
+    async fn take(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
+        // Given back by number: a permit of tokio's own cannot be kept together with its semaphore.
+        let taken = async { self.real.acquire_many(permits).await.map(RealPermit::forget) };
+        let came = |taken: &Result<(), _>| match taken {
+            Ok(()) => Came::Holds,
+            Err(_) => Came::ToNothing,
+        };
+        Call::new(&self.wrapped, &ACQUIRE, here, taken, came).await?;
+        Ok(Share { permits, holds: 1, here })
+    }
+
+    fn try_take(&self, permits: u32, here: Here) -> Result<Share, TryAcquireError> {
+        let taken = || self.real.try_acquire_many(permits).map(RealPermit::forget);
+        let op = |taken: &Result<(), _>| match taken {
+            Ok(()) => (&TRY_ACQUIRE, Values::None),
+            Err(_) => (&TRY_ACQUIRE_FAILED, Values::Failed),
+        };
+        self.wrapped.now(here, taken, op)?;
+        self.wrapped.begin_hold(here);
+        Ok(Share { permits, holds: 1, here })
+    }
+
+    fn give(&self, share: &mut Share) {
+        for _ in 0..std::mem::take(&mut share.holds) {
+            self.wrapped.end_hold();
+        }
+        match std::mem::take(&mut share.permits) {
+            0 => {}
+            n => self.wrapped.last(&RELEASE, share.here, || self.real.add_permits(n as usize)),
+        }
+    }
+}
+
+impl Share {
+    fn merge(&mut self, other: &mut Share) {
+        self.permits += std::mem::take(&mut other.permits);
+        self.holds += std::mem::take(&mut other.holds);
+    }
+
+    fn split(&mut self, n: usize) -> Option<Share> {
+        let n = u32::try_from(n).ok().filter(|n| *n <= self.permits)?;
+        self.permits -= n;
+        Some(Share { permits: n, holds: 0, here: self.here })
+    }
+}
+
+/// Writes what the permits with a borrowed and with an owned semaphore have in common.
+macro_rules! permits {
+    ($permit:ident $(<$life:lifetime>)?, $same:expr) => {
+        impl $permit $(<$life>)? {
+            /// Keeps the permits from being given back, for good.
+            pub fn forget(mut self) {
+                self.share.permits = 0;
+            }
+
+            /// Adds the permits of another one, which must be of the same semaphore: panics if it is not.
+            #[track_caller]
+            pub fn merge(&mut self, mut other: Self) {
+                assert!($same(&self.semaphore, &other.semaphore), "merging permits from different semaphore instances");
+                self.share.merge(&mut other.share);
+            }
+
+            /// Splits off `n` permits. `None`, with nothing changed, if it has fewer.
+            pub fn split(&mut self, n: usize) -> Option<Self> {
+                let share = self.share.split(n)?;
+                Some($permit { semaphore: self.semaphore.clone(), share })
+            }
+
+            /// The number of permits.
+            pub fn num_permits(&self) -> usize {
+                self.share.permits as usize
+            }
+        }
+
+        impl Drop for $permit $(<$life>)? {
+            fn drop(&mut self) {
+                self.semaphore.give(&mut self.share);
+            }
+        }
+    };
+}
+
+permits!(SemaphorePermit<'_>, |a: &&Semaphore, b: &&Semaphore| std::ptr::eq(*a, *b));
+permits!(OwnedSemaphorePermit, Arc::ptr_eq);
+
+impl SemaphorePermit<'_> {
+    /// The semaphore that it is of.
+    pub fn semaphore(&self) -> &Semaphore {
+        self.semaphore
+    }
+}
+
+impl OwnedSemaphorePermit {
+    /// The semaphore that it is of.
+    pub fn semaphore(&self) -> &Arc<Semaphore> {
+        &self.semaphore
+    }
+}

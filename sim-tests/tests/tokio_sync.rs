@@ -1,99 +1,403 @@
-//! tokio's locks and channels in runs.
+//! tokio's semaphores, locks and notifications in runs: bugs of their use, each with its fixed twin.
+
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use sim::Runner;
-use sim::tokio::sync::{Barrier, Mutex, Notify, RwLock, Semaphore, oneshot};
+use futures::future::{Either, select};
+use sim::Ordering::SeqCst;
+use sim::report::{Report, Style, text};
+use sim::tokio::sync::{
+    Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore, SetOnce, TryAcquireError, oneshot,
+};
+use sim::{Atomic, Runner, spawn};
 
-fn all(body: impl AsyncFn() + Send + Sync + 'static) -> sim::report::Report {
-    Runner::new().strategy("exhaustive").run(body)
+/// Explores all interleavings.
+fn all<B: AsyncFn() + Sync>(body: B) -> Report {
+    Runner::new().hermetic().strategy("exhaustive").run(body)
+}
+
+#[track_caller]
+fn holds<B: AsyncFn() + Sync>(body: B) -> u64 {
+    let report = all(body);
+    let screen = text(&report, &Style::default());
+    assert!(report.passed() && screen.contains("explored "), "{screen}");
+    report.runs
+}
+
+/// Fails by a deadlock or a panic. Returns the screen, with single spaces.
+#[track_caller]
+fn fails<B: AsyncFn() + Sync>(body: B) -> String {
+    let report = all(body);
+    let screen = text(&report, &Style::default());
+    assert!(!report.passed(), "{screen}");
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Polls a future once and drops it.
+fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[test]
-fn smoke() {
-    let report = Runner::new().strategy("exhaustive").run(async || {
-        let mutex = Arc::new(Mutex::new(0));
+fn a_mutex_is_for_one_at_a_time_and_given_in_order() {
+    holds(async || {
+        let (mutex, inside) = (Arc::new(Mutex::new(0)), Arc::new(Atomic::new(0)));
         sim::map_concurrently(0..3, |_| {
-            let mutex = mutex.clone();
+            let (mutex, inside) = (mutex.clone(), inside.clone());
             async move {
                 let mut guard = mutex.lock().await;
-                let old = *guard;
-                sim::task::yield_now().await;
-                *guard = old + 1;
+                assert_eq!(inside.fetch_add(1, SeqCst).await, 0);
+                *guard += 1;
+                inside.fetch_sub(1, SeqCst).await;
             }
         })
         .await;
         assert_eq!(*mutex.lock().await, 3);
     });
-    println!("{}", sim::report::text(&report, &Default::default()));
-    assert!(report.passed());
-    let report = Runner::new().strategy("exhaustive").run(async || {
-        let (a, b) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+}
+
+#[test]
+fn two_locks_in_two_orders_block_each_other_and_the_screen_tells_who_holds_which() {
+    let body = async |orders: [bool; 2]| {
+        let locks = [Arc::new(Mutex::new(())), Arc::new(Mutex::new(()))];
         sim::map_concurrently(0..2, |n| {
-            let (a, b) = if n == 0 { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
+            let mut locks = locks.clone();
+            if orders[n] {
+                locks.reverse();
+            }
             async move {
-                let _a = a.lock().await;
-                let _b = b.lock().await;
+                let _first = locks[0].lock().await;
+                let _second = locks[1].lock().await;
             }
         })
         .await;
-    });
-    println!("{}", sim::report::text(&report, &Default::default()));
-    assert!(!report.passed());
-    let report = Runner::new().strategy("exhaustive").run(async || {
+    };
+    let screen = fails(async || body([false, true]).await);
+    for part in
+        ["deadlock, 0.0 and 0.1 wait for each other", "waits to lock mutex#1", "held by 0.1"]
+    {
+        assert!(screen.contains(part), "{part}\n{screen}");
+    }
+    holds(async || body([true, true]).await);
+}
+
+#[test]
+fn a_lock_of_one_writer_and_five_readers_takes_32_runs() {
+    let runs = holds(async || {
         let lock = Arc::new(RwLock::new(0));
         sim::map_concurrently(0..6, |n| {
             let lock = lock.clone();
             async move {
-                if n == 0 {
-                    *lock.write().await += 1;
-                } else {
-                    assert!(*lock.read().await < 2);
+                match n {
+                    0 => *lock.write().await += 1,
+                    _ => assert!(*lock.read().await < 2),
                 }
             }
         })
         .await;
     });
-    println!("{}", sim::report::text(&report, &Default::default()));
-    assert!(report.passed());
-    let report = Runner::new().strategy("exhaustive").run(async || {
+    assert_eq!(runs, 32);
+}
+
+#[test]
+fn a_lock_read_twice_with_a_writer_in_between_blocks() {
+    let body = async |twice: bool| {
+        let lock = Arc::new(RwLock::new(0));
+        let writer = spawn({
+            let lock = lock.clone();
+            async move { *lock.write().await += 1 }
+        });
+        let first = lock.read().await;
+        if twice {
+            drop(lock.read().await);
+        }
+        drop(first);
+        writer.await.unwrap();
+    };
+    let screen = fails(async || body(true).await);
+    assert!(screen.contains("deadlock"), "{screen}");
+    holds(async || body(false).await);
+}
+
+#[test]
+fn a_downgrade_lets_readers_in_and_no_writer() {
+    holds(async || {
+        let lock = Arc::new(RwLock::new(0));
+        let others = [0, 1].map(|n| {
+            let lock = lock.clone();
+            spawn(async move {
+                match n {
+                    0 => *lock.write().await = 7,
+                    _ => drop(lock.read().await),
+                }
+            })
+        });
+        let mut guard = lock.clone().write_owned().await;
+        *guard = 1;
+        let guard = guard.downgrade();
+        sim::task::yield_now().await;
+        assert_eq!(*guard, 1);
+        drop(guard);
+        for other in others {
+            other.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn whoever_asks_for_much_comes_before_who_asks_later_for_little() {
+    // A holds one of two permits. B asks for both, then C for one: C waits behind B, and A for C.
+    let body = async |order: [u32; 2]| {
+        let (permits, done) = (Arc::new(Semaphore::new(2)), Arc::new(Notify::new()));
+        let held = permits.acquire().await.unwrap();
+        let tasks = order.map(|n| {
+            let (permits, done) = (permits.clone(), done.clone());
+            spawn(async move {
+                drop(permits.acquire_many(n).await.unwrap());
+                if n == 1 {
+                    done.notify_one();
+                }
+            })
+        });
+        done.notified().await;
+        drop(held);
+        for task in tasks {
+            task.await.unwrap();
+        }
+    };
+    let screen = fails(async || body([2, 1]).await);
+    assert!(screen.contains("waits to acquire semaphore"), "{screen}");
+    holds(async || body([1, 1]).await);
+}
+
+#[test]
+fn a_permit_that_is_forgotten_before_an_await_is_lost_if_that_is_dropped() {
+    let body = async |early: bool| {
+        let (permits, word) = (Arc::new(Semaphore::new(1)), Atomic::new(0));
+        let work = async {
+            let permit = permits.acquire().await.unwrap();
+            if early {
+                permit.forget();
+                word.fetch_add(1, SeqCst).await;
+                permits.add_permits(1);
+            } else {
+                word.fetch_add(1, SeqCst).await;
+                drop(permit);
+            }
+        };
+        let stop = sim::task::yield_now();
+        drop(select(Box::pin(work), Box::pin(stop)).await);
+        drop(permits.acquire().await);
+    };
+    let screen = fails(async || body(true).await);
+    assert!(screen.contains("deadlock"), "{screen}");
+    holds(async || body(false).await);
+}
+
+#[test]
+fn a_dropped_wait_for_a_permit_leaves_none_behind() {
+    holds(async || {
+        let permits = Arc::new(Semaphore::new(1));
+        let other = spawn({
+            let permits = permits.clone();
+            async move { drop(permits.acquire_many(1).await.unwrap()) }
+        });
+        let wait = Box::pin(permits.acquire_many(1));
+        match select(wait, Box::pin(sim::task::yield_now())).await {
+            Either::Left((permit, _)) => drop(permit),
+            Either::Right(((), wait)) => drop(wait),
+        }
+        other.await.unwrap();
+        assert_eq!(permits.available_permits(), 1);
+    });
+}
+
+#[test]
+fn a_semaphore_that_is_closed_wakes_who_waits_with_an_error() {
+    holds(async || {
+        let permits = Arc::new(Semaphore::new(0));
+        let waits = spawn({
+            let permits = permits.clone();
+            async move { permits.acquire().await.is_err() }
+        });
+        permits.close();
+        assert!(waits.await.unwrap());
+        assert_eq!(permits.try_acquire().unwrap_err(), TryAcquireError::Closed);
+        assert!(permits.is_closed());
+    });
+}
+
+#[test]
+fn a_notification_of_all_is_missed_by_who_looks_first_and_listens_later() {
+    let body = async |listens_first: bool| {
+        let shared = Arc::new((Atomic::new(false), Notify::new()));
+        let teller = spawn({
+            let shared = shared.clone();
+            async move {
+                shared.0.store(true, SeqCst).await;
+                shared.1.notify_waiters();
+            }
+        });
+        if listens_first {
+            let told = shared.1.notified();
+            if !shared.0.load(SeqCst).await {
+                told.await;
+            }
+        } else if !shared.0.load(SeqCst).await {
+            shared.1.notified().await;
+        }
+        teller.await.unwrap();
+    };
+    let screen = fails(async || body(false).await);
+    assert!(screen.contains("waits to hear notify"), "{screen}");
+    holds(async || body(true).await);
+}
+
+#[test]
+fn what_a_dropped_listener_was_told_goes_to_the_next() {
+    holds(async || {
         let notify = Arc::new(Notify::new());
+        let other = spawn({
+            let notify = notify.clone();
+            async move { notify.notified().await }
+        });
+        let teller = spawn({
+            let notify = notify.clone();
+            async move { notify.notify_one() }
+        });
+        // Registered, perhaps told, and dropped. If it took the notification, it tells the next.
+        let told = select(Box::pin(notify.notified()), Box::pin(sim::task::yield_now())).await;
+        if let Either::Left(_) = told {
+            notify.notify_one();
+        }
+        drop(told);
+        other.await.unwrap();
+        teller.await.unwrap();
+    });
+}
+
+#[test]
+fn a_listener_that_is_enabled_is_told_before_its_first_poll() {
+    holds(async || {
+        let notify = Arc::new(Notify::new());
+        let mut told = std::pin::pin!(notify.notified());
+        assert!(!told.as_mut().enable());
+        notify.notify_one();
+        told.as_mut().await;
+        // It may be polled again, and took the only notification.
+        told.await;
+        assert!(poll_once(notify.notified()).is_pending());
+    });
+}
+
+#[test]
+fn a_barrier_counts_who_stops_waiting() {
+    // Of three that come, one does not stay: the other two go on, and the fourth waits for ever.
+    let body = async |stays: bool| {
         let barrier = Arc::new(Barrier::new(3));
-        let (sender, receiver) = oneshot::channel();
-        let first = sim::spawn({
-            let (notify, barrier) = (notify.clone(), barrier.clone());
-            async move {
-                notify.notified().await;
-                sender.send(1).unwrap();
-                barrier.wait().await;
-            }
+        let others = [0, 1].map(|_| {
+            let barrier = barrier.clone();
+            spawn(async move { barrier.wait().await.is_leader() })
         });
-        let second = sim::spawn({
-            let (notify, barrier) = (notify.clone(), barrier.clone());
-            async move {
-                notify.notify_one();
-                assert_eq!(receiver.await, Ok(1));
-                barrier.wait().await;
-            }
-        });
+        if !stays {
+            let wait = Box::pin(barrier.wait());
+            drop(select(wait, Box::pin(sim::task::yield_now())).await);
+        }
         barrier.wait().await;
-        first.await.unwrap();
-        second.await.unwrap();
+        for other in others {
+            other.await.unwrap();
+        }
+    };
+    let screen = fails(async || body(false).await);
+    assert!(screen.contains("waits to pass barrier"), "{screen}");
+    holds(async || body(true).await);
+}
+
+#[test]
+fn an_initialisation_that_is_dropped_is_begun_again_and_done_once() {
+    holds(async || {
+        let (cell, begun) = (Arc::new(OnceCell::new()), Arc::new(Atomic::new(0)));
+        let init = |cell: Arc<OnceCell<u64>>, begun: Arc<Atomic<u64>>| async move {
+            let value = cell.get_or_init(|| async { begun.fetch_add(1, SeqCst).await + 1 }).await;
+            *value
+        };
+        let other = spawn(init(cell.clone(), begun.clone()));
+        let dropped = Box::pin(init(cell.clone(), begun.clone()));
+        drop(select(dropped, Box::pin(sim::task::yield_now())).await);
+        let value = other.await.unwrap();
+        assert_eq!(cell.get(), Some(&value));
+        assert_eq!(init(cell.clone(), begun.clone()).await, value);
     });
-    println!("{}", sim::report::text(&report, &Default::default()));
-    assert!(report.passed());
-    let report = Runner::new().strategy("exhaustive").run(async || {
-        let sem = Arc::new(Semaphore::new(2));
-        sim::map_concurrently(0..3, |n| {
-            let sem = sem.clone();
+}
+
+#[test]
+fn whoever_waits_for_a_value_gets_it_once_it_is_set() {
+    holds(async || {
+        let once = Arc::new(SetOnce::new());
+        let waits = spawn({
+            let once = once.clone();
+            async move { *once.wait().await }
+        });
+        once.set(7).unwrap();
+        assert!(once.set(8).is_err());
+        assert_eq!(waits.await.unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_sender_that_is_dropped_ends_the_wait_for_its_value() {
+    holds(async || {
+        let (sender, receiver) = oneshot::channel::<u64>();
+        let other = spawn(async move { drop(sender) });
+        assert!(receiver.await.is_err());
+        other.await.unwrap();
+        let (mut sender, receiver) = oneshot::channel::<u64>();
+        let other = spawn(async move { drop(receiver) });
+        sender.closed().await;
+        assert_eq!(sender.send(1), Err(1));
+        other.await.unwrap();
+    });
+}
+
+#[test]
+fn an_operation_that_blocks_the_thread_fails_the_run_with_the_remedy() {
+    let screen = fails(async || {
+        let mutex = Mutex::new(0);
+        *mutex.blocking_lock() += 1;
+    });
+    let words =
+        "blocking_lock blocks its thread, and all tasks of a run are on one: write lock().await";
+    assert!(screen.contains(words), "{screen}");
+}
+
+#[test]
+fn a_lock_of_an_earlier_run_is_refused_with_the_remedy() {
+    static LOCK: Mutex<u64> = Mutex::const_new(0);
+    let body = async || *LOCK.lock().await += 1;
+    Runner::new().hermetic().run_seed(0, body);
+    let run = Runner::new().hermetic().run_seed(1, body);
+    let failure = format!("{:?}", run.outcome);
+    assert!(failure.contains("create it inside the test body"), "{failure}");
+}
+
+#[test]
+fn seeds_find_the_bugs_too() {
+    let report = Runner::new().hermetic().seeds(0..1000).run(async || {
+        let shared = Arc::new((Atomic::new(false), Notify::new()));
+        let teller = spawn({
+            let shared = shared.clone();
             async move {
-                let _permit = sem.acquire_many(1 + n % 2).await.unwrap();
+                shared.0.store(true, SeqCst).await;
+                shared.1.notify_waiters();
             }
-        })
-        .await;
-        assert_eq!(sem.available_permits(), 2);
+        });
+        if !shared.0.load(SeqCst).await {
+            shared.1.notified().await;
+        }
+        teller.await.unwrap();
     });
-    println!("{}", sim::report::text(&report, &Default::default()));
-    assert!(report.passed());
+    let screen = text(&report, &Style::default());
+    assert!(!report.passed() && screen.contains("waits to hear notify"), "{screen}");
 }

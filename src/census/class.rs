@@ -3,7 +3,7 @@
 //! Each event gets a hash of its predecessors in the happens-before order only:
 //! the last event of its task and, for its object, the last access that changed it. If the event itself changes the
 //! object, the hash includes the sum of the reads since, because they have no order. A failed compare-exchange counts
-//! as a read. The number of a
+//! as a read. An operation of a kind of its own (`run/op/kind.rs`) has the sums of those it conflicts with. The number of a
 //! run is the sum over its events, so it does not depend on the order of independent steps;
 //! two runs of different classes have the same number with a probability of about 2^-64.
 //! (Musuvathi and Qadeer, *Fair Stateless Model Checking*, PLDI 2008, hash happens-before graphs in
@@ -23,6 +23,7 @@
 
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
+use crate::run::op::kind::KINDS_MAX;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
 /// The class of a run: the same number for two runs that differ only in the order of independent steps.
@@ -70,11 +71,13 @@ struct ObjectHash {
     changed: u64,
     /// The sum of the hashes of the accesses since, which read.
     reads: u64,
+    /// By kind, the sum of the hashes of the operations of that kind, if its operations have kinds of their own.
+    by_kind: Vec<u64>,
 }
 
 impl ObjectHash {
     fn nothing(name: u64) -> ObjectHash {
-        ObjectHash { changed: name, reads: 0 }
+        ObjectHash { changed: name, reads: 0, by_kind: Vec::new() }
     }
 }
 
@@ -84,11 +87,19 @@ fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u
     let mut hash = mix(tasks[event.task.index()], access as u64);
     if let Some(seen) = event.object.and_then(|object| objects.get_mut(object.index())) {
         hash = mix(hash, seen.changed);
-        if event.is_look() {
+        if let Some(kind) = event.op.kind {
+            // Any two that do not conflict have no order, also two that change the object.
+            seen.by_kind.resize(KINDS_MAX, 0);
+            hash = kind.rivals().fold(mix(hash, kind.number() as u64), |hash, rival| {
+                mix(hash, seen.by_kind[rival])
+            });
+            let same = &mut seen.by_kind[kind.number()];
+            *same = same.wrapping_add(hash);
+        } else if event.is_look() {
             seen.reads = seen.reads.wrapping_add(hash);
         } else {
             hash = mix(hash, seen.reads);
-            *seen = ObjectHash { changed: hash, reads: 0 };
+            (seen.changed, seen.reads) = (hash, 0);
         }
     }
     if let (Access::Abort, Values::Task(target)) = (access, event.values) {

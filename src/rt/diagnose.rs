@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::object::ObjectRow;
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::Watch;
@@ -38,7 +39,9 @@ fn waits(state: &RunState) -> Vec<Wait> {
                 continue;
             }
             let row = announced.object.map(|object| &state.objects.rows[object.index()]);
-            let holder = row.and_then(|row| row.holder.or(row.sharers.first().copied()));
+            // Of several, the same one whoever came first.
+            let shared = |row: &ObjectRow| row.sharers.iter().min_by_key(|one| one.task).copied();
+            let holder = row.and_then(|row| row.holder.or_else(|| shared(row)));
             waits.push(Wait {
                 task,
                 op: Some(announced.op),

@@ -121,6 +121,22 @@ impl World {
         self.state().happened(op, Some(object), place, values);
     }
 
+    /// Forgets the last operation of the run, if it is this one of the current step and nothing refers to it.
+    pub(crate) fn forget(&self, op: &'static Op, object: ObjectId) -> bool {
+        let mut state = self.state();
+        let board = &mut state.board;
+        let is_last = board.events.last().is_some_and(|event| {
+            event.op == op
+                && event.object == Some(object)
+                && (event.step, event.task) == (board.step, board.current)
+        });
+        let is_free = board.calls.last().is_none_or(|mark| mark.events < board.events.len());
+        if is_last && is_free {
+            board.events.pop();
+        }
+        is_last && is_free
+    }
+
     /// The current task holds the object, or a part of it, from now on. For reports of deadlocks.
     pub(crate) fn begin_hold(&self, object: ObjectId, place: Place) {
         let mut state = self.state();

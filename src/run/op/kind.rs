@@ -15,6 +15,9 @@ use super::{lock, permits, readers, task, tellings, version, whole, word};
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
 
+/// The largest number of kinds of a machine.
+pub(crate) const KINDS_MAX: usize = Bits::BITS as usize;
+
 /// A kind of operation, with its relation to the kinds of the same machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Kind {
@@ -88,6 +91,16 @@ impl Kind {
     #[inline]
     pub(crate) fn may_disable_some(self) -> bool {
         self.disables != 0
+    }
+
+    /// A number that no other kind of its machine has, less than [`KINDS_MAX`].
+    pub(crate) fn number(self) -> usize {
+        self.bit.trailing_zeros() as usize
+    }
+
+    /// The numbers of the kinds that it may not be swapped with, in order.
+    pub(crate) fn rivals(self) -> impl Iterator<Item = usize> {
+        (0..KINDS_MAX).filter(move |number| self.conflicts & 1 << number != 0)
     }
 
     /// Returns `true` if every kind that conflicts with `other` conflicts with this kind, too.

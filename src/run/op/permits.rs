@@ -17,8 +17,9 @@ const FAILS: Bits = 1 << 6;
 const FORGETS: Bits = 1 << 7;
 const CLOSES: Bits = 1 << 8;
 const COUNTS: Bits = 1 << 9;
+const SETTLES: Bits = 1 << 10;
 
-const CHANGES: Bits = TAKES | QUEUES | GIVES | LEAVES | FORGETS | CLOSES;
+const CHANGES: Bits = TAKES | QUEUES | GIVES | LEAVES | FORGETS | CLOSES | SETTLES;
 
 /// Took free permits.
 pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(CHANGES | FAILS | COUNTS);
@@ -27,10 +28,10 @@ pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(CHANGES | FAILS | C
 pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(CHANGES | FAILS | COUNTS);
 
 /// Found that no more permits are given.
-pub(crate) const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES);
+pub(crate) const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES | SETTLES);
 
 /// Went on from the queue. Guard: it has all that it asked for, or no more permits are given.
-pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES);
+pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES | SETTLES);
 
 /// Gave permits back, or added some.
 pub(crate) const GIVE: Kind =
@@ -51,6 +52,11 @@ pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with((CHANGES & !CLOSES) | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);
 
+/// Ended the giving of permits, as the only one who may.
+pub(crate) const SETTLE: Kind = Kind::of(SETTLES)
+    .conflicts_with(CHANGES | FINDS_CLOSED | HEARS | FAILS | COUNTS)
+    .enables(HEARS);
+
 /// Looked at the number of free permits, or whether permits are given.
 pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(CHANGES);
 
@@ -67,6 +73,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("fail", FAIL),
         ("forget", FORGET),
         ("close", CLOSE),
+        ("settle", SETTLE),
         ("count", COUNT),
     ],
 };

@@ -27,10 +27,10 @@ pub(crate) trait Owner {
     fn wrapped(&self) -> &Wrapped;
 }
 
-impl Owner for &Wrapped {
+impl<T: Owner> Owner for &T {
     #[inline]
     fn wrapped(&self) -> &Wrapped {
-        self
+        (**self).wrapped()
     }
 }
 
@@ -167,6 +167,8 @@ pub(crate) struct Turn {
     waits: bool,
     /// True if the object knows that it waits.
     is_queued: bool,
+    /// True if the future that asks the object is made in the turn of the call.
+    is_made_in_turn: bool,
 }
 
 impl std::fmt::Debug for Turn {
@@ -178,7 +180,7 @@ impl std::fmt::Debug for Turn {
 impl Turn {
     pub(crate) fn new(ops: &'static CallOps, here: Here) -> Turn {
         let pending = PendingOp::new(&ops.begin, here);
-        Turn { ops, pending, ear: None, waits: false, is_queued: false }
+        Turn { ops, pending, ear: None, waits: false, is_queued: false, is_made_in_turn: false }
     }
 
     /// Gets ready for the next call.
@@ -189,7 +191,12 @@ impl Turn {
 
     /// Returns `true` from the first poll until the call is done.
     pub(crate) fn is_under_way(&self) -> bool {
-        self.waits || self.pending.announcement.is_open()
+        self.waits || self.is_announced()
+    }
+
+    /// Returns `true` from the first poll until its turn.
+    fn is_announced(&self) -> bool {
+        self.pending.announcement.is_open()
     }
 
     /// Records that the object knows of the call before its point.
@@ -323,6 +330,37 @@ where
     /// The point of a call, which `future` does, waiting if it must.
     pub(crate) fn new(owner: O, ops: &'static CallOps, here: Here, future: F, judge: J) -> Self {
         Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
+    }
+
+    /// Has the future that does the call made again when its turn comes: see [`poll_making`](Self::poll_making). Its
+    /// making, recorded as `op`, must be the last operation of the step, and is recorded no more.
+    pub(crate) fn make_again_in_turn(self: Pin<&mut Self>, op: &'static Op) {
+        let OwnedTurn { owner, turn } = self.project().turn;
+        let object = owner.wrapped().id(turn.pending.place);
+        turn.is_made_in_turn = WORLD.with(|world| world.forget(op, object));
+    }
+
+    /// As [`poll`](Future::poll). In its turn `make` makes the future again, if that was asked for.
+    pub(crate) fn poll_making(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        make: impl FnOnce(&O) -> F,
+    ) -> Poll<F::Output> {
+        let mut this = self.project();
+        if !in_run() {
+            return this.future.poll(cx);
+        }
+        let OwnedTurn { owner, turn } = this.turn;
+        let again = turn.is_made_in_turn;
+        let ask = |cx: &mut Context<'_>| {
+            if again {
+                this.future.set(make(owner));
+            }
+            this.future.as_mut().poll(cx)
+        };
+        let polled = turn.poll(owner.wrapped(), cx, ask, &*this.judge);
+        turn.is_made_in_turn &= turn.is_announced() && !turn.waits;
+        polled
     }
 
     /// The future that does the call, and its turn.

@@ -8,11 +8,11 @@ use crate::run::op::{Access, Op, whole};
 use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
 
 const WAIT: CallOps = CallOps {
-    begin: Op::of_kind("wait", Access::Act, whole::CHANGE),
-    refuse: Op::of_kind("wait", Access::Act, whole::CHANGE),
+    begin: Op::of_kind("pass", Access::Act, whole::CHANGE),
+    refuse: Op::of_kind("pass", Access::Act, whole::CHANGE),
     queue: Op::of_kind("arrive", Access::Act, whole::CHANGE),
-    hear: Op::of_kind("wait", Access::Wait, whole::HEAR_ALONE),
-    leave: Op::of_kind("stop waiting", Access::Peek, whole::LOOK),
+    hear: Op::of_kind("pass", Access::Wait, whole::HEAR_ALONE),
+    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
 };
 
 /// tokio's [`Barrier`](::tokio::sync::Barrier): tasks wait until so many are there.

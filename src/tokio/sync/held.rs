@@ -22,6 +22,12 @@ impl<O: Owner> Held<O> {
         self.release = release;
         self
     }
+
+    /// Ends without a release: another operation was one.
+    pub(super) fn end(self) {
+        self.owner.wrapped().end_hold();
+        std::mem::forget(self);
+    }
 }
 
 impl<O: Owner> Drop for Held<O> {

@@ -5,22 +5,28 @@ mod held;
 mod later;
 mod mutex;
 mod notify;
+mod once_cell;
 pub mod oneshot;
 mod rwlock;
 mod semaphore;
+mod set_once;
 
-pub use ::tokio::sync::{AcquireError, BarrierWaitResult, TryAcquireError, TryLockError};
+pub use ::tokio::sync::{
+    AcquireError, BarrierWaitResult, SetError, SetOnceError, TryAcquireError, TryLockError,
+};
 
 pub use self::barrier::Barrier;
 pub use self::mutex::{
     MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard,
 };
 pub use self::notify::Notify;
+pub use self::once_cell::OnceCell;
 pub use self::rwlock::{
     OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,
     RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
 pub use self::semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+pub use self::set_once::SetOnce;
 
 /// The futures of [`Notify`].
 pub mod futures {

@@ -12,16 +12,16 @@ use pin_project_lite::pin_project;
 use super::later::Later;
 use crate::run::event::Values;
 use crate::run::op::{Access, Op, tellings};
-use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
+use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, clock, here, in_run, position};
 
 const NOTIFIED: CallOps = CallOps {
-    begin: Op::of_kind("notified", Access::Act, tellings::TAKE),
-    refuse: Op::of_kind("notified", Access::Act, tellings::TAKE),
-    queue: Op::of_kind("wait to be notified", Access::Act, tellings::REGISTER),
-    hear: Op::of_kind("notified", Access::Wait, tellings::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Tell, tellings::LEAVE),
+    begin: Op::of_kind("hear", Access::Act, tellings::TAKE),
+    refuse: Op::of_kind("hear", Access::Act, tellings::TAKE),
+    queue: Op::of_kind("listen", Access::Act, tellings::REGISTER),
+    hear: Op::of_kind("hear", Access::Wait, tellings::HEAR),
+    leave: Op::of_kind("stop_waiting", Access::Tell, tellings::LEAVE),
 };
-const CREATE: Op = Op::of_kind("begin to listen", Access::Peek, tellings::CREATE);
+const CREATE: Op = Op::of_kind("notified", Access::Peek, tellings::CREATE);
 const ENABLE: Op = Op::of_kind("enable", Access::Tell, tellings::REGISTER);
 const ENABLE_TOOK: Op = Op::of_kind("enable", Access::Tell, tellings::TAKE);
 const NOTIFY_ONE: Op = Op::of_kind("notify_one", Access::Tell, tellings::TELL_ONE);
@@ -71,8 +71,8 @@ impl Notify {
     pub fn notified(&self) -> Notified<'_> {
         let here = here();
         let real = self.create(here, || self.real.get().notified());
-        let call = Call::new(&self.wrapped, &NOTIFIED, here, real, come as fn(&()) -> Came);
-        Notified { call, is_done: false }
+        let call = Call::new(self, &NOTIFIED, here, real, come as fn(&()) -> Came);
+        Notified { call, made: Made::now(), is_done: false }
     }
 
     /// As [`notified`](Self::notified); the future keeps the notification.
@@ -81,7 +81,7 @@ impl Notify {
         let here = here();
         let real = self.create(here, || self.real.get().clone().notified_owned());
         let call = Call::new(self, &NOTIFIED, here, real, come as fn(&()) -> Came);
-        OwnedNotified { call, is_done: false }
+        OwnedNotified { call, made: Made::now(), is_done: false }
     }
 
     /// Tells the task that has waited longest, or keeps that for the next one. Not a point.
@@ -111,6 +111,23 @@ impl Notify {
     }
 }
 
+/// The moment at which a future was made.
+///
+/// A future that is awaited where it is made is made again in its turn: a thread may stop between its last operation
+/// and the making, which a task cannot. Otherwise code that looks, and listens if it saw nothing, would never miss what
+/// it is told in between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Made {
+    step: u32,
+    operations: u64,
+}
+
+impl Made {
+    fn now() -> Option<Made> {
+        in_run().then(|| Made { step: position().1, operations: clock() })
+    }
+}
+
 fn come((): &()) -> Came {
     Came::Done
 }
@@ -130,13 +147,15 @@ impl Default for Notify {
 
 /// Writes a future that waits.
 macro_rules! notified {
-    ($(#[$doc:meta])* $name:ident $(<$life:lifetime>)?, $owner:ty, $real:ty) => {
+    ($(#[$doc:meta])* $name:ident $(<$life:lifetime>)?, $owner:ty, $real:ty, $again:expr) => {
         pin_project! {
             $(#[$doc])*
             #[must_use = "futures do nothing unless you `.await` or poll them"]
             pub struct $name $(<$life>)? {
                 #[pin]
                 call: Call<$owner, $real, fn(&()) -> Came>,
+                // None once it was polled, or if it is not to be made again.
+                made: Option<Made>,
                 is_done: bool,
             }
         }
@@ -152,6 +171,7 @@ macro_rules! notified {
                     false => (&ENABLE, Values::None),
                 };
                 let is_told = owner.wrapped().now(here(), || real.enable(), told);
+                *this.made = None;
                 match is_told {
                     true => *this.is_done = true,
                     false => turn.enqueue(),
@@ -169,7 +189,13 @@ macro_rules! notified {
                 if *this.is_done {
                     return Poll::Ready(());
                 }
-                let polled = this.call.poll(cx);
+                let mut call = this.call;
+                if let Some(made) = this.made.take() {
+                    if Some(made) == Made::now() {
+                        call.as_mut().make_again_in_turn(&CREATE);
+                    }
+                }
+                let polled = call.poll_making(cx, $again);
                 *this.is_done = polled.is_ready();
                 polled
             }
@@ -185,10 +211,12 @@ macro_rules! notified {
 
 notified! {
     /// Waits until it is told; see [`Notify::notified`].
-    Notified<'a>, &'a Wrapped, RealNotified<'a>
+    Notified<'a>, &'a Notify, RealNotified<'a>, |notify: &&'a Notify| notify.real.get().notified()
 }
 
 notified! {
     /// Waits until it is told; see [`Notify::notified_owned`].
-    OwnedNotified, Arc<Notify>, RealOwned
+    OwnedNotified, Arc<Notify>, RealOwned, |notify: &Arc<Notify>| {
+        notify.real.get().clone().notified_owned()
+    }
 }

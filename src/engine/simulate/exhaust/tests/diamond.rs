@@ -263,3 +263,56 @@ fn a_relation_that_is_not_declared_is_found() {
         assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }
+
+#[cfg(feature = "tokio")]
+mod of_tokio {
+    use super::*;
+    use crate::run::op::{permits, readers, tellings, whole};
+
+    const ALL: Acts =
+        &[Act::semaphore, Act::rwlock, Act::notify, Act::once, Act::race, Act::spawn, Act::abort];
+
+    #[test]
+    fn steps_that_do_not_conflict_can_be_swapped() {
+        let kinds: [Acts; 5] =
+            [&[Act::semaphore], &[Act::rwlock], &[Act::notify], &[Act::once, Act::add], ALL];
+        for kind in kinds {
+            let found = diamonds(kind, super::super::effort().0);
+            println!("{} pairs", found.pairs);
+            assert_eq!(found.broken, None);
+            assert!(found.pairs > 200);
+        }
+    }
+
+    #[test]
+    fn a_relation_that_is_not_declared_is_found() {
+        let semaphores: Acts = &[Act::semaphore];
+        let dropped: Acts = &[Act::semaphore, Act::race, Act::spawn, Act::abort];
+        let locks: Acts = &[Act::rwlock, Act::rwlock, Act::add];
+        let notes: Acts = &[Act::notify];
+        let cells: Acts = &[Act::once];
+        let faults: [(&str, (Kind, Kind), Acts); 17] = [
+            ("take, take", (permits::TAKE, permits::TAKE), semaphores),
+            ("take, queue", (permits::TAKE, permits::QUEUE), semaphores),
+            ("queue, give", (permits::QUEUE, permits::GIVE), semaphores),
+            ("fail, give", (permits::FAIL, permits::GIVE), semaphores),
+            ("take, forget", (permits::TAKE, permits::FORGET), semaphores),
+            ("take, close", (permits::TAKE, permits::CLOSE), semaphores),
+            ("hear, close", (permits::HEAR, permits::CLOSE), semaphores),
+            ("count, give", (permits::COUNT, permits::GIVE), semaphores),
+            ("leave, take", (permits::LEAVE, permits::TAKE), dropped),
+            ("read, write", (readers::READ, readers::WRITE), locks),
+            ("read, queue to write", (readers::READ, readers::QUEUE_TO_WRITE), locks),
+            ("read, downgrade", (readers::QUEUE_TO_READ, readers::DOWNGRADE), locks),
+            ("fail, end reading", (readers::FAIL_TO_WRITE, readers::END_READING), locks),
+            ("take, register", (tellings::TAKE, tellings::TAKE), notes),
+            ("register, one", (tellings::REGISTER, tellings::TELL_ONE), notes),
+            ("create, all", (tellings::CREATE, tellings::TELL_ALL), notes),
+            ("change, look", (whole::CHANGE, whole::LOOK), cells),
+        ];
+        for (name, pair, kind) in faults {
+            let found = faults::without(pair, || diamonds(kind, 4_000));
+            assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+        }
+    }
+}

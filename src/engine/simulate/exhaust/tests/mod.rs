@@ -7,6 +7,8 @@ mod bounded;
 mod brute;
 mod diamond;
 mod faults;
+#[cfg(feature = "tokio")]
+mod of_tokio;
 mod orders;
 mod program;
 
@@ -321,6 +323,44 @@ fn histories_are_explored_as_by_brute_force() {
 #[test]
 fn waits_are_explored_as_by_brute_force() {
     generated("waits", &[Act::store, Act::add, Act::wait, Act::wait, Act::load], (3, 3));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn semaphores_are_explored_as_by_brute_force() {
+    generated("semaphores", &[Act::semaphore, Act::semaphore, Act::add], (3, 3));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn locks_with_readers_are_explored_as_by_brute_force() {
+    generated("rwlocks", &[Act::rwlock, Act::rwlock, Act::add], (3, 3));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn notifications_are_explored_as_by_brute_force() {
+    generated("notifications", &[Act::notify, Act::notify, Act::add], (3, 3));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn cells_and_barriers_are_explored_as_by_brute_force() {
+    generated("cells and barriers", &[Act::once, Act::once, Act::add], (3, 3));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn races_of_waits_are_explored_as_by_brute_force() {
+    let acts = [Act::race, Act::race, Act::semaphore, Act::rwlock, Act::notify, Act::once];
+    generated("races", &acts, (3, 3));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn aborts_of_waits_are_explored_as_by_brute_force() {
+    let acts = [Act::spawn, Act::abort, Act::semaphore, Act::rwlock, Act::notify, Act::both];
+    generated("aborted waits", &acts, (3, 3));
 }
 
 #[test]

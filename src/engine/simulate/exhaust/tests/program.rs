@@ -45,6 +45,8 @@ pub(super) enum Act {
     AwaitBoth(u64, u64),
     /// Waits for one word and adds to the other at the same time.
     AwaitBeside(u64),
+    #[cfg(feature = "tokio")]
+    OfTokio(super::of_tokio::OfTokio),
 }
 
 impl Act {
@@ -216,6 +218,8 @@ struct Shared {
     words: [Atomic<u64>; 2],
     locks: [Mutex<()>; 2],
     history: History<Counter>,
+    #[cfg(feature = "tokio")]
+    of_tokio: super::of_tokio::Objects,
 }
 
 /// The body that runs the program.
@@ -225,6 +229,8 @@ pub(super) async fn body(program: &Program) {
         words: [Atomic::new(0), Atomic::new(0)],
         locks: [Mutex::new(()), Mutex::new(())],
         history: History::new(Counter::default()),
+        #[cfg(feature = "tokio")]
+        of_tokio: super::of_tokio::Objects::new(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     for number in 1..=program.early {
@@ -266,8 +272,14 @@ fn perform<'a>(
 ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
     Box::pin(async move {
         let mut guards: [Option<MutexGuard<'a, ()>>; 2] = [None, None];
+        #[cfg(feature = "tokio")]
+        let mut holds = super::of_tokio::Holds::default();
         for act in acts {
             match act {
+                #[cfg(feature = "tokio")]
+                Act::OfTokio(act) => {
+                    super::of_tokio::perform(&shared.of_tokio, &mut holds, act).await;
+                }
                 Act::Load(word) => drop(shared.words[*word].load(SeqCst).await),
                 Act::Store(word, value) => shared.words[*word].store(*value, SeqCst).await,
                 Act::StoreDrawn(word) => {

@@ -1,0 +1,203 @@
+//! Acts on tokio's semaphores, locks and notifications.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::program::Act;
+use crate::run::rng::Rng;
+use crate::tokio::sync::{
+    Barrier, Notify, OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphorePermit, SetOnce,
+};
+
+/// The next act of a task.
+#[derive(Clone, Debug)]
+pub(super) enum OfTokio {
+    Acquire(u32),
+    TryAcquire(u32),
+    Release,
+    AddPermit,
+    Forget,
+    Close,
+    Available,
+    Read,
+    Write,
+    TryRead,
+    TryWrite,
+    Downgrade,
+    GiveUp,
+    Notified,
+    /// Begins to listen, and hears after another act.
+    Listen(Box<OfTokio>),
+    NotifyOne,
+    NotifyLast,
+    NotifyAll,
+    Arrive,
+    Init,
+    Set,
+    Get,
+    SetOnce,
+    WaitOnce,
+    /// Two acts, of which the one that is done later is dropped.
+    Race(Box<OfTokio>, Box<OfTokio>),
+}
+
+fn one_of(acts: &[OfTokio], rng: &mut Rng) -> OfTokio {
+    acts[rng.below(acts.len() as u64) as usize].clone()
+}
+
+impl Act {
+    pub(super) fn semaphore(rng: &mut Rng) -> Act {
+        use OfTokio::{Acquire, AddPermit, Available, Close, Forget, Release, TryAcquire};
+        let few = 1 + rng.below(2) as u32;
+        let acts = [
+            Acquire(few),
+            Acquire(few),
+            Acquire(1),
+            TryAcquire(few),
+            Release,
+            Release,
+            AddPermit,
+            Forget,
+            Close,
+            Available,
+        ];
+        Act::OfTokio(one_of(&acts, rng))
+    }
+
+    pub(super) fn rwlock(rng: &mut Rng) -> Act {
+        use OfTokio::{Downgrade, GiveUp, Read, TryRead, TryWrite, Write};
+        let acts = [Read, Read, Write, Write, TryRead, TryWrite, Downgrade, GiveUp, GiveUp];
+        Act::OfTokio(one_of(&acts, rng))
+    }
+
+    pub(super) fn notify(rng: &mut Rng) -> Act {
+        use OfTokio::{Listen, Notified, NotifyAll, NotifyLast, NotifyOne};
+        let told = [NotifyOne, NotifyAll, Notified];
+        let listen = Listen(Box::new(one_of(&told, rng)));
+        let acts = [Notified, Notified, NotifyOne, NotifyOne, NotifyLast, NotifyAll, listen];
+        Act::OfTokio(one_of(&acts, rng))
+    }
+
+    pub(super) fn once(rng: &mut Rng) -> Act {
+        use OfTokio::{Arrive, Get, Init, Set, SetOnce, WaitOnce};
+        Act::OfTokio(one_of(&[Arrive, Arrive, Init, Init, Set, Get, SetOnce, WaitOnce], rng))
+    }
+
+    pub(super) fn race(rng: &mut Rng) -> Act {
+        use OfTokio::{Acquire, Arrive, Notified, Race, Read, WaitOnce, Write};
+        let acts = [Acquire(1), Acquire(2), Notified, Read, Write, WaitOnce, Arrive];
+        let (one, other) = (one_of(&acts, rng), one_of(&acts, rng));
+        Act::OfTokio(Race(Box::new(one), Box::new(other)))
+    }
+}
+
+/// The objects that tasks share.
+pub(super) struct Objects {
+    semaphore: Semaphore,
+    lock: RwLock<()>,
+    notify: Notify,
+    barrier: Barrier,
+    cell: OnceCell<u64>,
+    once: SetOnce<u64>,
+}
+
+impl Objects {
+    pub(super) fn new() -> Objects {
+        Objects {
+            semaphore: Semaphore::new(2),
+            lock: RwLock::new(()),
+            notify: Notify::new(),
+            barrier: Barrier::new(2),
+            cell: OnceCell::new(),
+            once: SetOnce::new(),
+        }
+    }
+}
+
+/// What a task holds.
+enum Guard<'a> {
+    Read(#[allow(dead_code)] RwLockReadGuard<'a, ()>),
+    Write(RwLockWriteGuard<'a, ()>),
+}
+
+/// What a task holds, the last at the end.
+#[derive(Default)]
+pub(super) struct Holds<'a> {
+    permits: Vec<SemaphorePermit<'a>>,
+    guards: Vec<Guard<'a>>,
+}
+
+/// What an act gave.
+#[derive(Default)]
+struct Gave<'a> {
+    permit: Option<SemaphorePermit<'a>>,
+    guard: Option<Guard<'a>>,
+}
+
+pub(super) async fn perform<'a>(objects: &'a Objects, holds: &mut Holds<'a>, act: &'a OfTokio) {
+    match act {
+        OfTokio::Release => drop(holds.permits.pop()),
+        OfTokio::GiveUp => drop(holds.guards.pop()),
+        OfTokio::Downgrade => match holds.guards.pop() {
+            Some(Guard::Write(guard)) => holds.guards.push(Guard::Read(guard.downgrade())),
+            other => holds.guards.extend(other),
+        },
+        OfTokio::Forget => drop(objects.semaphore.forget_permits(1)),
+        act => {
+            let Gave { permit, guard } = done(objects, act).await;
+            holds.permits.extend(permit);
+            holds.guards.extend(guard);
+        }
+    }
+}
+
+fn done<'a>(
+    objects: &'a Objects,
+    act: &'a OfTokio,
+) -> Pin<Box<dyn Future<Output = Gave<'a>> + Send + 'a>> {
+    Box::pin(async move {
+        let mut gave = Gave::default();
+        match act {
+            OfTokio::Acquire(n) => gave.permit = objects.semaphore.acquire_many(*n).await.ok(),
+            OfTokio::TryAcquire(n) => gave.permit = objects.semaphore.try_acquire_many(*n).ok(),
+            OfTokio::AddPermit => objects.semaphore.add_permits(1),
+            OfTokio::Close => objects.semaphore.close(),
+            OfTokio::Available => drop(objects.semaphore.available_permits()),
+            OfTokio::Read => gave.guard = Some(Guard::Read(objects.lock.read().await)),
+            OfTokio::Write => gave.guard = Some(Guard::Write(objects.lock.write().await)),
+            OfTokio::TryRead => gave.guard = objects.lock.try_read().ok().map(Guard::Read),
+            OfTokio::TryWrite => gave.guard = objects.lock.try_write().ok().map(Guard::Write),
+            OfTokio::Notified => objects.notify.notified().await,
+            OfTokio::Listen(then) => {
+                let told = objects.notify.notified();
+                drop(done(objects, then).await);
+                told.await;
+            }
+            OfTokio::NotifyOne => objects.notify.notify_one(),
+            OfTokio::NotifyLast => objects.notify.notify_last(),
+            OfTokio::NotifyAll => objects.notify.notify_waiters(),
+            OfTokio::Arrive => {
+                objects.barrier.wait().await;
+            }
+            OfTokio::Init => {
+                let init = || async {
+                    crate::task::yield_now().await;
+                    1
+                };
+                objects.cell.get_or_init(init).await;
+            }
+            OfTokio::Set => drop(objects.cell.set(2)),
+            OfTokio::Get => drop(objects.cell.get()),
+            OfTokio::SetOnce => drop(objects.once.set(3)),
+            OfTokio::WaitOnce => drop(objects.once.wait().await),
+            OfTokio::Race(one, other) => {
+                let (one, other) = (done(objects, one), done(objects, other));
+                let first = futures::future::select(one, other).await;
+                gave = first.factor_first().0;
+            }
+            OfTokio::Release | OfTokio::GiveUp | OfTokio::Downgrade | OfTokio::Forget => {}
+        }
+        gave
+    })
+}

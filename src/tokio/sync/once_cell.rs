@@ -1,0 +1,254 @@
+//! The cell that is written once, by an initialisation that may await.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::OnceLock;
+
+use ::tokio::sync::{Semaphore, SemaphorePermit, SetError, TryAcquireError};
+
+use super::held::Held;
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, permits};
+use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
+
+const INIT: CallOps = CallOps {
+    begin: Op::of_kind("get_or_init", Access::Act, permits::TAKE),
+    refuse: Op::of_kind("get_or_init", Access::Read, permits::FIND_CLOSED),
+    queue: Op::of_kind("wait_for_the_initialisation", Access::Act, permits::QUEUE),
+    hear: Op::of_kind("get_or_init", Access::Wait, permits::HEAR),
+    leave: Op::of_kind("stop_waiting", Access::Tell, permits::LEAVE),
+};
+const GIVE_UP: Op = Op::of_kind("end_of_get_or_init", Access::Tell, permits::GIVE);
+const PUBLISH: Op = Op::of_kind("initialise", Access::Tell, permits::SETTLE);
+const SET: Op = Op::of_kind("set", Access::Tell, permits::SETTLE);
+const SET_FAILED: Op = Op::of_kind("set", Access::Peek, permits::FAIL);
+const GET: Op = Op::of_kind("get", Access::Peek, permits::COUNT);
+
+/// tokio's [`OnceCell`](::tokio::sync::OnceCell): a value that is written once, by the first initialisation that
+/// ends.
+///
+/// [`get_or_init`](Self::get_or_init) is a point; to get and to set is not. An initialisation that is dropped or fails
+/// leaves the cell empty, and the next one begins.
+///
+/// ```
+/// use sim::tokio::sync::OnceCell;
+/// # sim::block_on(async {
+/// let cell = OnceCell::new();
+/// assert_eq!(*cell.get_or_init(|| async { 7 }).await, 7);
+/// assert_eq!(*cell.get_or_init(|| async { 8 }).await, 7);
+/// # });
+/// ```
+pub struct OnceCell<T> {
+    wrapped: Wrapped,
+    // One permit, for who initialises; closed with the value.
+    turns: Semaphore,
+    /// The value that it began with, if it did with one.
+    given: Option<T>,
+    value: OnceLock<T>,
+}
+
+impl<T> OnceCell<T> {
+    /// An empty cell.
+    #[track_caller]
+    pub fn new() -> OnceCell<T> {
+        OnceCell {
+            wrapped: Wrapped::new("once_cell", here()),
+            turns: Semaphore::new(1),
+            given: None,
+            value: OnceLock::new(),
+        }
+    }
+
+    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    #[track_caller]
+    pub const fn const_new() -> OnceCell<T> {
+        OnceCell {
+            wrapped: Wrapped::of_static("once_cell", here()),
+            turns: Semaphore::const_new(1),
+            given: None,
+            value: OnceLock::new(),
+        }
+    }
+
+    /// A cell with this value, for a constant. In a run it can be used by one run only.
+    #[track_caller]
+    pub const fn const_new_with(value: T) -> OnceCell<T> {
+        OnceCell {
+            wrapped: Wrapped::of_static("once_cell", here()),
+            turns: Semaphore::const_new(0),
+            given: Some(value),
+            value: OnceLock::new(),
+        }
+    }
+
+    /// A cell with this value, if there is one.
+    #[track_caller]
+    pub fn new_with(value: Option<T>) -> OnceCell<T> {
+        OnceCell { given: value, ..OnceCell::new() }
+    }
+
+    /// Returns `true` if it has a value. Not a point.
+    #[track_caller]
+    pub fn initialized(&self) -> bool {
+        self.get_at(here()).is_some()
+    }
+
+    /// The value, if it has one. Not a point.
+    #[track_caller]
+    pub fn get(&self) -> Option<&T> {
+        self.get_at(here())
+    }
+
+    /// The value, if it has one. `&mut` shows that no task uses the cell.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        self.given.as_mut().or(self.value.get_mut())
+    }
+
+    /// Writes the value. Not a point.
+    ///
+    /// # Errors
+    /// If it has one, or an initialisation is under way.
+    #[track_caller]
+    pub fn set(&self, value: T) -> Result<(), SetError<T>> {
+        let set = || match self.turns.try_acquire() {
+            _ if self.given.is_some() => Err(SetError::AlreadyInitializedError(value)),
+            Ok(permit) => {
+                permit.forget();
+                self.publish(value);
+                Ok(())
+            }
+            Err(TryAcquireError::NoPermits) => Err(SetError::InitializingError(value)),
+            Err(TryAcquireError::Closed) => Err(SetError::AlreadyInitializedError(value)),
+        };
+        self.wrapped.now(here(), set, |set| match set {
+            Ok(()) => (&SET, Values::None),
+            Err(_) => (&SET_FAILED, Values::Failed),
+        })
+    }
+
+    /// The value. If it has none, the first caller has `init` make it, and the others wait for that.
+    #[track_caller]
+    pub fn get_or_init<F, Fut>(&self, init: F) -> impl Future<Output = &T> + use<'_, T, F, Fut>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = T>,
+    {
+        let here = here();
+        async move {
+            let init = async || Ok::<T, std::convert::Infallible>(init().await);
+            match self.init_at(init, here).await {
+                Ok(value) => value,
+                Err(never) => match never {},
+            }
+        }
+    }
+
+    /// As [`get_or_init`](Self::get_or_init), for an initialisation that may fail.
+    ///
+    /// # Errors
+    /// That of `init`, with the cell left empty.
+    #[track_caller]
+    pub fn get_or_try_init<E, F, Fut>(
+        &self,
+        init: F,
+    ) -> impl Future<Output = Result<&T, E>> + use<'_, T, E, F, Fut>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        let here = here();
+        async move { self.init_at(init, here).await }
+    }
+
+    async fn init_at<E, F, Fut>(&self, init: F, here: Here) -> Result<&T, E>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        let turn = async {
+            let turn = self.turns.acquire();
+            self.given.is_none() && turn.await.map(SemaphorePermit::forget).is_ok()
+        };
+        let came = |is_first: &bool| if *is_first { Came::Holds } else { Came::ToNothing };
+        if Call::new(&self.wrapped, &INIT, here, turn, came).await {
+            // Given back if the initialisation is dropped or fails.
+            let given = Given(&self.turns);
+            let held = Held::new(&self.wrapped, &GIVE_UP, here);
+            let value = init().await?;
+            std::mem::forget(given);
+            self.wrapped.now(here, || self.publish(value), |()| (&PUBLISH, Values::None));
+            held.end();
+        }
+        Ok(self.stored().expect("it was initialised"))
+    }
+
+    /// The value, which no task uses any more.
+    pub fn into_inner(self) -> Option<T> {
+        self.given.or(self.value.into_inner())
+    }
+
+    /// Takes the value out: the cell is empty then. `&mut` shows that no task uses it.
+    #[track_caller]
+    pub fn take(&mut self) -> Option<T> {
+        std::mem::take(self).into_inner()
+    }
+
+    fn get_at(&self, here: Here) -> Option<&T> {
+        let got = |value: &Option<&T>| (&GET, Values::Read(u64::from(value.is_some())));
+        self.wrapped.now(here, || self.stored(), got)
+    }
+
+    fn stored(&self) -> Option<&T> {
+        self.given.as_ref().or(self.value.get())
+    }
+
+    fn publish(&self, value: T) {
+        // Only who has the permit writes.
+        let _ = self.value.set(value);
+        self.turns.close();
+    }
+}
+
+/// The permit of who initialises.
+struct Given<'a>(&'a Semaphore);
+
+impl Drop for Given<'_> {
+    fn drop(&mut self) {
+        self.0.add_permits(1);
+    }
+}
+
+impl<T> Default for OnceCell<T> {
+    #[track_caller]
+    fn default() -> OnceCell<T> {
+        OnceCell::new()
+    }
+}
+
+impl<T> From<T> for OnceCell<T> {
+    #[track_caller]
+    fn from(value: T) -> OnceCell<T> {
+        OnceCell::new_with(Some(value))
+    }
+}
+
+impl<T: Clone> Clone for OnceCell<T> {
+    #[track_caller]
+    fn clone(&self) -> OnceCell<T> {
+        OnceCell::new_with(self.get().cloned())
+    }
+}
+
+impl<T: PartialEq> PartialEq for OnceCell<T> {
+    fn eq(&self, other: &OnceCell<T>) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceCell<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnceCell").field("value", &self.stored()).finish()
+    }
+}

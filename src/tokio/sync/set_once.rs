@@ -1,0 +1,139 @@
+//! The cell that is written once, and that tasks wait for.
+
+use std::future::Future;
+
+use ::tokio::sync::{SetOnce as Real, SetOnceError};
+
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, whole};
+use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
+
+const WAIT: CallOps = CallOps {
+    begin: Op::of_kind("get", Access::Read, whole::LOOK),
+    refuse: Op::of_kind("get", Access::Read, whole::LOOK),
+    queue: Op::of_kind("wait_for_the_value", Access::Read, whole::LOOK),
+    hear: Op::of_kind("get", Access::Wait, whole::HEAR_ALONE),
+    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
+};
+const SET: Op = Op::of_kind("set", Access::Tell, whole::CHANGE);
+const SET_FAILED: Op = Op::of_kind("set", Access::Peek, whole::LOOK);
+const GET: Op = Op::of_kind("get", Access::Peek, whole::LOOK);
+
+/// tokio's [`SetOnce`](::tokio::sync::SetOnce): a value that is written once, and that tasks wait for.
+///
+/// To wait is a point; to get and to set is not. Cancel safe.
+///
+/// ```
+/// use sim::tokio::sync::SetOnce;
+/// # sim::block_on(async {
+/// let once = SetOnce::new();
+/// once.set(7).unwrap();
+/// assert_eq!(*once.wait().await, 7);
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct SetOnce<T> {
+    wrapped: Wrapped,
+    real: Real<T>,
+}
+
+impl<T> SetOnce<T> {
+    /// An empty cell.
+    #[track_caller]
+    pub fn new() -> SetOnce<T> {
+        SetOnce { wrapped: Wrapped::new("set_once", here()), real: Real::new() }
+    }
+
+    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    #[track_caller]
+    pub const fn const_new() -> SetOnce<T> {
+        SetOnce { wrapped: Wrapped::of_static("set_once", here()), real: Real::const_new() }
+    }
+
+    /// A cell with this value, if there is one.
+    #[track_caller]
+    pub fn new_with(value: Option<T>) -> SetOnce<T> {
+        SetOnce { wrapped: Wrapped::new("set_once", here()), real: Real::new_with(value) }
+    }
+
+    /// As [`new_with`](Self::new_with) with a value, for a constant.
+    #[track_caller]
+    pub const fn const_new_with(value: T) -> SetOnce<T> {
+        let real = Real::const_new_with(value);
+        SetOnce { wrapped: Wrapped::of_static("set_once", here()), real }
+    }
+
+    /// Returns `true` if it has a value. Not a point.
+    #[track_caller]
+    pub fn initialized(&self) -> bool {
+        let got = |set: &bool| (&GET, Values::Read(u64::from(*set)));
+        self.wrapped.now(here(), || self.real.initialized(), got)
+    }
+
+    /// The value, if it has one. Not a point.
+    #[track_caller]
+    pub fn get(&self) -> Option<&T> {
+        let got = |value: &Option<&T>| (&GET, Values::Read(u64::from(value.is_some())));
+        self.wrapped.now(here(), || self.real.get(), got)
+    }
+
+    /// Writes the value, and wakes all who wait. Not a point.
+    ///
+    /// # Errors
+    /// The value, if it has one already.
+    #[track_caller]
+    pub fn set(&self, value: T) -> Result<(), SetOnceError<T>> {
+        self.wrapped.now(
+            here(),
+            || self.real.set(value),
+            |set| match set {
+                Ok(()) => (&SET, Values::None),
+                Err(_) => (&SET_FAILED, Values::Failed),
+            },
+        )
+    }
+
+    /// Waits for the value.
+    #[track_caller]
+    pub fn wait(&self) -> impl Future<Output = &T> + use<'_, T> {
+        self.wait_at(here())
+    }
+
+    async fn wait_at(&self, here: Here) -> &T {
+        Call::new(&self.wrapped, &WAIT, here, self.real.wait(), |_| Came::Done).await
+    }
+
+    /// The value, which no task uses any more.
+    pub fn into_inner(self) -> Option<T> {
+        self.real.into_inner()
+    }
+}
+
+impl<T> Default for SetOnce<T> {
+    #[track_caller]
+    fn default() -> SetOnce<T> {
+        SetOnce::new()
+    }
+}
+
+impl<T> From<T> for SetOnce<T> {
+    #[track_caller]
+    fn from(value: T) -> SetOnce<T> {
+        SetOnce::new_with(Some(value))
+    }
+}
+
+impl<T: Clone> Clone for SetOnce<T> {
+    #[track_caller]
+    fn clone(&self) -> SetOnce<T> {
+        SetOnce::new_with(self.get().cloned())
+    }
+}
+
+impl<T: PartialEq> PartialEq for SetOnce<T> {
+    fn eq(&self, other: &SetOnce<T>) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for SetOnce<T> {}

@@ -228,8 +228,13 @@ pub mod rand;
 pub mod sync;
 pub mod task;
 mod testing;
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", feature = "sim", not(sim_real)))]
 pub mod tokio;
+/// What code written for tokio uses, under tokio's names. In this build they are tokio's own.
+#[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
+pub mod tokio {
+    pub use ::tokio::sync;
+}
 
 // L4: wiring
 mod engine;

@@ -25,7 +25,4 @@
 //! assert!(report.passed());
 //! ```
 
-#[cfg(all(feature = "sim", not(sim_real)))]
 pub mod sync;
-#[cfg(not(all(feature = "sim", not(sim_real))))]
-pub use ::tokio::sync;

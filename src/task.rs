@@ -3,6 +3,9 @@
 //! In a run, a task is one more thread of execution of the simulated program. Outside a run it goes to
 //! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
 
+mod abort;
+mod join_set;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -14,6 +17,8 @@ use futures::future::BoxFuture;
 use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, here};
 
+pub use self::abort::AbortHandle;
+pub use self::join_set::JoinSet;
 pub use crate::seam::JoinError;
 
 const YIELD: Op = Op::new("yield_now", Access::Yield);
@@ -108,6 +113,12 @@ impl<T> JoinHandle<T> {
         if let Some(handle) = &self.handle {
             handle.abort(here());
         }
+    }
+
+    /// A handle that can only end the task. It does not keep it from being [detached](Self::detach).
+    pub fn abort_handle(&self) -> AbortHandle {
+        let handle = self.handle.as_ref().expect("a detached task has no handle");
+        AbortHandle(handle.stopper())
     }
 
     /// Returns `true` if the task has ended. Not a point.

@@ -108,7 +108,31 @@ pub(super) fn outcome<T>(
     }
 }
 
+/// A handle that can only end a task.
+#[derive(Clone)]
+pub(crate) struct Stopper {
+    abort: AbortHandle,
+    finished: Arc<AtomicBool>,
+}
+
+impl Stopper {
+    /// Ends the task at its next point.
+    pub(crate) fn abort(&self) {
+        self.abort.abort();
+    }
+
+    /// Returns `true` if the task has ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+}
+
 impl<T> Handle<T> {
+    /// A handle that can only end the task.
+    pub(crate) fn stopper(&self) -> Stopper {
+        Stopper { abort: self.abort.clone(), finished: self.finished.clone() }
+    }
+
     /// Waits for the task to end.
     pub(crate) fn poll_join(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         start::release();

@@ -24,6 +24,7 @@ mod generated_power;
 mod generated_safety;
 mod generated_search;
 mod histories;
+mod join_set;
 mod nested;
 mod parallel;
 mod prove;

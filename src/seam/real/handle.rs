@@ -11,6 +11,20 @@ use crate::seam::{JoinError, threads};
 #[derive(Debug)]
 pub(crate) struct Handle<T>(threads::Handle<T>);
 
+/// A handle that can only end a task.
+#[derive(Clone)]
+pub(crate) struct Stopper(threads::Stopper);
+
+impl Stopper {
+    pub(crate) fn abort(&self, _: Here) {
+        self.0.abort();
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
 /// Spawns a task.
 pub(crate) fn spawn<F>(name: Option<Arc<str>>, _: Here, future: F) -> Handle<F::Output>
 where
@@ -35,6 +49,11 @@ impl<T> Handle<T> {
 
     pub(crate) fn is_finished(&self) -> bool {
         self.0.is_finished()
+    }
+
+    /// A handle that can only end the task.
+    pub(crate) fn stopper(&self) -> Stopper {
+        Stopper(self.0.stopper())
     }
 
     /// The task goes on by itself.

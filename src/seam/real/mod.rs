@@ -14,7 +14,7 @@ mod word;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use self::handle::{Crew, Handle, spawn};
+pub(crate) use self::handle::{Crew, Handle, Stopper, spawn};
 pub(crate) use self::locks::{Enter, Gate, Pass};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;

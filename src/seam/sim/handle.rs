@@ -29,6 +29,34 @@ pub(crate) struct RunHandle<T> {
     output: PhantomData<Mutex<T>>,
 }
 
+/// A handle that can only end a task.
+#[derive(Clone)]
+pub(crate) enum Stopper {
+    Run { run: u64, task: TaskId },
+    Real(threads::Stopper),
+}
+
+impl Stopper {
+    pub(crate) fn abort(&self, here: Here) {
+        match self {
+            Stopper::Real(stopper) => stopper.abort(),
+            Stopper::Run { run, task } if in_run() => {
+                WORLD.with(|world| world.abort(*run, *task, here));
+            }
+            Stopper::Run { .. } => {}
+        }
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        match self {
+            Stopper::Real(stopper) => stopper.is_finished(),
+            Stopper::Run { run: of, task } => {
+                run() != *of || WORLD.with(|world| world.has_ended(*task))
+            }
+        }
+    }
+}
+
 const JOIN: Op = Op::new("join", Access::Join);
 
 /// Spawns a task.
@@ -83,6 +111,14 @@ impl<T> Handle<T> {
             Handle::Run(handle) => {
                 run() != handle.run || WORLD.with(|world| world.has_ended(handle.task))
             }
+        }
+    }
+
+    /// A handle that can only end the task.
+    pub(crate) fn stopper(&self) -> Stopper {
+        match self {
+            Handle::Real(handle) => Stopper::Real(handle.stopper()),
+            Handle::Run(handle) => Stopper::Run { run: handle.run, task: handle.task },
         }
     }
 

@@ -1,0 +1,39 @@
+//! Handles that end a task, without its result.
+
+use std::fmt;
+
+use crate::seam::{self, here};
+
+/// Ends a task before its next step: tokio's `AbortHandle`. Made by
+/// [`JoinHandle::abort_handle`](super::JoinHandle::abort_handle).
+///
+/// ```
+/// # sim::block_on(async {
+/// let task = sim::spawn(std::future::pending::<()>());
+/// let abort = task.abort_handle();
+/// abort.abort();
+/// assert!(task.await.unwrap_err().is_cancelled());
+/// assert!(abort.is_finished());
+/// # });
+/// ```
+#[derive(Clone)]
+pub struct AbortHandle(pub(super) seam::Stopper);
+
+impl AbortHandle {
+    /// Ends the task before its next step. Not a point. Without effect if it has ended.
+    #[track_caller]
+    pub fn abort(&self) {
+        self.0.abort(here());
+    }
+
+    /// Returns `true` if the task has ended. Not a point.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle").finish_non_exhaustive()
+    }
+}

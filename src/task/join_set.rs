@@ -1,0 +1,187 @@
+//! Sets of tasks, joined in the order in which they end.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use futures::Stream;
+use futures::stream::FuturesUnordered;
+
+use super::{AbortHandle, JoinError, JoinHandle, spawn_at};
+use crate::seam::here;
+
+/// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
+///
+/// To join the next one is a point, and which one that is of several that have ended is decided by the order in which
+/// they ended. Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping the set aborts all of its
+/// tasks.
+///
+/// ```
+/// # sim::block_on(async {
+/// let mut tasks = sim::task::JoinSet::new();
+/// for n in 1..=3u32 {
+///     tasks.spawn(async move { n * n });
+/// }
+/// let mut sum = 0;
+/// while let Some(square) = tasks.join_next().await {
+///     sum += square.unwrap();
+/// }
+/// assert_eq!(sum, 14);
+/// # });
+/// ```
+pub struct JoinSet<T> {
+    members: FuturesUnordered<Member<T>>,
+    /// The number of those that were not joined.
+    len: usize,
+}
+
+/// A task of a set, until its result is taken.
+struct Member<T>(Option<JoinHandle<T>>);
+
+impl<T: 'static> Future for Member<T> {
+    /// `None` if it was taken before.
+    type Output = Option<Result<T, JoinError>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(handle) = &mut self.0 else { return Poll::Ready(None) };
+        let result = ready!(Pin::new(handle).poll(cx));
+        self.0 = None;
+        Poll::Ready(Some(result))
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// A set without tasks.
+    pub fn new() -> JoinSet<T> {
+        JoinSet { members: FuturesUnordered::new(), len: 0 }
+    }
+
+    /// The number of tasks that were not joined, ended or not.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns `true` if all tasks were joined.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Ends all tasks before their next steps. They are still to be joined. Not a point.
+    #[track_caller]
+    pub fn abort_all(&mut self) {
+        for member in self.members.iter() {
+            if let Some(handle) = &member.0 {
+                handle.abort();
+            }
+        }
+    }
+
+    /// Removes all tasks, which go on by themselves.
+    pub fn detach_all(&mut self) {
+        for member in self.members.iter_mut() {
+            if let Some(handle) = member.0.take() {
+                handle.detach();
+            }
+        }
+        self.members.clear();
+        self.len = 0;
+    }
+}
+
+impl<T: 'static> JoinSet<T> {
+    /// Spawns a task of the set; see [`spawn`](super::spawn).
+    #[track_caller]
+    pub fn spawn<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send,
+    {
+        let handle = spawn_at(None, task, here());
+        let abort = handle.abort_handle();
+        self.members.push(Member(Some(handle)));
+        self.len += 1;
+        abort
+    }
+
+    /// Waits for the next task that ends, and gives its result; `None` if there is none.
+    pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
+        std::future::poll_fn(|cx| self.poll_join_next(cx)).await
+    }
+
+    /// As [`join_next`](Self::join_next), for hand-written futures.
+    pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
+        loop {
+            let Some(joined) = ready!(Pin::new(&mut self.members).poll_next(cx)) else {
+                return Poll::Ready(None);
+            };
+            if let Some(result) = joined {
+                self.len -= 1;
+                return Poll::Ready(Some(result));
+            }
+        }
+    }
+
+    /// The result of a task that has ended, if there is one. Not a point.
+    pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
+        let ended =
+            |member: &&mut Member<T>| member.0.as_ref().is_some_and(|handle| handle.is_finished());
+        let mut handle = self.members.iter_mut().find(ended)?.0.take()?;
+        self.len -= 1;
+        match Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => Some(result),
+            // On threads a task ends a moment before its result is there.
+            Poll::Pending => {
+                self.members.push(Member(Some(handle)));
+                self.len += 1;
+                None
+            }
+        }
+    }
+
+    /// Aborts all tasks and waits until they have ended.
+    pub async fn shutdown(&mut self) {
+        self.abort_all();
+        while self.join_next().await.is_some() {}
+    }
+
+    /// Waits for all tasks, and gives their results in the order in which they ended.
+    ///
+    /// # Panics
+    /// If a task panicked or was aborted.
+    pub async fn join_all(mut self) -> Vec<T> {
+        let mut results = Vec::with_capacity(self.len);
+        while let Some(result) = self.join_next().await {
+            match result {
+                Ok(result) => results.push(result),
+                Err(error) => match error.try_into_panic() {
+                    Ok(payload) => std::panic::resume_unwind(payload),
+                    Err(error) => panic!("join_all: {error}"),
+                },
+            }
+        }
+        results
+    }
+}
+
+impl<T> Drop for JoinSet<T> {
+    fn drop(&mut self) {
+        for member in self.members.iter() {
+            if let Some(handle) = member.0.as_ref().filter(|handle| !handle.is_finished()) {
+                handle.abort();
+            }
+        }
+    }
+}
+
+impl<T> Default for JoinSet<T> {
+    fn default() -> JoinSet<T> {
+        JoinSet::new()
+    }
+}
+
+impl<T> fmt::Debug for JoinSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinSet").field("len", &self.len).finish()
+    }
+}

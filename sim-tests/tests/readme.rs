@@ -287,6 +287,10 @@ fn run_example(name: &str, environment: &[(&str, &str)]) -> Output {
     if !sim::SIMULATED {
         build.arg("--no-default-features");
     }
+    // A setting that this test was built with.
+    if let Ok(config) = std::env::var("UNPAUSE_CONFIG") {
+        build.args(["--config", &config]);
+    }
     let built = output(&mut build);
     assert!(built.status.success(), "{}", stderr(&built));
 

@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{lock, permits, readers, task, tellings, version, whole, word};
+use super::{lock, mail, permits, readers, ring, task, tellings, version, whole, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -90,6 +90,16 @@ impl Kind {
         self.disables != 0
     }
 
+    /// The number of the kind in its machine.
+    pub(crate) fn number(self) -> usize {
+        self.bit.trailing_zeros() as usize
+    }
+
+    /// The numbers of the kinds of its machine that conflict with this one.
+    pub(crate) fn conflicting(self) -> impl Iterator<Item = usize> {
+        (0..Bits::BITS as usize).filter(move |number| self.conflicts >> number & 1 == 1)
+    }
+
     /// Returns `true` if every kind that conflicts with `other` conflicts with this kind, too.
     #[inline]
     pub(crate) fn covers(self, other: Kind) -> bool {
@@ -110,8 +120,10 @@ pub(crate) struct Machine {
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
     let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE];
     let of_tokio = [
+        &mail::MACHINE,
         &permits::MACHINE,
         &readers::MACHINE,
+        &ring::MACHINE,
         &tellings::MACHINE,
         &version::MACHINE,
         &whole::MACHINE,

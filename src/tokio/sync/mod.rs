@@ -1,13 +1,17 @@
 //! tokio's `sync`: semaphores, locks, notifications and channels.
 
 mod barrier;
+pub mod broadcast;
+mod ends;
 mod held;
 mod later;
+pub mod mpsc;
 mod mutex;
 mod notify;
 pub mod oneshot;
 mod rwlock;
 mod semaphore;
+pub mod watch;
 
 pub use ::tokio::sync::{AcquireError, BarrierWaitResult, TryAcquireError, TryLockError};
 

@@ -134,9 +134,9 @@ fn plain(items: &[StepItem]) -> Vec<StepItem> {
 
 /// Pairs of steps that were compared, and the first that breaks the law.
 #[derive(Default)]
-struct Found {
-    pairs: u64,
-    broken: Option<String>,
+pub(super) struct Found {
+    pub(super) pairs: u64,
+    pub(super) broken: Option<String>,
 }
 
 /// Looks at the states along one way through the program.
@@ -202,11 +202,16 @@ fn is_last(told: &Told, at: usize) -> bool {
 }
 
 fn diamonds(kind: Acts, programs: u64) -> Found {
+    diamonds_of(programs, |rng| Program::generate(rng, kind, (3, 3)))
+}
+
+/// Compares pairs of steps in so many programs, until one breaks the law.
+pub(super) fn diamonds_of(programs: u64, generate: impl Fn(&mut Rng) -> Program) -> Found {
     crate::engine::simulate::hook::install();
     let mut found = Found::default();
     for seed in 0..programs {
         let mut rng = Rng::new(seed);
-        let program = Program::generate(&mut rng, kind, (3, 3));
+        let program = generate(&mut rng);
         look(&program, &mut rng, &mut found);
         if found.broken.is_some() {
             break;

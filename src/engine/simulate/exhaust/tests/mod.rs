@@ -5,6 +5,8 @@
 
 mod bounded;
 mod brute;
+#[cfg(feature = "tokio")]
+mod channels;
 mod diamond;
 mod faults;
 mod orders;
@@ -42,6 +44,10 @@ fn seen(run: &Run) -> Seen {
             values => format!("{values:?}"),
         };
         tasks.entry(path).or_default().push(format!("{} {values}", event.op.name));
+    }
+    #[cfg(feature = "tokio")]
+    for (task, got) in channels::take_got() {
+        tasks.entry(format!("what {task} got")).or_default().push(got);
     }
     let mut precedence = BTreeSet::new();
     for history in &run.histories {

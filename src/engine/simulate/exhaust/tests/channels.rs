@@ -1,4 +1,4 @@
-//! Programs over the channels of tokio: the ends that each task has, and what it does with them.
+//! What tasks of small programs do with channels of tokio.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -6,11 +6,6 @@ use std::pin::pin;
 
 use futures::future::{Either, select};
 
-use super::program::{Act as AnyAct, Program};
-use super::{compare_all, effort};
-use crate::run::op::kind::{Kind, faults};
-use crate::run::op::{mail, ring, version};
-use crate::run::rng::Rng;
 use crate::tokio::sync::{broadcast, mpsc, watch};
 
 /// An act of a task on one of its ends. One that needs an end that the task does not have does nothing.
@@ -116,8 +111,10 @@ pub(super) struct Ends {
     receiver: Option<mpsc::Receiver<u64>>,
     publisher: Option<broadcast::Sender<u64>>,
     subscriber: Option<broadcast::Receiver<u64>>,
+    spare_subscriber: Option<broadcast::Receiver<u64>>,
     writer: Option<watch::Sender<u64>>,
     watcher: Option<watch::Receiver<u64>>,
+    spare_watcher: Option<watch::Receiver<u64>>,
 }
 
 /// The ends of so many tasks, for the channels that their acts are about. The first has the receiver.
@@ -258,11 +255,12 @@ async fn get(ends: &mut Ends, act: Act) -> Option<String> {
         HearOrStop => format!("{:?}", or_stop(ends.subscriber.as_mut()?.recv()).await),
         TryHear => format!("{:?}", ends.subscriber.as_mut()?.try_recv()),
         Subscribe => {
-            ends.subscriber = match (&ends.publisher, &ends.subscriber) {
-                (Some(publisher), _) => Some(publisher.subscribe()),
-                (None, Some(subscriber)) => Some(subscriber.resubscribe()),
+            let subscriber = match (&ends.publisher, &ends.subscriber) {
+                (Some(publisher), _) => publisher.subscribe(),
+                (None, Some(subscriber)) => subscriber.resubscribe(),
                 (None, None) => return None,
             };
+            ends.spare_subscriber = ends.subscriber.replace(subscriber);
             return None;
         }
         DropPublisher => {
@@ -308,11 +306,12 @@ async fn get(ends: &mut Ends, act: Act) -> Option<String> {
             format!("{got:?} {looks}")
         }
         Watch => {
-            ends.watcher = match (&ends.writer, &ends.watcher) {
-                (Some(writer), _) => Some(writer.subscribe()),
-                (None, Some(watcher)) => Some(watcher.clone()),
+            let watcher = match (&ends.writer, &ends.watcher) {
+                (Some(writer), _) => writer.subscribe(),
+                (None, Some(watcher)) => watcher.clone(),
                 (None, None) => return None,
             };
+            ends.spare_watcher = ends.watcher.replace(watcher);
             return None;
         }
         CloneWriter => {
@@ -342,154 +341,5 @@ async fn get(ends: &mut Ends, act: Act) -> Option<String> {
 pub(super) async fn perform(ends: &mut Ends, act: Act, task: usize) {
     if let Some(got) = get(ends, act).await {
         GOT.with_borrow_mut(|all| all.push((task, format!("{act:?} {got}"))));
-    }
-}
-
-/// Acts, some of them more often than others.
-type Acts = &'static [Act];
-
-const MESSAGES: Acts = &[
-    Act::Send(1),
-    Act::Send(2),
-    Act::TrySend(3),
-    Act::Recv,
-    Act::Recv,
-    Act::Recv,
-    Act::TryRecv,
-    Act::RecvMany,
-    Act::Close,
-    Act::DropReceiver,
-    Act::DropSender,
-];
-const ROOM: Acts = &[
-    Act::Send(1),
-    Act::Reserve,
-    Act::ReserveTwo,
-    Act::ReserveTwoOrStop,
-    Act::TryReserve,
-    Act::SendReserved(4),
-    Act::Release,
-    Act::SendOrStop(5),
-    Act::Recv,
-    Act::Recv,
-    Act::RecvOrStop,
-    Act::TryRecv,
-    Act::Close,
-    Act::Look,
-];
-const COUNTS: Acts = &[
-    Act::Clone,
-    Act::Downgrade,
-    Act::Upgrade,
-    Act::DropSender,
-    Act::DropSender,
-    Act::Send(1),
-    Act::Recv,
-    Act::Recv,
-    Act::TryRecv,
-    Act::LookAtCount,
-    Act::Look,
-    Act::Closed,
-    Act::ClosedOrStop,
-    Act::Close,
-    Act::DropReceiver,
-];
-const BROADCAST: Acts = &[
-    Act::Publish(1),
-    Act::Publish(2),
-    Act::Publish(3),
-    Act::Hear,
-    Act::Hear,
-    Act::HearOrStop,
-    Act::TryHear,
-    Act::Subscribe,
-    Act::DropPublisher,
-    Act::DropSubscriber,
-    Act::LookAtLen,
-    Act::Silence,
-];
-const WATCH: Acts = &[
-    Act::Write(1),
-    Act::Write(2),
-    Act::WriteIf(2),
-    Act::See,
-    Act::SeeNow,
-    Act::Changed,
-    Act::Changed,
-    Act::ChangedOrStop,
-    Act::WaitFor(2),
-    Act::Watch,
-    Act::CloneWriter,
-    Act::DropWriter,
-    Act::DropWatcher,
-    Act::Tally,
-    Act::Unwatched,
-];
-const FAMILIES: [(&str, Acts); 5] = [
-    ("messages", MESSAGES),
-    ("room", ROOM),
-    ("counts", COUNTS),
-    ("broadcast", BROADCAST),
-    ("watch", WATCH),
-];
-
-/// A program of so many tasks at most, with so many acts each at most.
-fn generate(rng: &mut Rng, acts: Acts, (tasks_max, acts_max): (u64, u64)) -> Program {
-    let tasks = 2 + rng.below(tasks_max - 1);
-    let mut all = vec![Vec::new()];
-    for _ in 0..tasks {
-        let mut own = Vec::new();
-        for _ in 0..1 + rng.below(acts_max) {
-            // A pause first: effects without a point would all be part of the first step.
-            if rng.below(2) == 0 {
-                own.push(AnyAct::Pause);
-            }
-            own.push(AnyAct::Channel(acts[rng.below(acts.len() as u64) as usize]));
-        }
-        all.push(own);
-    }
-    let awaited = if rng.below(5) == 0 { rng.below(tasks) } else { tasks };
-    Program::new(all, tasks as usize, awaited as usize)
-}
-
-#[test]
-fn channels_are_explored_as_by_brute_force() {
-    for (name, acts) in FAMILIES {
-        compare_all(name, |rng| generate(rng, acts, (3, 3)));
-    }
-}
-
-#[test]
-fn steps_on_channels_that_do_not_conflict_can_be_swapped() {
-    for (name, acts) in FAMILIES {
-        let found = super::diamond::diamonds_of(effort().0, |rng| generate(rng, acts, (3, 3)));
-        println!("{name}: {} pairs", found.pairs);
-        assert_eq!(found.broken, None, "{name}");
-        assert!(found.pairs > 200, "{name}: {}", found.pairs);
-    }
-}
-
-#[test]
-fn a_relation_of_channels_that_is_not_declared_is_found() {
-    let faults: [(&str, (Kind, Kind), Acts); 14] = [
-        ("push, push", (mail::PUSH, mail::PUSH), MESSAGES),
-        ("push, miss", (mail::PUSH, mail::MISS), MESSAGES),
-        ("push, close", (mail::PUSH, mail::CLOSE), MESSAGES),
-        ("push, pop", (mail::PUSH, mail::POP), MESSAGES),
-        ("drop, miss", (mail::DROP, mail::MISS), MESSAGES),
-        ("ask, ask", (mail::ASK, mail::ASK), ROOM),
-        ("ask, leave", (mail::ASK, mail::LEAVE), ROOM),
-        ("drop, upgrade", (mail::DROP, mail::UPGRADE), COUNTS),
-        ("send, send", (ring::SEND, ring::SEND), BROADCAST),
-        ("send, read", (ring::SEND, ring::READ), BROADCAST),
-        ("send, subscribe", (ring::SEND, ring::SUBSCRIBE), BROADCAST),
-        ("send, look", (version::SEND, version::LOOK), WATCH),
-        ("drop, look", (version::DROP, version::LOOK), WATCH),
-        ("send, drop receiver", (version::SEND, version::DROP_RECEIVER), WATCH),
-    ];
-    for (name, pair, acts) in faults {
-        let generate = |rng: &mut Rng| generate(rng, acts, (3, 3));
-        let found = faults::without(pair, || super::diamond::diamonds_of(4_000, generate));
-        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }

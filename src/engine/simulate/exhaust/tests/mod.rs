@@ -9,6 +9,8 @@ mod brute;
 mod channels;
 mod diamond;
 mod faults;
+#[cfg(feature = "tokio")]
+mod mail;
 mod orders;
 mod program;
 

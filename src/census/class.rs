@@ -3,7 +3,8 @@
 //! Each event gets a hash of its predecessors in the happens-before order only:
 //! the last event of its task and, for its object, the last access that changed it. If the event itself changes the
 //! object, the hash includes the sum of the reads since, because they have no order. A failed compare-exchange counts
-//! as a read. An operation of a kind of its own (`run/op/kind.rs`) has the sums of those it conflicts with. The number of a
+//! as a read. On an object of a kind of its own, such as a channel, the hash includes the sums of the events before it
+//! that it conflicts with. The number of a
 //! run is the sum over its events, so it does not depend on the order of independent steps;
 //! two runs of different classes have the same number with a probability of about 2^-64.
 //! (Musuvathi and Qadeer, *Fair Stateless Model Checking*, PLDI 2008, hash happens-before graphs in
@@ -23,7 +24,7 @@
 
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
-use crate::run::op::kind::KINDS_MAX;
+use crate::run::op::kind::Kind;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
 /// The class of a run: the same number for two runs that differ only in the order of independent steps.
@@ -71,13 +72,28 @@ struct ObjectHash {
     changed: u64,
     /// The sum of the hashes of the accesses since, which read.
     reads: u64,
-    /// By kind, the sum of the hashes of the operations of that kind, if its operations have kinds of their own.
+    /// The sums of the hashes of all events, by kind, if the object's operations have kinds of their own.
     by_kind: Vec<u64>,
 }
 
 impl ObjectHash {
     fn nothing(name: u64) -> ObjectHash {
         ObjectHash { changed: name, reads: 0, by_kind: Vec::new() }
+    }
+
+    /// Returns the hash of the events that an event of this kind conflicts with.
+    fn conflicting(&self, kind: Kind) -> u64 {
+        let sum = |number: usize| self.by_kind.get(number).copied().unwrap_or(0);
+        kind.conflicting().fold(self.changed, |hash, number| hash.wrapping_add(sum(number)))
+    }
+
+    /// Adds the hash of an event of this kind.
+    fn add(&mut self, kind: Kind, hash: u64) {
+        if self.by_kind.len() <= kind.number() {
+            self.by_kind.resize(kind.number() + 1, 0);
+        }
+        let sum = &mut self.by_kind[kind.number()];
+        *sum = sum.wrapping_add(hash);
     }
 }
 
@@ -86,19 +102,14 @@ fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u
     let access = event.op.access;
     let mut hash = mix(tasks[event.task.index()], access as u64);
     if let Some(seen) = event.object.and_then(|object| objects.get_mut(object.index())) {
-        hash = mix(hash, seen.changed);
         if let Some(kind) = event.op.kind {
-            // Any two that do not conflict have no order, also two that change the object.
-            seen.by_kind.resize(KINDS_MAX, 0);
-            hash = kind.rivals().fold(mix(hash, kind.number() as u64), |hash, rival| {
-                mix(hash, seen.by_kind[rival])
-            });
-            let same = &mut seen.by_kind[kind.number()];
-            *same = same.wrapping_add(hash);
+            hash = mix(mix(hash, kind.number() as u64), seen.conflicting(kind));
+            seen.add(kind, hash);
         } else if event.is_look() {
+            hash = mix(hash, seen.changed);
             seen.reads = seen.reads.wrapping_add(hash);
         } else {
-            hash = mix(hash, seen.reads);
+            hash = mix(mix(hash, seen.changed), seen.reads);
             (seen.changed, seen.reads) = (hash, 0);
         }
     }

@@ -7,9 +7,13 @@
 pub(crate) mod kind;
 pub(crate) mod lock;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod mail;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod permits;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod readers;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) mod ring;
 pub(crate) mod task;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod tellings;

@@ -10,13 +10,10 @@
 //! compares.
 
 #[cfg(test)]
-use super::{lock, permits, readers, task, tellings, version, whole, word};
+use super::{lock, mail, permits, readers, ring, task, tellings, version, whole, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
-
-/// The largest number of kinds of a machine.
-pub(crate) const KINDS_MAX: usize = Bits::BITS as usize;
 
 /// A kind of operation, with its relation to the kinds of the same machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -93,14 +90,14 @@ impl Kind {
         self.disables != 0
     }
 
-    /// A number that no other kind of its machine has, less than [`KINDS_MAX`].
+    /// The number of the kind in its machine.
     pub(crate) fn number(self) -> usize {
         self.bit.trailing_zeros() as usize
     }
 
-    /// The numbers of the kinds that it may not be swapped with, in order.
-    pub(crate) fn rivals(self) -> impl Iterator<Item = usize> {
-        (0..KINDS_MAX).filter(move |number| self.conflicts & 1 << number != 0)
+    /// The numbers of the kinds of its machine that conflict with this one.
+    pub(crate) fn conflicting(self) -> impl Iterator<Item = usize> {
+        (0..Bits::BITS as usize).filter(move |number| self.conflicts >> number & 1 == 1)
     }
 
     /// Returns `true` if every kind that conflicts with `other` conflicts with this kind, too.
@@ -123,8 +120,10 @@ pub(crate) struct Machine {
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
     let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE];
     let of_tokio = [
+        &mail::MACHINE,
         &permits::MACHINE,
         &readers::MACHINE,
+        &ring::MACHINE,
         &tellings::MACHINE,
         &version::MACHINE,
         &whole::MACHINE,

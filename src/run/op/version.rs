@@ -1,28 +1,64 @@
-//! A value with versions: one writes, others look, and some wait for the next version.
+//! A value with versions: some write, others look, and some wait for the next version.
 
 use super::kind::{Bits, Kind};
 
 const SENDS: Bits = 1 << 0;
-const LOOKS: Bits = 1 << 1;
-const HEARS: Bits = 1 << 2;
-const COUNTS: Bits = 1 << 3;
+const DROPS: Bits = 1 << 1;
+const LOOKS: Bits = 1 << 2;
+const HEARS: Bits = 1 << 3;
+const SUBSCRIBES: Bits = 1 << 4;
+const DROPS_RECEIVER: Bits = 1 << 5;
+const COUNTS: Bits = 1 << 6;
+const TALLIES: Bits = 1 << 7;
+const SEES_CLOSED: Bits = 1 << 8;
 
-/// Made a new version, or closed it for good.
-pub(crate) const SEND: Kind =
-    Kind::of(SENDS).conflicts_with(SENDS | LOOKS | HEARS | COUNTS).enables(HEARS);
+/// Made a new version, if there was a receiver.
+pub(crate) const SEND: Kind = Kind::of(SENDS)
+    .conflicts_with(SENDS | LOOKS | HEARS | SUBSCRIBES | DROPS_RECEIVER)
+    .enables(HEARS);
+
+/// Dropped a sender. If it was the last one, there will be no new version.
+pub(crate) const DROP: Kind =
+    Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES).enables(HEARS);
 
 /// Looked at the value or its version.
-pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS);
+pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS);
 
-/// Went on. Guard: there is a new version, or will be none, or the number of those who look is the one waited for.
-pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | COUNTS);
+/// Went on. Guard: there is a new version, or will be none.
+pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS);
 
-/// Changed the number of those who send or look.
-pub(crate) const COUNT: Kind =
-    Kind::of(COUNTS).conflicts_with(SENDS | HEARS | COUNTS).enables(HEARS);
+/// Made a receiver where there may have been none.
+pub(crate) const SUBSCRIBE: Kind =
+    Kind::of(SUBSCRIBES).conflicts_with(SENDS | DROPS_RECEIVER | TALLIES | SEES_CLOSED);
+
+/// Dropped a receiver, which may be the last one.
+pub(crate) const DROP_RECEIVER: Kind = Kind::of(DROPS_RECEIVER)
+    .conflicts_with(SENDS | SUBSCRIBES | TALLIES | SEES_CLOSED)
+    .enables(SEES_CLOSED);
+
+/// Made a sender of a sender, or a receiver of a receiver.
+pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(TALLIES);
+
+/// Looked at the number of senders or receivers.
+pub(crate) const TALLY: Kind =
+    Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS);
+
+/// Looked whether there is a receiver, or went on because there is none. Guard: there was none.
+pub(crate) const SEE_CLOSED: Kind =
+    Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER);
 
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     name: "version",
-    kinds: &[("send", SEND), ("look", LOOK), ("hear", HEAR), ("count", COUNT)],
+    kinds: &[
+        ("send", SEND),
+        ("drop", DROP),
+        ("look", LOOK),
+        ("hear", HEAR),
+        ("subscribe", SUBSCRIBE),
+        ("drop receiver", DROP_RECEIVER),
+        ("count", COUNT),
+        ("tally", TALLY),
+        ("see closed", SEE_CLOSED),
+    ],
 };

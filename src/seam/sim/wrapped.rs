@@ -72,6 +72,8 @@ pub(crate) enum Came {
     Holds,
     /// In vain: nothing was changed.
     ToNothing,
+    /// In vain. After a wait it is recorded as this operation, which gives back what the call had got in the queue.
+    GivesBack(&'static Op),
 }
 
 impl Wrapped {
@@ -255,12 +257,14 @@ impl Turn {
 
     /// Records the end of the call.
     fn done(&mut self, wrapped: &Wrapped, came: Came) {
+        let is_vain = matches!(came, Came::ToNothing | Came::GivesBack(_));
         let op = match (self.waits, came) {
+            (true, Came::GivesBack(op)) => op,
             (true, _) => &self.ops.hear,
-            (false, Came::ToNothing) => &self.ops.refuse,
+            (false, _) if is_vain => &self.ops.refuse,
             (false, _) => &self.ops.begin,
         };
-        let values = if came == Came::ToNothing { Values::Failed } else { Values::None };
+        let values = if is_vain { Values::Failed } else { Values::None };
         (self.waits, self.is_queued) = (false, false);
         self.record(op, values);
         if came == Came::Holds {

@@ -1,8 +1,11 @@
 //! tokio's `sync`: semaphores, locks, notifications and channels.
 
 mod barrier;
+pub mod broadcast;
+mod ends;
 mod held;
 mod later;
+pub mod mpsc;
 mod mutex;
 mod notify;
 mod once_cell;
@@ -10,6 +13,7 @@ pub mod oneshot;
 mod rwlock;
 mod semaphore;
 mod set_once;
+pub mod watch;
 
 pub use ::tokio::sync::{
     AcquireError, BarrierWaitResult, SetError, SetOnceError, TryAcquireError, TryLockError,

@@ -18,6 +18,8 @@ const ACQUIRE: CallOps = CallOps {
     hear: Op::of_kind("acquire", Access::Wait, permits::HEAR),
     leave: Op::of_kind("leave_the_queue", Access::Tell, permits::LEAVE),
 };
+/// Some of the permits may have been got in the queue.
+const ACQUIRE_FAILED: Op = Op::of_kind("acquire", Access::Wait, permits::LEAVE);
 const TRY_ACQUIRE: Op = Op::of_kind("try_acquire", Access::Tell, permits::TAKE);
 const TRY_ACQUIRE_FAILED: Op = Op::of_kind("try_acquire", Access::Peek, permits::FAIL);
 const RELEASE: Op = Op::of_kind("release", Access::Tell, permits::GIVE);
@@ -223,7 +225,7 @@ impl Semaphore {
         let taken = async { self.real.acquire_many(permits).await.map(RealPermit::forget) };
         let came = |taken: &Result<(), _>| match taken {
             Ok(()) => Came::Holds,
-            Err(_) => Came::ToNothing,
+            Err(_) => Came::GivesBack(&ACQUIRE_FAILED),
         };
         Call::new(&self.wrapped, &ACQUIRE, here, taken, came).await?;
         Ok(Share { permits, holds: 1, here })

@@ -5,8 +5,12 @@
 
 mod bounded;
 mod brute;
+#[cfg(feature = "tokio")]
+mod channels;
 mod diamond;
 mod faults;
+#[cfg(feature = "tokio")]
+mod mail;
 #[cfg(feature = "tokio")]
 mod of_tokio;
 mod orders;
@@ -44,6 +48,10 @@ fn seen(run: &Run) -> Seen {
             values => format!("{values:?}"),
         };
         tasks.entry(path).or_default().push(format!("{} {values}", event.op.name));
+    }
+    #[cfg(feature = "tokio")]
+    for (task, got) in channels::take_got() {
+        tasks.entry(format!("what {task} got")).or_default().push(got);
     }
     let mut precedence = BTreeSet::new();
     for history in &run.histories {

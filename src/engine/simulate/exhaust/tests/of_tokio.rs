@@ -65,6 +65,12 @@ impl Act {
         Act::OfTokio(one_of(&acts, rng))
     }
 
+    /// Of semaphores, those that meet at a close.
+    pub(super) fn closing(rng: &mut Rng) -> Act {
+        use OfTokio::{Acquire, Close, Release};
+        Act::OfTokio(one_of(&[Acquire(2), Acquire(2), Release, Close], rng))
+    }
+
     pub(super) fn rwlock(rng: &mut Rng) -> Act {
         use OfTokio::{Downgrade, GiveUp, Read, TryRead, TryWrite, Write};
         let acts = [Read, Read, Write, Write, TryRead, TryWrite, Downgrade, GiveUp, GiveUp];

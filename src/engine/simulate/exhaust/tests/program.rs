@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+#[cfg(feature = "tokio")]
+use super::channels::Ends;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
@@ -47,6 +49,9 @@ pub(super) enum Act {
     AwaitBeside(u64),
     #[cfg(feature = "tokio")]
     OfTokio(super::of_tokio::OfTokio),
+    /// An act on a channel.
+    #[cfg(feature = "tokio")]
+    Channel(super::channels::Act),
 }
 
 impl Act {
@@ -198,8 +203,9 @@ impl Program {
     }
 
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
-    /// found that another task had ended, which of several branches a step was, or how many of the writes that could
-    /// wake it had come before a wait for several words looked at the first of them again.
+    /// found that another task had ended, which of several branches a step was, how many of the writes that could
+    /// wake it had come before a wait for several words looked at the first of them again, or what came while a task
+    /// waited for something else, too.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
         use Act::{AwaitBeside, AwaitBoth, AwaitEither, Both, Call, Finished};
         let more = |act: &Act| {
@@ -207,6 +213,13 @@ impl Program {
                 act,
                 Call(..) | Both(..) | Finished | AwaitBeside(_) | AwaitBoth(..) | AwaitEither(..)
             )
+        };
+        let more = |act: &Act| {
+            #[cfg(feature = "tokio")]
+            if let Act::Channel(act) = act {
+                return act.tells_more();
+            }
+            more(act)
         };
         self.tasks.iter().flatten().any(more)
     }
@@ -233,10 +246,11 @@ pub(super) async fn body(program: &Program) {
         of_tokio: super::of_tokio::Objects::new(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
-    for number in 1..=program.early {
-        handles.push(Some(crate::spawn(task(shared.clone(), number, 0))));
+    let ends = ends(program);
+    for (at, ends) in ends.into_iter().enumerate() {
+        handles.push(Some(crate::spawn(task(shared.clone(), at + 1, 0, ends))));
     }
-    let mut local = Local { number: 0, depth: 0, handles };
+    let mut local = Local { number: 0, depth: 0, handles, ends: Ends::default() };
     let acts = program.tasks[0].clone();
     perform(&shared, &mut local, &acts).await;
     for handle in local.handles.iter_mut().take(program.awaited) {
@@ -246,21 +260,44 @@ pub(super) async fn body(program: &Program) {
     }
 }
 
+/// The ends of the tasks that are there from the start.
+#[cfg(feature = "tokio")]
+fn ends(program: &Program) -> Vec<Ends> {
+    let acts = program.tasks.iter().flatten().filter_map(|act| match act {
+        Act::Channel(act) => Some(*act),
+        _ => None,
+    });
+    super::channels::ends(program.early, acts)
+}
+
+#[cfg(not(feature = "tokio"))]
+fn ends(program: &Program) -> Vec<Ends> {
+    vec![Ends; program.early]
+}
+
+/// The ends of channels that one task has: none.
+#[cfg(not(feature = "tokio"))]
+#[derive(Clone, Default)]
+struct Ends;
+
 /// The state of one task.
 struct Local {
     number: usize,
     depth: usize,
     handles: Vec<Option<JoinHandle<()>>>,
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    ends: Ends,
 }
 
 fn task(
     shared: Arc<Shared>,
     number: usize,
     depth: usize,
+    ends: Ends,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let acts = shared.program.tasks[number].clone();
-        let mut local = Local { number, depth, handles: Vec::new() };
+        let mut local = Local { number, depth, handles: Vec::new(), ends };
         perform(&shared, &mut local, &acts).await;
     })
 }
@@ -302,7 +339,7 @@ fn perform<'a>(
                 Act::Spawn => {
                     let next = local.number + 1 + usize::from(local.depth == 0);
                     if next < shared.program.tasks.len() && local.depth < 2 {
-                        let child = task(shared.clone(), next, local.depth + 1);
+                        let child = task(shared.clone(), next, local.depth + 1, Ends::default());
                         local.handles.push(Some(crate::spawn(child)));
                     }
                 }
@@ -326,9 +363,9 @@ fn perform<'a>(
                 Act::Both(left, right) => {
                     let number = local.number;
                     let depth = local.depth;
-                    let handles = std::mem::take(&mut local.handles);
-                    let mut first = Local { number, depth, handles };
-                    let mut second = Local { number, depth, handles: Vec::new() };
+                    let branch = |handles| Local { number, depth, handles, ends: Ends::default() };
+                    let mut first = branch(std::mem::take(&mut local.handles));
+                    let mut second = branch(Vec::new());
                     if first.handles.len() > 1 {
                         second.handles.extend(first.handles.pop());
                     }
@@ -374,6 +411,10 @@ fn perform<'a>(
                 Act::AwaitBoth(one, other) => {
                     let first = await_value(shared, 0, *one);
                     futures::future::join(first, await_value(shared, 1, *other)).await;
+                }
+                #[cfg(feature = "tokio")]
+                Act::Channel(act) => {
+                    super::channels::perform(&mut local.ends, *act, local.number).await;
                 }
             }
         }

@@ -1,0 +1,54 @@
+//! The channel from many senders to many receivers, of which each gets every message.
+
+mod receiver;
+mod sender;
+
+/// The errors of the channel.
+pub mod error {
+    pub use ::tokio::sync::broadcast::error::{RecvError, SendError, TryRecvError};
+}
+
+use std::sync::Arc;
+
+use ::tokio::sync::broadcast as real;
+
+pub use self::receiver::Receiver;
+pub use self::sender::{Sender, WeakSender};
+use super::ends::End;
+use crate::run::op::{Access, Op, ring};
+use crate::seam::{Wrapped, here};
+
+const SUBSCRIBE: Op = Op::of_kind("subscribe", Access::Tell, ring::SUBSCRIBE);
+const STRONG_COUNT: Op = Op::of_kind("strong_count", Access::Peek, ring::LOOK);
+const WEAK_COUNT: Op = Op::of_kind("weak_count", Access::Peek, ring::LOOK);
+const LEN: Op = Op::of_kind("len", Access::Peek, ring::LOOK);
+const IS_EMPTY: Op = Op::of_kind("is_empty", Access::Peek, ring::LOOK);
+
+const DROP_SENDER: Op = Op::of_kind("drop sender", Access::Tell, ring::DROP);
+const DROP_WEAK_SENDER: Op = Op::of_kind("drop weak sender", Access::Tell, ring::COUNT);
+const DROP_RECEIVER: Op = Op::of_kind("drop receiver", Access::Tell, ring::DROP_RECEIVER);
+
+/// tokio's [`broadcast::channel`](::tokio::sync::broadcast::channel): a channel that keeps the last messages for all
+/// receivers, at least `capacity` of them.
+///
+/// To receive is a point; to send is not. A receiver that is too slow learns how many messages it has missed, and goes
+/// on with the oldest one that is kept. Panics if `capacity` is 0 or more than half of the largest `usize`.
+///
+/// ```
+/// use sim::tokio::sync::broadcast::{self, error::RecvError};
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = broadcast::channel(2);
+/// for n in 0..3 {
+///     sender.send(n).unwrap();
+/// }
+/// assert_eq!(receiver.recv().await, Err(RecvError::Lagged(1)));
+/// assert_eq!(receiver.recv().await, Ok(1));
+/// # });
+/// ```
+#[track_caller]
+pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let here = here();
+    let (sender, receiver) = real::channel(capacity);
+    let channel = Arc::new(Wrapped::new("broadcast", here));
+    (Sender::with(sender, &channel, here), Receiver::with(receiver, &channel, here))
+}

@@ -1,0 +1,146 @@
+//! The receiver of a broadcast channel.
+
+use std::fmt;
+use std::future::Future;
+
+use super::error::{RecvError, TryRecvError};
+use super::*;
+use crate::run::event::Values;
+use crate::seam::{Call, CallOps, Came, Here};
+
+const RECV: CallOps = CallOps {
+    begin: Op::of_kind("recv", Access::Act, ring::READ),
+    refuse: Op::of_kind("recv", Access::Act, ring::MISS),
+    queue: Op::of_kind("wait to recv", Access::Act, ring::MISS),
+    hear: Op::of_kind("recv", Access::Wait, ring::HEAR),
+    leave: Op::of_kind("stop waiting", Access::Peek, ring::MISS),
+};
+const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, ring::READ);
+const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, ring::MISS);
+const RESUBSCRIBE: Op = Op::of_kind("resubscribe", Access::Tell, ring::SUBSCRIBE);
+const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, ring::LOOK);
+
+/// Receives every message that is sent while it is there; made by [`channel`] and [`Sender::subscribe`].
+///
+/// ```
+/// use sim::tokio::sync::broadcast::{self, error::RecvError};
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = broadcast::channel(4);
+/// let sending = sim::spawn(async move {
+///     sender.send(1).unwrap();
+///     sender.send(2).unwrap();
+/// });
+/// assert_eq!(receiver.recv().await, Ok(1));
+/// assert_eq!(receiver.recv().await, Ok(2));
+/// assert_eq!(receiver.recv().await, Err(RecvError::Closed));
+/// # sending.await.unwrap();
+/// # });
+/// ```
+pub struct Receiver<T> {
+    real: real::Receiver<T>,
+    // Below tokio's: dropped after it.
+    end: End,
+}
+
+impl<T> Receiver<T> {
+    pub(super) fn with(real: real::Receiver<T>, channel: &Arc<Wrapped>, here: Here) -> Self {
+        Receiver { real, end: End::new(channel, &DROP_RECEIVER, here) }
+    }
+
+    /// The number of messages that it has not received, with those that it has missed. Not a point.
+    #[track_caller]
+    pub fn len(&self) -> usize {
+        let seen = |len: &usize| (&LEN, Values::Read(*len as u64));
+        self.end.wrapped().now(here(), || self.real.len(), seen)
+    }
+
+    /// Returns `true` if it has received all messages. Not a point.
+    #[track_caller]
+    pub fn is_empty(&self) -> bool {
+        let seen = |empty: &bool| (&IS_EMPTY, Values::Read(u64::from(*empty)));
+        self.end.wrapped().now(here(), || self.real.is_empty(), seen)
+    }
+
+    /// Returns `true` if both receive from the same channel.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        self.real.same_channel(&other.real)
+    }
+
+    /// The number of senders. Not a point.
+    #[track_caller]
+    pub fn sender_strong_count(&self) -> usize {
+        let seen = |count: &usize| (&STRONG_COUNT, Values::Read(*count as u64));
+        self.end.wrapped().now(here(), || self.real.sender_strong_count(), seen)
+    }
+
+    /// The number of weak senders. Not a point.
+    #[track_caller]
+    pub fn sender_weak_count(&self) -> usize {
+        let seen = |count: &usize| (&WEAK_COUNT, Values::Read(*count as u64));
+        self.end.wrapped().now(here(), || self.real.sender_weak_count(), seen)
+    }
+
+    /// Returns `true` if all senders are gone. Not a point.
+    #[track_caller]
+    pub fn is_closed(&self) -> bool {
+        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
+        self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+    }
+}
+
+impl<T: Clone> Receiver<T> {
+    /// A receiver of the messages that are sent from now on. Not a point.
+    #[track_caller]
+    pub fn resubscribe(&self) -> Self {
+        let here = here();
+        let made = || self.real.resubscribe();
+        let real = self.end.wrapped().now(here, made, |_| (&RESUBSCRIBE, Values::None));
+        Receiver::with(real, &self.end.channel, here)
+    }
+
+    /// Receives the next message. A point. Cancel safe: a dropped call has taken no message.
+    ///
+    /// # Errors
+    /// If messages were missed, with their number; the next call goes on with the oldest one that is kept. Or if all
+    /// senders are gone and all messages are received.
+    #[track_caller]
+    pub fn recv(&mut self) -> impl Future<Output = Result<T, RecvError>> + use<'_, T> {
+        let came = |received: &Result<T, RecvError>| match received {
+            Ok(_) | Err(RecvError::Lagged(_)) => Came::Done,
+            Err(RecvError::Closed) => Came::ToNothing,
+        };
+        Call::new(self.end.wrapped(), &RECV, here(), self.real.recv(), came)
+    }
+
+    /// Receives the next message if it is there. Not a point.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv), and if there is none yet.
+    #[track_caller]
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        let real = &mut self.real;
+        let op = |received: &Result<T, TryRecvError>| match received {
+            Ok(_) => (&TRY_RECV, Values::None),
+            Err(TryRecvError::Lagged(_)) => (&TRY_RECV, Values::Failed),
+            Err(_) => (&TRY_RECV_FAILED, Values::Failed),
+        };
+        self.end.wrapped().now(here(), || real.try_recv(), op)
+    }
+
+    /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
+    /// [`recv`](Self::recv).
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    #[track_caller]
+    pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
+        self.end.wrapped().blocks("blocking_recv", "recv().await", here());
+        self.real.blocking_recv()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.fmt(f)
+    }
+}

@@ -1,0 +1,53 @@
+//! The channels from many senders to one receiver.
+//!
+//! To wait for room, for a message or for the end is a point. All else is part of the step in which it is done: to send
+//! without a bound, with a permit or by a `try_` function, to look, to clone and to drop an end.
+
+mod bounded;
+mod permit;
+mod receiver;
+mod sender;
+mod unbounded;
+
+pub use ::tokio::sync::mpsc::error;
+
+pub use self::bounded::{Receiver, Sender, WeakSender, channel};
+pub use self::permit::{OwnedPermit, Permit, PermitIterator};
+pub use self::unbounded::{
+    UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
+};
+use super::ends::End;
+use crate::run::op::{Access, Op, mail};
+use crate::seam::{CallOps, Wrapped};
+
+const RECV: CallOps = CallOps {
+    begin: Op::of_kind("recv", Access::Act, mail::POP),
+    refuse: Op::of_kind("recv", Access::Act, mail::MISS),
+    queue: Op::of_kind("wait to recv", Access::Act, mail::MISS),
+    hear: Op::of_kind("recv", Access::Wait, mail::HEAR),
+    leave: Op::of_kind("stop waiting", Access::Peek, mail::MISS),
+};
+const CLOSED: CallOps = CallOps {
+    begin: Op::of_kind("closed", Access::Act, mail::SEE_CLOSED),
+    refuse: Op::of_kind("closed", Access::Act, mail::SEE_CLOSED),
+    queue: Op::of_kind("wait for the end", Access::Act, mail::SEE_CLOSED),
+    hear: Op::of_kind("closed", Access::Wait, mail::SEE_CLOSED),
+    leave: Op::of_kind("stop waiting", Access::Peek, mail::SEE_CLOSED),
+};
+const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, mail::POP);
+const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, mail::MISS);
+const CLOSE: Op = Op::of_kind("close", Access::Tell, mail::CLOSE);
+const CLONE: Op = Op::of_kind("clone sender", Access::Tell, mail::COUNT);
+const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, mail::COUNT);
+const UPGRADE: Op = Op::of_kind("upgrade", Access::Tell, mail::UPGRADE);
+const UPGRADE_FAILED: Op = Op::of_kind("upgrade", Access::Peek, mail::LOOK);
+const LEN: Op = Op::of_kind("len", Access::Peek, mail::LOOK);
+const IS_EMPTY: Op = Op::of_kind("is_empty", Access::Peek, mail::LOOK);
+const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, mail::LOOK);
+const SENDER_IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, mail::SEE_CLOSED);
+const STRONG_COUNT: Op = Op::of_kind("strong_count", Access::Peek, mail::LOOK);
+const WEAK_COUNT: Op = Op::of_kind("weak_count", Access::Peek, mail::LOOK);
+
+const DROP_SENDER: Op = Op::of_kind("drop sender", Access::Tell, mail::DROP);
+const DROP_WEAK_SENDER: Op = Op::of_kind("drop weak sender", Access::Tell, mail::COUNT);
+const DROP_RECEIVER: Op = Op::of_kind("drop receiver", Access::Tell, mail::CLOSE);

@@ -1,0 +1,297 @@
+//! The channel with a bound.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::tokio::sync::mpsc as real;
+
+use super::error::{SendError, TryRecvError, TrySendError};
+use super::receiver::receiver;
+use super::sender::sender;
+use super::*;
+use crate::run::event::Values;
+use crate::seam::{Call, Came, Here, Turn, here, in_run};
+
+const SEND: CallOps = CallOps {
+    begin: Op::of_kind("send", Access::Act, mail::PUSH),
+    refuse: Op::of_kind("send", Access::Act, mail::SEE_CLOSED),
+    queue: Op::of_kind("queue to send", Access::Act, mail::ASK),
+    hear: Op::of_kind("send", Access::Wait, mail::GO_AND_PUSH),
+    leave: Op::of_kind("leave the queue", Access::Tell, mail::LEAVE),
+};
+/// In vain, after a wait. Nothing was got: a sender of one message has no part of its room.
+const SEND_FAILED: Op = Op::of_kind("send", Access::Wait, mail::LEAVE);
+const RESERVE: CallOps = CallOps {
+    begin: Op::of_kind("reserve", Access::Act, mail::ASK),
+    refuse: Op::of_kind("reserve", Access::Act, mail::SEE_CLOSED),
+    queue: Op::of_kind("queue to reserve", Access::Act, mail::ASK),
+    hear: Op::of_kind("reserve", Access::Wait, mail::GO),
+    leave: Op::of_kind("leave the queue", Access::Tell, mail::LEAVE),
+};
+/// Room for some of the messages may have been got in the queue.
+const RESERVE_FAILED: Op = Op::of_kind("reserve", Access::Wait, mail::LEAVE);
+const TRY_SEND: Op = Op::of_kind("try_send", Access::Tell, mail::PUSH);
+const TRY_SEND_FAILED: Op = Op::of_kind("try_send", Access::Peek, mail::LOOK);
+const TRY_RESERVE: Op = Op::of_kind("try_reserve", Access::Tell, mail::ASK);
+const TRY_RESERVE_FAILED: Op = Op::of_kind("try_reserve", Access::Peek, mail::LOOK);
+const CAPACITY: Op = Op::of_kind("capacity", Access::Peek, mail::LOOK);
+
+/// tokio's [`mpsc::channel`](::tokio::sync::mpsc::channel): a channel with room for `buffer` messages.
+///
+/// To send is a point and waits for room, in the order in which tasks ask for it; to receive is a point. Panics if
+/// `buffer` is 0.
+///
+/// ```
+/// use sim::tokio::sync::mpsc;
+///
+/// // The sender is never more than two messages ahead.
+/// let report = sim::Runner::new().strategy("exhaustive").run(async || {
+///     let (sender, mut receiver) = mpsc::channel(2);
+///     let sending = sim::spawn(async move {
+///         for n in 0..3 {
+///             sender.send(n).await.unwrap();
+///         }
+///     });
+///     for n in 0..3 {
+///         assert!(receiver.len() <= 2);
+///         assert_eq!(receiver.recv().await, Some(n));
+///     }
+///     assert_eq!(receiver.recv().await, None);
+///     sending.await.unwrap();
+/// });
+/// assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
+    let here = here();
+    let (sender, receiver) = real::channel(buffer);
+    let channel = Arc::new(Wrapped::new("mpsc", here));
+    (Sender::new(sender, &channel, here), Receiver::new(receiver, &channel, here))
+}
+
+sender! {
+    /// Sends to a bounded channel; made by [`channel`].
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::channel(1);
+    /// sender.send(1).await.unwrap();
+    /// assert!(sender.try_send(2).is_err());
+    /// assert_eq!(receiver.recv().await, Some(1));
+    /// assert!(sender.try_send(3).is_ok());
+    /// # });
+    /// ```
+    Sender,
+    /// A sender of a bounded channel that does not keep the receiver from finding the end.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::channel::<u8>(1);
+    /// let weak = sender.downgrade();
+    /// assert!(weak.upgrade().is_some());
+    /// drop(sender);
+    /// assert!(weak.upgrade().is_none());
+    /// assert_eq!(receiver.recv().await, None);
+    /// # });
+    /// ```
+    WeakSender
+}
+
+receiver! {
+    /// Receives from a bounded channel; made by [`channel`].
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::channel(4);
+    /// let permit = sender.reserve().await.unwrap();
+    /// receiver.close();
+    /// // The message for which there is room already still comes.
+    /// permit.send(7);
+    /// assert_eq!(receiver.recv().await, Some(7));
+    /// assert_eq!(receiver.recv().await, None);
+    /// # });
+    /// ```
+    Receiver
+}
+
+impl<T> Receiver<T> {
+    /// The number of messages that there is room for now. Not a point.
+    #[track_caller]
+    pub fn capacity(&self) -> usize {
+        let seen = |room: &usize| (&CAPACITY, Values::Read(*room as u64));
+        self.end.wrapped().now(here(), || self.real.capacity(), seen)
+    }
+
+    /// The number of messages that there is room for when it is empty.
+    pub fn max_capacity(&self) -> usize {
+        self.real.max_capacity()
+    }
+}
+
+impl<T> Sender<T> {
+    /// Waits for room and sends a message. A point, and one step more if it waits.
+    ///
+    /// A dropped call loses its place in the queue and the message: [`reserve`](Self::reserve) does not.
+    ///
+    /// # Errors
+    /// The message, if the receiver is or becomes closed.
+    #[track_caller]
+    pub fn send(&self, value: T) -> impl Future<Output = Result<(), SendError<T>>> + use<'_, T> {
+        let came = |sent: &Result<(), _>| match sent {
+            Ok(()) => Came::Done,
+            Err(_) => Came::GivesBack(&SEND_FAILED),
+        };
+        Call::new(self.end.wrapped(), &SEND, here(), self.real.send(value), came)
+    }
+
+    /// Sends a message if there is room. Not a point.
+    ///
+    /// # Errors
+    /// The message, if there is no room or the receiver is closed.
+    #[track_caller]
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let op = |sent: &Result<(), _>| match sent {
+            Ok(()) => (&TRY_SEND, Values::None),
+            Err(_) => (&TRY_SEND_FAILED, Values::Failed),
+        };
+        self.end.wrapped().now(here(), || self.real.try_send(message), op)
+    }
+
+    /// Blocks the thread until the message is sent, outside of runs. In a run it fails the run: await
+    /// [`send`](Self::send).
+    ///
+    /// # Errors
+    /// The message, if the receiver is or becomes closed.
+    #[track_caller]
+    pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
+        self.end.wrapped().blocks("blocking_send", "send(value).await", here());
+        self.real.blocking_send(value)
+    }
+
+    /// Waits for room for one message. A point, and one step more if it waits. Cancel safe: a dropped call loses its
+    /// place in the queue.
+    ///
+    /// # Errors
+    /// If the receiver is or becomes closed.
+    #[track_caller]
+    pub fn reserve(
+        &self,
+    ) -> impl Future<Output = Result<Permit<'_, T>, SendError<()>>> + use<'_, T> {
+        self.reserve_at(here())
+    }
+
+    async fn reserve_at(&self, here: Here) -> Result<Permit<'_, T>, SendError<()>> {
+        let reserved = self.real.reserve();
+        let real = Call::new(self.end.wrapped(), &RESERVE, here, reserved, reserves).await?;
+        Ok(Permit::new(real, &self.end.channel, here))
+    }
+
+    /// As [`reserve`](Self::reserve), for `n` messages.
+    ///
+    /// # Errors
+    /// If the receiver is or becomes closed, or `n` is more than [`max_capacity`](Self::max_capacity).
+    #[track_caller]
+    pub fn reserve_many(
+        &self,
+        n: usize,
+    ) -> impl Future<Output = Result<PermitIterator<'_, T>, SendError<()>>> + use<'_, T> {
+        self.reserve_many_at(n, here())
+    }
+
+    async fn reserve_many_at(
+        &self,
+        n: usize,
+        here: Here,
+    ) -> Result<PermitIterator<'_, T>, SendError<()>> {
+        let reserved = self.real.reserve_many(n);
+        let real = Call::new(self.end.wrapped(), &RESERVE, here, reserved, reserves).await?;
+        Ok(PermitIterator::new(real, &self.end.channel, here))
+    }
+
+    /// As [`reserve`](Self::reserve); the permit keeps the sender.
+    ///
+    /// # Errors
+    /// If the receiver is or becomes closed. The sender is dropped then.
+    #[track_caller]
+    pub fn reserve_owned(
+        self,
+    ) -> impl Future<Output = Result<OwnedPermit<T>, SendError<()>>> + use<T> {
+        self.reserve_owned_at(here())
+    }
+
+    async fn reserve_owned_at(self, here: Here) -> Result<OwnedPermit<T>, SendError<()>> {
+        // The end is dropped last: tokio's call drops its sender when it is dropped, or if it fails.
+        let Sender { real, end } = self;
+        let reserved = real.reserve_owned();
+        let real = Call::new(end.wrapped(), &RESERVE, here, reserved, reserves).await?;
+        Ok(OwnedPermit::new(real, end, here))
+    }
+
+    /// Takes room for one message if there is some. Not a point.
+    ///
+    /// # Errors
+    /// If there is none, or the receiver is closed.
+    #[track_caller]
+    pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
+        let here = here();
+        let real = self.end.wrapped().now(here, || self.real.try_reserve(), tries)?;
+        Ok(Permit::new(real, &self.end.channel, here))
+    }
+
+    /// As [`try_reserve`](Self::try_reserve), for `n` messages.
+    ///
+    /// # Errors
+    /// If there is less room, or the receiver is closed.
+    #[track_caller]
+    pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
+        let here = here();
+        let real = self.end.wrapped().now(here, || self.real.try_reserve_many(n), tries)?;
+        Ok(PermitIterator::new(real, &self.end.channel, here))
+    }
+
+    /// As [`try_reserve`](Self::try_reserve); the permit keeps the sender.
+    ///
+    /// # Errors
+    /// The sender, if there is no room or the receiver is closed.
+    #[track_caller]
+    pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
+        let here = here();
+        let Sender { real, end } = self;
+        match end.wrapped().now(here, || real.try_reserve_owned(), tries) {
+            Ok(real) => Ok(OwnedPermit::new(real, end, here)),
+            Err(TrySendError::Full(real)) => Err(TrySendError::Full(Sender { real, end })),
+            Err(TrySendError::Closed(real)) => Err(TrySendError::Closed(Sender { real, end })),
+        }
+    }
+
+    /// The number of messages that there is room for now. Not a point.
+    #[track_caller]
+    pub fn capacity(&self) -> usize {
+        let seen = |room: &usize| (&CAPACITY, Values::Read(*room as u64));
+        self.end.wrapped().now(here(), || self.real.capacity(), seen)
+    }
+
+    /// The number of messages that there is room for when it is empty.
+    pub fn max_capacity(&self) -> usize {
+        self.real.max_capacity()
+    }
+}
+
+fn reserves<P>(reserved: &Result<P, SendError<()>>) -> Came {
+    match reserved {
+        Ok(_) => Came::Done,
+        Err(_) => Came::GivesBack(&RESERVE_FAILED),
+    }
+}
+
+fn tries<P, E>(reserved: &Result<P, E>) -> (&'static Op, Values) {
+    match reserved {
+        Ok(_) => (&TRY_RESERVE, Values::None),
+        Err(_) => (&TRY_RESERVE_FAILED, Values::Failed),
+    }
+}

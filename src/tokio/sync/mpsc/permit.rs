@@ -1,0 +1,204 @@
+//! Room in a bounded channel that a sender has reserved.
+
+use std::fmt;
+
+use ::tokio::sync::mpsc as real;
+
+use super::{End, Sender};
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, mail};
+use crate::seam::{Here, Wrapped, here};
+
+const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
+const RELEASE: Op = Op::of_kind("release", Access::Tell, mail::GIVE);
+
+/// Room for one message, given back when it is dropped; made by [`Sender::reserve`].
+///
+/// ```
+/// use sim::tokio::sync::mpsc;
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = mpsc::channel(1);
+/// let permit = sender.reserve().await.unwrap();
+/// assert_eq!(sender.capacity(), 0);
+/// permit.send(1);
+/// assert_eq!(receiver.recv().await, Some(1));
+/// # });
+/// ```
+#[must_use = "the room is given back when it is dropped"]
+pub struct Permit<'a, T> {
+    /// Taken when it has sent.
+    real: Option<real::Permit<'a, T>>,
+    channel: &'a Wrapped,
+    here: Here,
+}
+
+const UNSENT: &str = "a permit that has sent is gone";
+
+impl<'a, T> Permit<'a, T> {
+    pub(super) fn new(real: real::Permit<'a, T>, channel: &'a Wrapped, here: Here) -> Self {
+        Permit { real: Some(real), channel, here }
+    }
+
+    /// Sends a message. Not a point. It comes even if the receiver was closed since.
+    #[track_caller]
+    pub fn send(mut self, value: T) {
+        let real = self.real.take().expect(UNSENT);
+        self.channel.now(here(), || real.send(value), |()| (&SEND, Values::None));
+    }
+}
+
+impl<T> Drop for Permit<'_, T> {
+    fn drop(&mut self) {
+        if let Some(real) = self.real.take() {
+            self.channel.last(&RELEASE, self.here, || drop(real));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Permit<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.as_ref().expect(UNSENT).fmt(f)
+    }
+}
+
+/// Room for several messages, a permit for each; made by [`Sender::reserve_many`]. Gives back what is left when it is
+/// dropped.
+///
+/// ```
+/// use sim::tokio::sync::mpsc;
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = mpsc::channel(3);
+/// for (n, permit) in sender.reserve_many(2).await.unwrap().enumerate() {
+///     permit.send(n);
+/// }
+/// assert_eq!(receiver.recv().await, Some(0));
+/// assert_eq!(receiver.recv().await, Some(1));
+/// # });
+/// ```
+#[must_use = "the room is given back when it is dropped"]
+pub struct PermitIterator<'a, T> {
+    /// Taken when it is dropped.
+    real: Option<real::PermitIterator<'a, T>>,
+    channel: &'a Wrapped,
+    here: Here,
+}
+
+const UNDROPPED: &str = "it is there until it is dropped";
+
+impl<'a, T> PermitIterator<'a, T> {
+    pub(super) fn new(real: real::PermitIterator<'a, T>, channel: &'a Wrapped, here: Here) -> Self {
+        PermitIterator { real: Some(real), channel, here }
+    }
+}
+
+impl<'a, T> Iterator for PermitIterator<'a, T> {
+    type Item = Permit<'a, T>;
+
+    fn next(&mut self) -> Option<Permit<'a, T>> {
+        let real = self.real.as_mut().expect(UNDROPPED).next()?;
+        Some(Permit::new(real, self.channel, self.here))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.real.as_ref().expect(UNDROPPED).size_hint()
+    }
+}
+
+impl<T> ExactSizeIterator for PermitIterator<'_, T> {}
+impl<T> std::iter::FusedIterator for PermitIterator<'_, T> {}
+
+impl<T> Drop for PermitIterator<'_, T> {
+    fn drop(&mut self) {
+        match self.real.take() {
+            Some(real) if real.len() > 0 => {
+                self.channel.last(&RELEASE, self.here, || drop(real));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<T> fmt::Debug for PermitIterator<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.as_ref().expect(UNDROPPED).fmt(f)
+    }
+}
+
+/// Room for one message, with the sender, given back when it is dropped; made by [`Sender::reserve_owned`].
+///
+/// ```
+/// use sim::tokio::sync::mpsc;
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = mpsc::channel(1);
+/// let permit = sender.reserve_owned().await.unwrap();
+/// let sender = permit.send(1);
+/// assert_eq!(receiver.recv().await, Some(1));
+/// let sender = sender.reserve_owned().await.unwrap().release();
+/// assert_eq!(sender.capacity(), 1);
+/// # });
+/// ```
+#[must_use = "the room is given back when it is dropped"]
+pub struct OwnedPermit<T> {
+    /// Taken when it has sent.
+    real: Option<real::OwnedPermit<T>>,
+    /// Taken with it. Below tokio's: dropped after it.
+    end: Option<End>,
+    here: Here,
+}
+
+impl<T> OwnedPermit<T> {
+    pub(super) fn new(real: real::OwnedPermit<T>, end: End, here: Here) -> Self {
+        OwnedPermit { real: Some(real), end: Some(end), here }
+    }
+
+    /// Sends a message. Not a point. It comes even if the receiver was closed since.
+    #[track_caller]
+    pub fn send(self, value: T) -> Sender<T> {
+        self.leave(&SEND, here(), |real| real.send(value))
+    }
+
+    /// Gives the room back. Not a point.
+    #[track_caller]
+    pub fn release(self) -> Sender<T> {
+        self.leave(&RELEASE, here(), real::OwnedPermit::release)
+    }
+
+    /// Returns `true` if both are of the same channel.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        self.real().same_channel(other.real())
+    }
+
+    /// Returns `true` if both are of the same channel.
+    pub fn same_channel_as_sender(&self, sender: &Sender<T>) -> bool {
+        self.real().same_channel_as_sender(&sender.real)
+    }
+
+    fn real(&self) -> &real::OwnedPermit<T> {
+        self.real.as_ref().expect(UNSENT)
+    }
+
+    fn leave(
+        mut self,
+        op: &'static Op,
+        here: Here,
+        act: impl FnOnce(real::OwnedPermit<T>) -> real::Sender<T>,
+    ) -> Sender<T> {
+        let (real, end) = (self.real.take().expect(UNSENT), self.end.take().expect(UNSENT));
+        let real = end.wrapped().now(here, || act(real), |_| (op, Values::None));
+        Sender { real, end }
+    }
+}
+
+impl<T> Drop for OwnedPermit<T> {
+    fn drop(&mut self) {
+        if let (Some(real), Some(end)) = (self.real.take(), &self.end) {
+            end.wrapped().last(&RELEASE, self.here, || drop(real));
+        }
+    }
+}
+
+impl<T> fmt::Debug for OwnedPermit<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real().fmt(f)
+    }
+}

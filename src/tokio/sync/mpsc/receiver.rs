@@ -1,0 +1,201 @@
+//! The receivers: what the bounded and the unbounded one have in common.
+
+/// Writes a receiver over one of tokio's.
+macro_rules! receiver {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        pub struct $name<T> {
+            real: real::$name<T>,
+            recv: Turn,
+            // Below tokio's: dropped after it.
+            end: End,
+        }
+
+        impl<T> $name<T> {
+            fn new(real: real::$name<T>, channel: &std::sync::Arc<Wrapped>, here: Here) -> Self {
+                let end = End::new(channel, &DROP_RECEIVER, here);
+                $name { real, recv: Turn::new(&RECV, here), end }
+            }
+
+            /// Receives the next message. A point.
+            ///
+            /// `None` if there will be none: all senders are gone, or the channel is closed and all messages are
+            /// received for which there was room. Cancel safe: a dropped call has taken no message.
+            #[track_caller]
+            pub fn recv(&mut self) -> impl Future<Output = Option<T>> + use<'_, T> {
+                self.recv_at(here())
+            }
+
+            async fn recv_at(&mut self, here: Here) -> Option<T> {
+                // From the first poll on: a call that is not polled leaves a poll of `poll_recv` as it is.
+                self.recv.renew(here);
+                let receiving = Receiving(self);
+                poll_fn(|cx| receiving.0.poll_next(cx)).await
+            }
+
+            /// Appends at most `limit` messages to `buffer`, waiting for the first. A point. Returns their number: 0 if
+            /// there will be none, or `limit` is 0. Cancel safe.
+            #[track_caller]
+            pub fn recv_many<'a>(
+                &'a mut self,
+                buffer: &'a mut Vec<T>,
+                limit: usize,
+            ) -> impl Future<Output = usize> + use<'a, T> {
+                self.recv_many_at(buffer, limit, here())
+            }
+
+            async fn recv_many_at(&mut self, buffer: &mut Vec<T>, limit: usize, here: Here) -> usize {
+                self.recv.renew(here);
+                let receiving = Receiving(self);
+                poll_fn(|cx| receiving.0.poll_many(cx, buffer, limit)).await
+            }
+
+            /// Receives the next message if it is there. Not a point.
+            ///
+            /// # Errors
+            /// If there is none yet, or there will be none.
+            #[track_caller]
+            pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+                let real = &mut self.real;
+                let op = |received: &Result<T, _>| match received {
+                    Ok(_) => (&TRY_RECV, Values::None),
+                    Err(_) => (&TRY_RECV_FAILED, Values::Failed),
+                };
+                self.end.wrapped().now(here(), || real.try_recv(), op)
+            }
+
+            /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
+            /// [`recv`](Self::recv).
+            #[track_caller]
+            pub fn blocking_recv(&mut self) -> Option<T> {
+                self.end.wrapped().blocks("blocking_recv", "recv().await", here());
+                self.real.blocking_recv()
+            }
+
+            /// As [`blocking_recv`](Self::blocking_recv), for [`recv_many`](Self::recv_many).
+            #[track_caller]
+            pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+                self.end.wrapped().blocks("blocking_recv_many", "recv_many(..).await", here());
+                self.real.blocking_recv_many(buffer, limit)
+            }
+
+            /// Has no more messages sent. Those that were sent can still be received. Not a point.
+            #[track_caller]
+            pub fn close(&mut self) {
+                // A poll that waits would not be woken by it. The next one asks anew.
+                self.recv.leave(self.end.wrapped());
+                let real = &mut self.real;
+                self.end.wrapped().now(here(), || real.close(), |()| (&CLOSE, Values::None));
+            }
+
+            /// Returns `true` if it was closed, or all senders are gone. Not a point.
+            #[track_caller]
+            pub fn is_closed(&self) -> bool {
+                let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
+                self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+            }
+
+            /// Returns `true` if no message is there. Not a point.
+            #[track_caller]
+            pub fn is_empty(&self) -> bool {
+                let seen = |empty: &bool| (&IS_EMPTY, Values::Read(u64::from(*empty)));
+                self.end.wrapped().now(here(), || self.real.is_empty(), seen)
+            }
+
+            /// The number of messages that are there. Not a point.
+            #[track_caller]
+            pub fn len(&self) -> usize {
+                let seen = |len: &usize| (&LEN, Values::Read(*len as u64));
+                self.end.wrapped().now(here(), || self.real.len(), seen)
+            }
+
+            /// Polls for the next message. When it is pending, the task is woken for it. The first poll is a point.
+            #[track_caller]
+            pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+                self.begin(here());
+                self.poll_next(cx)
+            }
+
+            /// As [`poll_recv`](Self::poll_recv), for [`recv_many`](Self::recv_many).
+            #[track_caller]
+            pub fn poll_recv_many(
+                &mut self,
+                cx: &mut Context<'_>,
+                buffer: &mut Vec<T>,
+                limit: usize,
+            ) -> Poll<usize> {
+                self.begin(here());
+                self.poll_many(cx, buffer, limit)
+            }
+
+            /// The number of senders. Not a point.
+            #[track_caller]
+            pub fn sender_strong_count(&self) -> usize {
+                let seen = |count: &usize| (&STRONG_COUNT, Values::Read(*count as u64));
+                self.end.wrapped().now(here(), || self.real.sender_strong_count(), seen)
+            }
+
+            /// The number of weak senders. Not a point.
+            #[track_caller]
+            pub fn sender_weak_count(&self) -> usize {
+                let seen = |count: &usize| (&WEAK_COUNT, Values::Read(*count as u64));
+                self.end.wrapped().now(here(), || self.real.sender_weak_count(), seen)
+            }
+
+            fn begin(&mut self, here: Here) {
+                if !self.recv.is_under_way() {
+                    self.recv.renew(here);
+                }
+            }
+
+            fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+                let real = &mut self.real;
+                if !in_run() {
+                    return real.poll_recv(cx);
+                }
+                let came = |received: &Option<T>| match received {
+                    Some(_) => Came::Done,
+                    None => Came::ToNothing,
+                };
+                self.recv.poll(self.end.wrapped(), cx, |cx| real.poll_recv(cx), came)
+            }
+
+            fn poll_many(
+                &mut self,
+                cx: &mut Context<'_>,
+                buffer: &mut Vec<T>,
+                limit: usize,
+            ) -> Poll<usize> {
+                let real = &mut self.real;
+                if !in_run() {
+                    return real.poll_recv_many(cx, buffer, limit);
+                }
+                let came = |count: &usize| match count {
+                    0 => Came::ToNothing,
+                    _ => Came::Done,
+                };
+                let ask = |cx: &mut Context<'_>| real.poll_recv_many(cx, buffer, limit);
+                self.recv.poll(self.end.wrapped(), cx, ask, came)
+            }
+        }
+
+        impl<T> Unpin for $name<T> {}
+
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.real.fmt(f)
+            }
+        }
+
+        /// A call that receives. Its announcement ends with it.
+        struct Receiving<'a, T>(&'a mut $name<T>);
+
+        impl<T> Drop for Receiving<'_, T> {
+            fn drop(&mut self) {
+                self.0.recv.leave(self.0.end.wrapped());
+            }
+        }
+    };
+}
+
+pub(super) use receiver;

@@ -1,0 +1,106 @@
+//! The channel without a bound.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::tokio::sync::mpsc as real;
+
+use super::error::{SendError, TryRecvError};
+use super::receiver::receiver;
+use super::sender::sender;
+use super::*;
+use crate::run::event::Values;
+use crate::seam::{Call, Came, Here, Turn, here, in_run};
+
+const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
+const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, mail::SEE_CLOSED);
+
+/// tokio's [`mpsc::unbounded_channel`](::tokio::sync::mpsc::unbounded_channel): a channel for any number of messages.
+///
+/// To receive is a point; to send is not.
+///
+/// ```
+/// use sim::tokio::sync::mpsc;
+/// # sim::block_on(async {
+/// let (sender, mut receiver) = mpsc::unbounded_channel();
+/// sender.send(1).unwrap();
+/// sender.send(2).unwrap();
+/// drop(sender);
+/// assert_eq!(receiver.recv().await, Some(1));
+/// assert_eq!(receiver.recv().await, Some(2));
+/// assert_eq!(receiver.recv().await, None);
+/// # });
+/// ```
+#[track_caller]
+pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
+    let here = here();
+    let channel = Arc::new(Wrapped::new("mpsc", here));
+    let (sender, receiver) = real::unbounded_channel();
+    (UnboundedSender::new(sender, &channel, here), UnboundedReceiver::new(receiver, &channel, here))
+}
+
+sender! {
+    /// Sends to an unbounded channel; made by [`unbounded_channel`].
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::unbounded_channel();
+    /// let other = sender.clone();
+    /// sim::spawn(async move { other.send("from a task").unwrap() });
+    /// assert_eq!(receiver.recv().await, Some("from a task"));
+    /// drop(receiver);
+    /// assert!(sender.send("too late").is_err());
+    /// # });
+    /// ```
+    UnboundedSender,
+    /// A sender of an unbounded channel that does not keep the receiver from finding the end.
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::unbounded_channel::<u8>();
+    /// let weak = sender.downgrade();
+    /// assert!(weak.upgrade().is_some());
+    /// drop(sender);
+    /// assert!(weak.upgrade().is_none());
+    /// assert_eq!(receiver.recv().await, None);
+    /// # });
+    /// ```
+    WeakUnboundedSender
+}
+
+receiver! {
+    /// Receives from an unbounded channel; made by [`unbounded_channel`].
+    ///
+    /// ```
+    /// use sim::tokio::sync::mpsc;
+    /// # sim::block_on(async {
+    /// let (sender, mut receiver) = mpsc::unbounded_channel();
+    /// for n in 0..3 {
+    ///     sender.send(n).unwrap();
+    /// }
+    /// let mut received = Vec::new();
+    /// assert_eq!(receiver.recv_many(&mut received, 10).await, 3);
+    /// assert_eq!(received, [0, 1, 2]);
+    /// # });
+    /// ```
+    UnboundedReceiver
+}
+
+impl<T> UnboundedSender<T> {
+    /// Sends a message. Not a point.
+    ///
+    /// # Errors
+    /// The message, if the receiver is closed or dropped.
+    #[track_caller]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        let op = |sent: &Result<(), _>| match sent {
+            Ok(()) => (&SEND, Values::None),
+            Err(_) => (&SEND_FAILED, Values::Failed),
+        };
+        self.end.wrapped().now(here(), || self.real.send(message), op)
+    }
+}

@@ -1,0 +1,197 @@
+//! The sender of a watch channel.
+
+use std::fmt;
+use std::future::Future;
+
+use super::error::SendError;
+use super::*;
+use crate::run::event::Values;
+use crate::seam::{Call, CallOps, Came, Here};
+
+const CLOSED: CallOps = CallOps {
+    begin: Op::of_kind("closed", Access::Act, version::SEE_CLOSED),
+    refuse: Op::of_kind("closed", Access::Act, version::SEE_CLOSED),
+    queue: Op::of_kind("wait for the end", Access::Act, version::SEE_CLOSED),
+    hear: Op::of_kind("closed", Access::Wait, version::SEE_CLOSED),
+    leave: Op::of_kind("stop waiting", Access::Peek, version::SEE_CLOSED),
+};
+const SEND: Op = Op::of_kind("send", Access::Tell, version::SEND);
+const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, version::SEE_CLOSED);
+const SEND_MODIFY: Op = Op::of_kind("send_modify", Access::Tell, version::SEND);
+// Also one that tells receivers nothing may have changed the value.
+const SEND_IF_MODIFIED: Op = Op::of_kind("send_if_modified", Access::Tell, version::SEND);
+const SEND_REPLACE: Op = Op::of_kind("send_replace", Access::Tell, version::SEND);
+const CLONE: Op = Op::of_kind("clone sender", Access::Tell, version::COUNT);
+const SUBSCRIBE: Op = Op::of_kind("subscribe", Access::Tell, version::SUBSCRIBE);
+const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, version::SEE_CLOSED);
+const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, version::TALLY);
+const SENDER_COUNT: Op = Op::of_kind("sender_count", Access::Peek, version::TALLY);
+
+/// Sends values to a watch channel; made by [`channel`].
+///
+/// ```
+/// use sim::tokio::sync::watch;
+/// # sim::block_on(async {
+/// let (sender, receiver) = watch::channel(vec![1]);
+/// sender.send_modify(|values| values.push(2));
+/// assert_eq!(*receiver.borrow(), [1, 2]);
+/// assert_eq!(sender.send_replace(Vec::new()), [1, 2]);
+/// drop(receiver);
+/// assert!(sender.send(vec![3]).is_err());
+/// # });
+/// ```
+pub struct Sender<T> {
+    real: real::Sender<T>,
+    value: Arc<Value>,
+    // Below tokio's: dropped after it.
+    end: End,
+}
+
+impl<T> Sender<T> {
+    pub(super) fn with(
+        real: real::Sender<T>,
+        channel: &Arc<Wrapped>,
+        value: &Arc<Value>,
+        here: Here,
+    ) -> Self {
+        Sender { real, value: value.clone(), end: End::new(channel, &DROP_SENDER, here) }
+    }
+
+    /// The sender of a channel without receivers.
+    #[track_caller]
+    pub fn new(init: T) -> Self {
+        let here = here();
+        let channel = Arc::new(Wrapped::new("watch", here));
+        Sender::with(real::Sender::new(init), &channel, &Value::new(), here)
+    }
+
+    /// Replaces the value and lets all receivers see that. Not a point.
+    ///
+    /// # Errors
+    /// The value, if there is no receiver.
+    #[track_caller]
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        let op = |sent: &Result<(), _>| match sent {
+            Ok(()) => (&SEND, Values::None),
+            Err(_) => (&SEND_FAILED, Values::Failed),
+        };
+        self.replace("send", here(), || self.real.send(value), op)
+    }
+
+    /// Changes the value in place and lets all receivers see that, if there are any. Not a point.
+    #[track_caller]
+    pub fn send_modify<F>(&self, modify: F)
+    where
+        F: FnOnce(&mut T),
+    {
+        let modified = || self.real.send_modify(modify);
+        self.replace("send_modify", here(), modified, |()| (&SEND_MODIFY, Values::None));
+    }
+
+    /// As [`send_modify`](Self::send_modify); receivers see it only if `modify` returns `true`. Returns that. Not a
+    /// point.
+    #[track_caller]
+    pub fn send_if_modified<F>(&self, modify: F) -> bool
+    where
+        F: FnOnce(&mut T) -> bool,
+    {
+        let op = |told: &bool| (&SEND_IF_MODIFIED, Values::Read(u64::from(*told)));
+        self.replace("send_if_modified", here(), || self.real.send_if_modified(modify), op)
+    }
+
+    /// Replaces the value and lets all receivers see that, if there are any. Returns the old one. Not a point.
+    #[track_caller]
+    pub fn send_replace(&self, value: T) -> T {
+        let replaced = || self.real.send_replace(value);
+        self.replace("send_replace", here(), replaced, |_| (&SEND_REPLACE, Values::None))
+    }
+
+    fn replace<R>(
+        &self,
+        name: &str,
+        here: Here,
+        act: impl FnOnce() -> R,
+        op: impl FnOnce(&R) -> (&'static Op, Values),
+    ) -> R {
+        let wrapped = self.end.wrapped();
+        self.value.may_replace(name, wrapped, here);
+        let replace = || {
+            let _replace = self.value.replace();
+            act()
+        };
+        wrapped.now(here, replace, op)
+    }
+
+    /// The value. Not a point.
+    #[track_caller]
+    pub fn borrow(&self) -> Ref<'_, T> {
+        let (wrapped, here) = (self.end.wrapped(), here());
+        self.value.may_borrow("borrow", wrapped, here);
+        let real = wrapped.now(here, || self.real.borrow(), |_| (&BORROW, Values::None));
+        Ref::new(real, &self.value)
+    }
+
+    /// Returns `true` if there is no receiver. Not a point.
+    #[track_caller]
+    pub fn is_closed(&self) -> bool {
+        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
+        self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+    }
+
+    /// Waits until there is no receiver. A point. Cancel safe.
+    #[track_caller]
+    pub fn closed(&self) -> impl Future<Output = ()> + use<'_, T> {
+        Call::new(self.end.wrapped(), &CLOSED, here(), self.real.closed(), |()| Came::Done)
+    }
+
+    /// A receiver that has seen the value. Not a point.
+    #[track_caller]
+    pub fn subscribe(&self) -> Receiver<T> {
+        let here = here();
+        let made = || self.real.subscribe();
+        let real = self.end.wrapped().now(here, made, |_| (&SUBSCRIBE, Values::None));
+        Receiver::with(real, self.end.channel.clone(), self.value.clone(), here)
+    }
+
+    /// The number of receivers. Not a point.
+    #[track_caller]
+    pub fn receiver_count(&self) -> usize {
+        let seen = |count: &usize| (&RECEIVER_COUNT, Values::Read(*count as u64));
+        self.end.wrapped().now(here(), || self.real.receiver_count(), seen)
+    }
+
+    /// The number of senders. Not a point.
+    #[track_caller]
+    pub fn sender_count(&self) -> usize {
+        let seen = |count: &usize| (&SENDER_COUNT, Values::Read(*count as u64));
+        self.end.wrapped().now(here(), || self.real.sender_count(), seen)
+    }
+
+    /// Returns `true` if both send to the same channel.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        self.real.same_channel(&other.real)
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        let here = here();
+        let made = || self.real.clone();
+        let real = self.end.wrapped().now(here, made, |_| (&CLONE, Values::None));
+        Sender::with(real, &self.end.channel, &self.value, here)
+    }
+}
+
+impl<T: Default> Default for Sender<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Sender::new(T::default())
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.real.fmt(f)
+    }
+}

@@ -233,7 +233,13 @@ pub mod tokio;
 /// What code written for tokio uses, under tokio's names. In this build they are tokio's own.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
+    pub use crate::task::spawn;
     pub use ::tokio::sync;
+
+    /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
+    pub mod task {
+        pub use crate::task::{AbortHandle, JoinError, JoinHandle, JoinSet, spawn, yield_now};
+    }
 }
 
 // L4: wiring

@@ -26,3 +26,10 @@
 //! ```
 
 pub mod sync;
+
+pub use crate::task::spawn;
+
+/// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
+pub mod task {
+    pub use crate::task::{AbortHandle, JoinError, JoinHandle, JoinSet, spawn, yield_now};
+}

@@ -49,8 +49,10 @@ const CHECKERS: &str = "unpause_check";
 type Exception = (&'static str, &'static str, &'static str);
 
 /// The permitted imports that the layers do not cover.
-const EXCEPTIONS: &[Exception] =
-    &[("testing", "task", "the branches of a generated program are tasks")];
+const EXCEPTIONS: &[Exception] = &[
+    ("testing", "task", "the branches of a generated program are tasks"),
+    ("tokio", "task", "tokio's tasks are those of this library"),
+];
 
 /// The crates in `[dependencies]` of a manifest, as a source names them.
 pub(crate) fn dependencies(manifest: &str) -> Vec<String> {

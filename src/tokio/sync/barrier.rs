@@ -12,7 +12,7 @@ const WAIT: CallOps = CallOps {
     refuse: Op::of_kind("wait", Access::Act, whole::CHANGE),
     queue: Op::of_kind("arrive", Access::Act, whole::CHANGE),
     hear: Op::of_kind("wait", Access::Wait, whole::HEAR_ALONE),
-    leave: Op::of_kind("stop waiting", Access::Peek, whole::LOOK),
+    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
 };
 
 /// tokio's [`Barrier`](::tokio::sync::Barrier): tasks wait until so many are there.

@@ -19,9 +19,9 @@ use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
 const LOCK: CallOps = CallOps {
     begin: Op::of_kind("lock", Access::Act, permits::TAKE),
     refuse: Op::of_kind("lock", Access::Act, permits::FIND_CLOSED),
-    queue: Op::of_kind("queue to lock", Access::Act, permits::QUEUE),
+    queue: Op::of_kind("queue_to_lock", Access::Act, permits::QUEUE),
     hear: Op::of_kind("lock", Access::Wait, permits::HEAR),
-    leave: Op::of_kind("leave the queue", Access::Tell, permits::LEAVE),
+    leave: Op::of_kind("leave_the_queue", Access::Tell, permits::LEAVE),
 };
 const TRY_LOCK: Op = Op::of_kind("try_lock", Access::Tell, permits::TAKE);
 const TRY_LOCK_FAILED: Op = Op::of_kind("try_lock", Access::Peek, permits::FAIL);

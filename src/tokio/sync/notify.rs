@@ -17,11 +17,11 @@ use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
 const NOTIFIED: CallOps = CallOps {
     begin: Op::of_kind("notified", Access::Act, tellings::TAKE),
     refuse: Op::of_kind("notified", Access::Act, tellings::TAKE),
-    queue: Op::of_kind("wait to be notified", Access::Act, tellings::REGISTER),
+    queue: Op::of_kind("wait_to_be_notified", Access::Act, tellings::REGISTER),
     hear: Op::of_kind("notified", Access::Wait, tellings::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Tell, tellings::LEAVE),
+    leave: Op::of_kind("stop_waiting", Access::Tell, tellings::LEAVE),
 };
-const CREATE: Op = Op::of_kind("begin to listen", Access::Peek, tellings::CREATE);
+const CREATE: Op = Op::of_kind("begin_to_listen", Access::Peek, tellings::CREATE);
 const ENABLE: Op = Op::of_kind("enable", Access::Tell, tellings::REGISTER);
 const ENABLE_TOOK: Op = Op::of_kind("enable", Access::Tell, tellings::TAKE);
 const NOTIFY_ONE: Op = Op::of_kind("notify_one", Access::Tell, tellings::TELL_ONE);

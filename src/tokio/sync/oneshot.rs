@@ -21,16 +21,16 @@ use self::error::{RecvError, TryRecvError};
 const RECV: CallOps = CallOps {
     begin: Op::of_kind("recv", Access::Act, whole::CHANGE),
     refuse: Op::of_kind("recv", Access::Act, whole::LOOK),
-    queue: Op::of_kind("wait to recv", Access::Act, whole::LOOK),
+    queue: Op::of_kind("wait_to_recv", Access::Act, whole::LOOK),
     hear: Op::of_kind("recv", Access::Wait, whole::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Peek, whole::LOOK),
+    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
 };
 const CLOSED: CallOps = CallOps {
     begin: Op::of_kind("closed", Access::Read, whole::LOOK),
     refuse: Op::of_kind("closed", Access::Read, whole::LOOK),
-    queue: Op::of_kind("wait for the end", Access::Read, whole::LOOK),
+    queue: Op::of_kind("wait_for_the_end", Access::Read, whole::LOOK),
     hear: Op::of_kind("closed", Access::Wait, whole::HEAR_ALONE),
-    leave: Op::of_kind("stop waiting", Access::Peek, whole::LOOK),
+    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
 };
 const SEND: Op = Op::of_kind("send", Access::Tell, whole::CHANGE);
 const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, whole::LOOK);
@@ -39,8 +39,8 @@ const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, whole::LOOK);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, whole::CHANGE);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, whole::LOOK);
 const IS_EMPTY: Op = Op::of_kind("is_empty", Access::Peek, whole::LOOK);
-const DROP_SENDER: Op = Op::of_kind("drop sender", Access::Tell, whole::CHANGE);
-const DROP_RECEIVER: Op = Op::of_kind("drop receiver", Access::Tell, whole::CHANGE);
+const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, whole::CHANGE);
+const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, whole::CHANGE);
 
 /// tokio's [`oneshot::channel`](::tokio::sync::oneshot::channel): a channel for one value.
 ///
@@ -104,7 +104,7 @@ impl<T> Sender<T> {
         T: Send,
     {
         self.closed.renew(here());
-        let mut closed = Closed(self);
+        let closed = Closed(self);
         std::future::poll_fn(move |cx| closed.0.poll_closed(cx))
     }
 
@@ -157,6 +157,8 @@ impl<T> Receiver<T> {
     /// Has no more value sent. One that was sent can still be received. Not a point.
     #[track_caller]
     pub fn close(&mut self) {
+        // A poll that waits would not be woken by it. The next one asks anew.
+        self.recv.leave(&self.wrapped);
         let real = &mut self.real;
         self.wrapped.now(here(), || real.close(), |()| (&CLOSE, Values::None));
     }

@@ -48,7 +48,7 @@ const fn call(
         refuse: Op::of_kind(name, Access::Act, take),
         queue: Op::of_kind(queues, Access::Act, queue),
         hear: Op::of_kind(name, Access::Wait, hear),
-        leave: Op::of_kind("leave the queue", Access::Tell, leave),
+        leave: Op::of_kind("leave_the_queue", Access::Tell, leave),
     }
 }
 
@@ -59,11 +59,11 @@ const UNLIMITED: Ops = {
         read: call(READING, (READ, QUEUE_TO_READ, HEAR_TO_READ, LEAVE)),
         try_read: Op::of_kind("try_read", Access::Tell, READ),
         try_read_failed: Op::of_kind("try_read", Access::Peek, FAIL_TO_READ),
-        end_reading: Op::of_kind("end reading", Access::Tell, END_READING),
+        end_reading: Op::of_kind("end_reading", Access::Tell, END_READING),
         write: call(WRITING, (WRITE, QUEUE_TO_WRITE, HEAR_TO_WRITE, LEAVE)),
         try_write: Op::of_kind("try_write", Access::Tell, WRITE),
         try_write_failed: Op::of_kind("try_write", Access::Peek, FAIL_TO_WRITE),
-        end_writing: Op::of_kind("end writing", Access::Tell, END_WRITING),
+        end_writing: Op::of_kind("end_writing", Access::Tell, END_WRITING),
         downgrade: Op::of_kind("downgrade", Access::Tell, DOWNGRADE),
     }
 };
@@ -75,11 +75,11 @@ const LIMITED: Ops = {
         read: call(READING, (TAKE, QUEUE, HEAR, LEAVE)),
         try_read: Op::of_kind("try_read", Access::Tell, TAKE),
         try_read_failed: Op::of_kind("try_read", Access::Peek, FAIL),
-        end_reading: Op::of_kind("end reading", Access::Tell, GIVE),
+        end_reading: Op::of_kind("end_reading", Access::Tell, GIVE),
         write: call(WRITING, (TAKE, QUEUE, HEAR, LEAVE)),
         try_write: Op::of_kind("try_write", Access::Tell, TAKE),
         try_write_failed: Op::of_kind("try_write", Access::Peek, FAIL),
-        end_writing: Op::of_kind("end writing", Access::Tell, GIVE),
+        end_writing: Op::of_kind("end_writing", Access::Tell, GIVE),
         downgrade: Op::of_kind("downgrade", Access::Tell, GIVE),
     }
 };

@@ -14,9 +14,9 @@ use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
 const ACQUIRE: CallOps = CallOps {
     begin: Op::of_kind("acquire", Access::Act, permits::TAKE),
     refuse: Op::of_kind("acquire", Access::Act, permits::FIND_CLOSED),
-    queue: Op::of_kind("queue to acquire", Access::Act, permits::QUEUE),
+    queue: Op::of_kind("queue_to_acquire", Access::Act, permits::QUEUE),
     hear: Op::of_kind("acquire", Access::Wait, permits::HEAR),
-    leave: Op::of_kind("leave the queue", Access::Tell, permits::LEAVE),
+    leave: Op::of_kind("leave_the_queue", Access::Tell, permits::LEAVE),
 };
 /// Some of the permits may have been got in the queue.
 const ACQUIRE_FAILED: Op = Op::of_kind("acquire", Access::Wait, permits::LEAVE);

@@ -258,6 +258,7 @@ fn a_cancelled_recv_loses_no_message() {
         let (stop, stopped) = oneshot::channel();
         let sending = spawn(async move {
             sender.send(1).await.unwrap();
+            yield_now().await;
             let _ = stop.send(());
             sender.send(2).await.unwrap();
         });

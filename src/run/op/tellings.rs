@@ -5,12 +5,11 @@ use super::kind::{Bits, Kind};
 const CREATES: Bits = 1 << 0;
 const REGISTERS: Bits = 1 << 1;
 const TAKES: Bits = 1 << 2;
-const SEES: Bits = 1 << 3;
-const HEARS: Bits = 1 << 4;
-const TELLS_ONE: Bits = 1 << 5;
-const TELLS_LAST: Bits = 1 << 6;
-const TELLS_ALL: Bits = 1 << 7;
-const LEAVES: Bits = 1 << 8;
+const HEARS: Bits = 1 << 3;
+const TELLS_ONE: Bits = 1 << 4;
+const TELLS_LAST: Bits = 1 << 5;
+const TELLS_ALL: Bits = 1 << 6;
+const LEAVES: Bits = 1 << 7;
 
 const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
 
@@ -22,9 +21,6 @@ pub(crate) const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS |
 
 /// Took what was told to nobody.
 pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
-
-/// Saw that all were told since it was created.
-pub(crate) const SEE: Kind = Kind::of(SEES).conflicts_with(TELLS_ALL);
 
 /// Went on. Guard: it was told.
 pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
@@ -38,9 +34,8 @@ pub(crate) const TELL_LAST: Kind =
     Kind::of(TELLS_LAST).conflicts_with(queue() | (TELLS & !TELLS_LAST)).enables(HEARS);
 
 /// Told all who wait.
-pub(crate) const TELL_ALL: Kind = Kind::of(TELLS_ALL)
-    .conflicts_with(queue() | CREATES | SEES | (TELLS & !TELLS_ALL))
-    .enables(HEARS);
+pub(crate) const TELL_ALL: Kind =
+    Kind::of(TELLS_ALL).conflicts_with(queue() | CREATES | (TELLS & !TELLS_ALL)).enables(HEARS);
 
 /// Stopped waiting; what it was told goes to another one.
 pub(crate) const LEAVE: Kind = Kind::of(LEAVES).conflicts_with(queue() | TELLS).enables(HEARS);
@@ -56,7 +51,6 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("create", CREATE),
         ("register", REGISTER),
         ("take", TAKE),
-        ("see", SEE),
         ("hear", HEAR),
         ("tell one", TELL_ONE),
         ("tell last", TELL_LAST),

@@ -68,9 +68,8 @@ fn room_is_given_in_the_order_in_which_it_is_asked_for() {
         let big = {
             let sender = sender.clone();
             spawn(async move {
-                for permit in sender.reserve_many(2).await.unwrap() {
-                    permit.send("big");
-                }
+                let mut permits = sender.reserve_many(2).await.unwrap();
+                permits.next().unwrap().send("big");
             })
         };
         let small = {
@@ -81,7 +80,7 @@ fn room_is_given_in_the_order_in_which_it_is_asked_for() {
         // Whoever has queued first has all the room until it has enough.
         one.send("first");
         let mut got = Vec::new();
-        for _ in 0..4 {
+        for _ in 0..3 {
             got.push(receiver.recv().await.unwrap());
         }
         big.await.unwrap();
@@ -89,9 +88,9 @@ fn room_is_given_in_the_order_in_which_it_is_asked_for() {
         orders.add(got);
     });
     orders.are([
-        vec!["first", "big", "big", "small"],
-        vec!["first", "small", "big", "big"],
-        vec!["small", "first", "big", "big"],
+        vec!["first", "big", "small"],
+        vec!["first", "small", "big"],
+        vec!["small", "first", "big"],
     ]);
 }
 

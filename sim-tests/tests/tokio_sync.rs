@@ -401,3 +401,36 @@ fn seeds_find_the_bugs_too() {
     let screen = text(&report, &Style::default());
     assert!(!report.passed() && screen.contains("waits to hear notify"), "{screen}");
 }
+
+#[test]
+fn a_failed_acquisition_gives_back_what_it_had_got() {
+    let (looked, mut seen) = (std::sync::Mutex::new(None), std::collections::BTreeSet::new());
+    let body = async || {
+        *looked.lock().unwrap() = None;
+        let semaphore = Arc::new(Semaphore::new(1));
+        let acquiring = sim::spawn({
+            let semaphore = semaphore.clone();
+            async move { semaphore.acquire_many(2).await.is_err() }
+        });
+        sim::task::yield_now().await;
+        sim::task::yield_now().await;
+        if semaphore.available_permits() == 0 {
+            // It has the permit, and waits for another one.
+            semaphore.close();
+            let looking = sim::spawn({
+                let semaphore = semaphore.clone();
+                async move { semaphore.available_permits() }
+            });
+            let seen = looking.await.unwrap();
+            *looked.lock().unwrap() = Some(seen);
+        } else {
+            semaphore.close();
+        }
+        assert!(acquiring.await.unwrap());
+    };
+    // Only runs of the search: those that are sampled to check it would see both, too.
+    let visit = |_| seen.extend(looked.lock().unwrap().take());
+    let report = Runner::new().hermetic().strategy("exhaustive").each_run(body, visit);
+    assert!(report.searched.unwrap().is_proof());
+    assert_eq!(seen, [0, 1].into_iter().collect());
+}

@@ -32,6 +32,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("report", Layer::Sibling),
     ("seam", Layer::Seam),
     ("sync", Layer::Surface),
+    ("tokio", Layer::Surface),
     ("task", Layer::Surface),
     ("rand", Layer::Surface),
     ("tokio", Layer::Surface),

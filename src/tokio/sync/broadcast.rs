@@ -24,9 +24,9 @@ const WEAK_COUNT: Op = Op::of_kind("weak_count", Access::Peek, ring::LOOK);
 const LEN: Op = Op::of_kind("len", Access::Peek, ring::LOOK);
 const IS_EMPTY: Op = Op::of_kind("is_empty", Access::Peek, ring::LOOK);
 
-const DROP_SENDER: Op = Op::of_kind("drop sender", Access::Tell, ring::DROP);
-const DROP_WEAK_SENDER: Op = Op::of_kind("drop weak sender", Access::Tell, ring::COUNT);
-const DROP_RECEIVER: Op = Op::of_kind("drop receiver", Access::Tell, ring::DROP_RECEIVER);
+const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, ring::DROP);
+const DROP_WEAK_SENDER: Op = Op::of_kind("drop_weak_sender", Access::Tell, ring::COUNT);
+const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, ring::DROP_RECEIVER);
 
 /// tokio's [`broadcast::channel`](::tokio::sync::broadcast::channel): a channel that keeps the last messages for all
 /// receivers, at least `capacity` of them.

@@ -23,21 +23,21 @@ use crate::seam::{CallOps, Wrapped};
 const RECV: CallOps = CallOps {
     begin: Op::of_kind("recv", Access::Act, mail::POP),
     refuse: Op::of_kind("recv", Access::Act, mail::MISS),
-    queue: Op::of_kind("wait to recv", Access::Act, mail::MISS),
+    queue: Op::of_kind("wait_to_recv", Access::Act, mail::MISS),
     hear: Op::of_kind("recv", Access::Wait, mail::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Peek, mail::MISS),
+    leave: Op::of_kind("stop_waiting", Access::Peek, mail::MISS),
 };
 const CLOSED: CallOps = CallOps {
     begin: Op::of_kind("closed", Access::Act, mail::SEE_CLOSED),
     refuse: Op::of_kind("closed", Access::Act, mail::SEE_CLOSED),
-    queue: Op::of_kind("wait for the end", Access::Act, mail::SEE_CLOSED),
+    queue: Op::of_kind("wait_for_the_end", Access::Act, mail::SEE_CLOSED),
     hear: Op::of_kind("closed", Access::Wait, mail::SEE_CLOSED),
-    leave: Op::of_kind("stop waiting", Access::Peek, mail::SEE_CLOSED),
+    leave: Op::of_kind("stop_waiting", Access::Peek, mail::SEE_CLOSED),
 };
 const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, mail::POP);
 const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, mail::MISS);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, mail::CLOSE);
-const CLONE: Op = Op::of_kind("clone sender", Access::Tell, mail::COUNT);
+const CLONE: Op = Op::of_kind("clone_sender", Access::Tell, mail::COUNT);
 const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, mail::COUNT);
 const UPGRADE: Op = Op::of_kind("upgrade", Access::Tell, mail::UPGRADE);
 const UPGRADE_FAILED: Op = Op::of_kind("upgrade", Access::Peek, mail::LOOK);
@@ -48,6 +48,6 @@ const SENDER_IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, mail::SEE_CL
 const STRONG_COUNT: Op = Op::of_kind("strong_count", Access::Peek, mail::LOOK);
 const WEAK_COUNT: Op = Op::of_kind("weak_count", Access::Peek, mail::LOOK);
 
-const DROP_SENDER: Op = Op::of_kind("drop sender", Access::Tell, mail::DROP);
-const DROP_WEAK_SENDER: Op = Op::of_kind("drop weak sender", Access::Tell, mail::COUNT);
-const DROP_RECEIVER: Op = Op::of_kind("drop receiver", Access::Tell, mail::CLOSE);
+const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, mail::DROP);
+const DROP_WEAK_SENDER: Op = Op::of_kind("drop_weak_sender", Access::Tell, mail::COUNT);
+const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, mail::CLOSE);

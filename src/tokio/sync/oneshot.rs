@@ -157,6 +157,8 @@ impl<T> Receiver<T> {
     /// Has no more value sent. One that was sent can still be received. Not a point.
     #[track_caller]
     pub fn close(&mut self) {
+        // A poll that waits would not be woken by it. The next one asks anew.
+        self.recv.leave(&self.wrapped);
         let real = &mut self.real;
         self.wrapped.now(here(), || real.close(), |()| (&CLOSE, Values::None));
     }

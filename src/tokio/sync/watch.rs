@@ -23,8 +23,8 @@ use crate::seam::{Wrapped, here};
 
 const BORROW: Op = Op::of_kind("borrow", Access::Peek, version::LOOK);
 
-const DROP_SENDER: Op = Op::of_kind("drop sender", Access::Tell, version::DROP);
-const DROP_RECEIVER: Op = Op::of_kind("drop receiver", Access::Tell, version::DROP_RECEIVER);
+const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, version::DROP);
+const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, version::DROP_RECEIVER);
 
 /// tokio's [`watch::channel`](::tokio::sync::watch::channel): a channel that keeps the last value that was sent.
 ///

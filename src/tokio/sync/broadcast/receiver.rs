@@ -11,9 +11,9 @@ use crate::seam::{Call, CallOps, Came, Here};
 const RECV: CallOps = CallOps {
     begin: Op::of_kind("recv", Access::Act, ring::READ),
     refuse: Op::of_kind("recv", Access::Act, ring::MISS),
-    queue: Op::of_kind("wait to recv", Access::Act, ring::MISS),
+    queue: Op::of_kind("wait_to_recv", Access::Act, ring::MISS),
     hear: Op::of_kind("recv", Access::Wait, ring::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Peek, ring::MISS),
+    leave: Op::of_kind("stop_waiting", Access::Peek, ring::MISS),
 };
 const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, ring::READ);
 const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, ring::MISS);

@@ -11,13 +11,13 @@ use crate::seam::{Call, CallOps, Came, Here};
 const CLOSED: CallOps = CallOps {
     begin: Op::of_kind("closed", Access::Act, ring::SEE_CLOSED),
     refuse: Op::of_kind("closed", Access::Act, ring::SEE_CLOSED),
-    queue: Op::of_kind("wait for the end", Access::Act, ring::SEE_CLOSED),
+    queue: Op::of_kind("wait_for_the_end", Access::Act, ring::SEE_CLOSED),
     hear: Op::of_kind("closed", Access::Wait, ring::SEE_CLOSED),
-    leave: Op::of_kind("stop waiting", Access::Peek, ring::SEE_CLOSED),
+    leave: Op::of_kind("stop_waiting", Access::Peek, ring::SEE_CLOSED),
 };
 const SEND: Op = Op::of_kind("send", Access::Tell, ring::SEND);
 const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, ring::SEE_CLOSED);
-const CLONE: Op = Op::of_kind("clone sender", Access::Tell, ring::COUNT);
+const CLONE: Op = Op::of_kind("clone_sender", Access::Tell, ring::COUNT);
 const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, ring::COUNT);
 const UPGRADE: Op = Op::of_kind("upgrade", Access::Tell, ring::UPGRADE);
 const UPGRADE_FAILED: Op = Op::of_kind("upgrade", Access::Peek, ring::LOOK);
@@ -30,7 +30,7 @@ const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, ring::LOO
 /// # sim::block_on(async {
 /// let (sender, mut first) = broadcast::channel(4);
 /// let mut second = sender.subscribe();
-/// assert_eq!(sender.send("all"), Ok(2));
+/// assert_eq!(sender.send("all").unwrap(), 2);
 /// assert_eq!(first.recv().await, Ok("all"));
 /// assert_eq!(second.recv().await, Ok("all"));
 /// # });

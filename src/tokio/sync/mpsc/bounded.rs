@@ -17,18 +17,18 @@ use crate::seam::{Call, Came, Here, Turn, here, in_run};
 const SEND: CallOps = CallOps {
     begin: Op::of_kind("send", Access::Act, mail::PUSH),
     refuse: Op::of_kind("send", Access::Act, mail::SEE_CLOSED),
-    queue: Op::of_kind("queue to send", Access::Act, mail::ASK),
+    queue: Op::of_kind("queue_to_send", Access::Act, mail::ASK),
     hear: Op::of_kind("send", Access::Wait, mail::GO_AND_PUSH),
-    leave: Op::of_kind("leave the queue", Access::Tell, mail::LEAVE),
+    leave: Op::of_kind("leave_the_queue", Access::Tell, mail::LEAVE),
 };
 /// In vain, after a wait. Nothing was got: a sender of one message has no part of its room.
 const SEND_FAILED: Op = Op::of_kind("send", Access::Wait, mail::LEAVE);
 const RESERVE: CallOps = CallOps {
     begin: Op::of_kind("reserve", Access::Act, mail::ASK),
     refuse: Op::of_kind("reserve", Access::Act, mail::SEE_CLOSED),
-    queue: Op::of_kind("queue to reserve", Access::Act, mail::ASK),
+    queue: Op::of_kind("queue_to_reserve", Access::Act, mail::ASK),
     hear: Op::of_kind("reserve", Access::Wait, mail::GO),
-    leave: Op::of_kind("leave the queue", Access::Tell, mail::LEAVE),
+    leave: Op::of_kind("leave_the_queue", Access::Tell, mail::LEAVE),
 };
 /// Room for some of the messages may have been got in the queue.
 const RESERVE_FAILED: Op = Op::of_kind("reserve", Access::Wait, mail::LEAVE);

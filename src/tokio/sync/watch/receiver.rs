@@ -11,22 +11,22 @@ use crate::seam::{Call, CallOps, Came, Here};
 const CHANGED: CallOps = CallOps {
     begin: Op::of_kind("changed", Access::Act, version::LOOK),
     refuse: Op::of_kind("changed", Access::Act, version::LOOK),
-    queue: Op::of_kind("wait for a change", Access::Act, version::LOOK),
+    queue: Op::of_kind("wait_for_a_change", Access::Act, version::LOOK),
     hear: Op::of_kind("changed", Access::Wait, version::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Peek, version::LOOK),
+    leave: Op::of_kind("stop_waiting", Access::Peek, version::LOOK),
 };
 const WAIT_FOR: CallOps = CallOps {
     begin: Op::of_kind("wait_for", Access::Act, version::LOOK),
     refuse: Op::of_kind("wait_for", Access::Act, version::LOOK),
-    queue: Op::of_kind("wait for a value", Access::Act, version::LOOK),
+    queue: Op::of_kind("wait_for_a_value", Access::Act, version::LOOK),
     hear: Op::of_kind("wait_for", Access::Wait, version::HEAR),
-    leave: Op::of_kind("stop waiting", Access::Peek, version::LOOK),
+    leave: Op::of_kind("stop_waiting", Access::Peek, version::LOOK),
 };
 const BORROW_AND_UPDATE: Op = Op::of_kind("borrow_and_update", Access::Peek, version::LOOK);
 const HAS_CHANGED: Op = Op::of_kind("has_changed", Access::Peek, version::LOOK);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, version::LOOK);
 const MARK_UNCHANGED: Op = Op::of_kind("mark_unchanged", Access::Peek, version::LOOK);
-const CLONE: Op = Op::of_kind("clone receiver", Access::Tell, version::COUNT);
+const CLONE: Op = Op::of_kind("clone_receiver", Access::Tell, version::COUNT);
 
 /// Sees the value of a watch channel, and waits for a new version; made by [`channel`] and [`Sender::subscribe`].
 ///

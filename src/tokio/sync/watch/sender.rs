@@ -11,9 +11,9 @@ use crate::seam::{Call, CallOps, Came, Here};
 const CLOSED: CallOps = CallOps {
     begin: Op::of_kind("closed", Access::Act, version::SEE_CLOSED),
     refuse: Op::of_kind("closed", Access::Act, version::SEE_CLOSED),
-    queue: Op::of_kind("wait for the end", Access::Act, version::SEE_CLOSED),
+    queue: Op::of_kind("wait_for_the_end", Access::Act, version::SEE_CLOSED),
     hear: Op::of_kind("closed", Access::Wait, version::SEE_CLOSED),
-    leave: Op::of_kind("stop waiting", Access::Peek, version::SEE_CLOSED),
+    leave: Op::of_kind("stop_waiting", Access::Peek, version::SEE_CLOSED),
 };
 const SEND: Op = Op::of_kind("send", Access::Tell, version::SEND);
 const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, version::SEE_CLOSED);
@@ -21,7 +21,7 @@ const SEND_MODIFY: Op = Op::of_kind("send_modify", Access::Tell, version::SEND);
 // Also one that tells receivers nothing may have changed the value.
 const SEND_IF_MODIFIED: Op = Op::of_kind("send_if_modified", Access::Tell, version::SEND);
 const SEND_REPLACE: Op = Op::of_kind("send_replace", Access::Tell, version::SEND);
-const CLONE: Op = Op::of_kind("clone sender", Access::Tell, version::COUNT);
+const CLONE: Op = Op::of_kind("clone_sender", Access::Tell, version::COUNT);
 const SUBSCRIBE: Op = Op::of_kind("subscribe", Access::Tell, version::SUBSCRIBE);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, version::SEE_CLOSED);
 const RECEIVER_COUNT: Op = Op::of_kind("receiver_count", Access::Peek, version::TALLY);

@@ -1,0 +1,78 @@
+//! tokio's channels: in runs under the exhaustive search, in the real build on threads.
+#![forbid(unsafe_code)]
+
+mod broadcast;
+mod bugs;
+mod deadlocks;
+mod differential;
+mod ends;
+mod mpsc;
+mod unbounded;
+mod watch;
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
+
+use sim::Runner;
+use sim::report::{Report, text};
+use sim::run::{Failure, Outcome};
+
+/// Runs `body` in all of its orders; in the real build, some times on threads.
+fn all(body: impl AsyncFn() + Sync) -> Report {
+    let runner = Runner::new().hermetic();
+    match sim::SIMULATED {
+        true => runner.strategy("exhaustive").shrink(false).run(body),
+        false => runner.seeds(0..50).run(body),
+    }
+}
+
+/// Asserts that `body` passes in each of its orders, and that the search proves it.
+#[track_caller]
+fn holds(body: impl AsyncFn() + Sync) -> Report {
+    let report = all(body);
+    let screen = text(&report, &Default::default());
+    assert!(report.passed(), "{screen}");
+    if sim::SIMULATED {
+        assert!(report.searched.as_ref().unwrap().is_proof(), "{screen}");
+        let only = if report.runs == 1 { "the only interleaving" } else { "all" };
+        assert!(screen.contains(&format!("explored {only}")), "{screen}");
+    }
+    report
+}
+
+/// Asserts that `body` fails in some order. Returns the failure; none in the real build, which may not meet it.
+#[track_caller]
+fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
+    if !sim::SIMULATED {
+        return None;
+    }
+    let report = all(body);
+    let screen = text(&report, &Default::default());
+    let finding = report.finding.as_ref().expect("it passed");
+    let Outcome::Failed(failure) = &finding.run.outcome else { panic!("{screen}") };
+    Some((failure.clone(), screen))
+}
+
+/// The results of the runs of a body.
+struct Results<R>(Mutex<BTreeSet<R>>);
+
+impl<R: Ord + Debug> Results<R> {
+    const fn new() -> Results<R> {
+        Results(Mutex::new(BTreeSet::new()))
+    }
+
+    fn add(&self, result: R) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(result);
+    }
+
+    /// Asserts that there were these, and no others; in the real build, no others.
+    #[track_caller]
+    fn are(&self, all: impl IntoIterator<Item = R>) {
+        let (got, all) = (self.0.lock().unwrap(), all.into_iter().collect::<BTreeSet<R>>());
+        match sim::SIMULATED {
+            true => assert_eq!(*got, all),
+            false => assert!(got.is_subset(&all), "{got:?}"),
+        }
+    }
+}

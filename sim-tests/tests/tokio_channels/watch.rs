@@ -1,0 +1,209 @@
+//! The channel that keeps the last value.
+
+use std::pin::pin;
+
+use futures::future::{Either, select};
+use sim::run::Failure;
+use sim::spawn;
+use sim::task::yield_now;
+use sim::tokio::sync::{oneshot, watch};
+
+use crate::{Results, fails, holds};
+
+#[test]
+fn the_last_version_is_never_missed() {
+    let results = Results::new();
+    holds(async || {
+        let (sender, mut receiver) = watch::channel(0);
+        let sending = spawn(async move {
+            for n in 1..=3 {
+                sender.send(n).unwrap();
+                yield_now().await;
+            }
+        });
+        let mut got = Vec::new();
+        while receiver.changed().await.is_ok() {
+            got.push(*receiver.borrow_and_update());
+        }
+        assert_eq!(got.last(), Some(&3));
+        sending.await.unwrap();
+        results.add(got);
+    });
+    results.are([vec![3], vec![1, 3], vec![2, 3], vec![1, 2, 3]]);
+}
+
+#[test]
+fn a_version_is_seen_by_an_update_only() {
+    holds(async || {
+        let (sender, mut receiver) = watch::channel(0);
+        sender.send(1).unwrap();
+        assert!(receiver.borrow().has_changed() && receiver.has_changed().unwrap());
+        assert!(receiver.borrow_and_update().has_changed());
+        assert!(!receiver.has_changed().unwrap());
+        receiver.mark_changed();
+        receiver.changed().await.unwrap();
+        sender.send(2).unwrap();
+        receiver.mark_unchanged();
+        assert!(!receiver.borrow_and_update().has_changed());
+        let late = sender.subscribe();
+        assert!(!late.has_changed().unwrap() && late.same_channel(&receiver));
+        drop(sender);
+        assert!(receiver.changed().await.is_err() && receiver.has_changed().is_err());
+        assert!(receiver.is_closed());
+    });
+}
+
+#[test]
+fn a_value_that_is_waited_for_is_seen_unless_it_is_replaced() {
+    let results = Results::new();
+    holds(async || {
+        let (sender, mut receiver) = watch::channel(0);
+        let sending = spawn(async move {
+            for n in 1..=3 {
+                yield_now().await;
+                sender.send(n).unwrap();
+            }
+        });
+        let got = receiver.wait_for(|n| n % 2 == 1).await.map(|n| *n).unwrap();
+        sending.await.unwrap();
+        // Nothing is accepted, and then there is no sender.
+        assert!(receiver.wait_for(|_| false).await.is_err());
+        results.add(got);
+    });
+    results.are([1, 3]);
+}
+
+#[test]
+fn a_sender_waits_until_all_receivers_are_gone() {
+    let results = Results::new();
+    holds(async || {
+        let (sender, receiver) = watch::channel(0);
+        let second = receiver.clone();
+        let dropping = [receiver, second].map(|receiver| {
+            spawn(async move {
+                yield_now().await;
+                drop(receiver);
+            })
+        });
+        yield_now().await;
+        let sent = sender.send(1).is_ok();
+        sender.closed().await;
+        assert!(sender.is_closed() && sender.send(2).is_err());
+        assert_eq!((sender.receiver_count(), sender.sender_count()), (0, 1));
+        // A value without receivers is replaced by the other calls only.
+        assert_eq!(sender.send_replace(3), i32::from(sent));
+        for task in dropping {
+            task.await.unwrap();
+        }
+        results.add(sent);
+    });
+    results.are([false, true]);
+}
+
+#[test]
+fn the_last_of_two_senders_ends_the_wait() {
+    holds(async || {
+        let (sender, mut receiver) = watch::channel(0);
+        let dropping = [sender.clone(), sender].map(|sender| {
+            spawn(async move {
+                yield_now().await;
+                drop(sender);
+            })
+        });
+        assert!(receiver.changed().await.is_err());
+        for task in dropping {
+            task.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_cancelled_wait_has_seen_no_version() {
+    let results = Results::new();
+    holds(async || {
+        let (sender, mut receiver) = watch::channel(0);
+        let (stop, stopped) = oneshot::channel();
+        let sending = spawn(async move {
+            yield_now().await;
+            sender.send(1).unwrap();
+            yield_now().await;
+            let _ = stop.send(());
+            sender
+        });
+        let is_cancelled = match select(stopped, pin!(receiver.changed())).await {
+            Either::Left(_) => true,
+            Either::Right((changed, _)) => {
+                changed.unwrap();
+                false
+            }
+        };
+        assert_eq!(receiver.has_changed().unwrap(), is_cancelled);
+        drop(sending.await.unwrap());
+        results.add(is_cancelled);
+    });
+    results.are([false, true]);
+}
+
+#[test]
+fn a_value_changed_in_place_is_seen_though_nobody_is_told() {
+    holds(async || {
+        let (sender, receiver) = watch::channel(0);
+        assert!(!sender.send_if_modified(|value| {
+            *value = 1;
+            false
+        }));
+        assert!(!receiver.has_changed().unwrap());
+        sender.send_modify(|value| *value += 1);
+        assert_eq!(*sender.borrow(), 2);
+        assert!(receiver.borrow().has_changed());
+    });
+}
+
+/// The failure of a call that tokio would never return from.
+fn misuse(body: impl AsyncFn() + Sync) -> Option<String> {
+    match fails(body)? {
+        (Failure::Misuse { message, place }, _) => Some(format!("{message} {place}")),
+        (failure, screen) => panic!("{failure:?}\n{screen}"),
+    }
+}
+
+#[test]
+fn to_send_beside_a_borrow_is_reported() {
+    let failure = misuse(async || {
+        let (sender, receiver) = watch::channel(0);
+        let seen = receiver.borrow();
+        sender.send(*seen + 1).unwrap();
+    });
+    if let Some(failure) = failure {
+        assert!(failure.contains("send beside a `watch::Ref`"), "{failure}");
+        assert!(failure.contains("after the `Ref` is dropped"), "{failure}");
+        assert!(failure.contains("watch.rs"), "{failure}");
+    }
+    holds(async || {
+        let (sender, receiver) = watch::channel(0);
+        let seen = *receiver.borrow();
+        sender.send(seen + 1).unwrap();
+    });
+}
+
+#[test]
+fn to_borrow_in_a_closure_that_changes_the_value_is_reported() {
+    let failure = misuse(async || {
+        let (sender, receiver) = watch::channel(0);
+        sender.send_modify(|value| *value = *receiver.borrow() + 1);
+    });
+    if let Some(failure) = failure {
+        assert!(failure.contains("borrow in a closure that changes the value"), "{failure}");
+    }
+}
+
+#[test]
+fn to_send_in_a_condition_is_reported() {
+    let failure = misuse(async || {
+        let (sender, mut receiver) = watch::channel(0);
+        let _ = receiver.wait_for(|seen| sender.send(*seen).is_ok()).await;
+    });
+    if let Some(failure) = failure {
+        assert!(failure.contains("send beside"), "{failure}");
+    }
+}

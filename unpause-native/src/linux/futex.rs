@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long};
 
-use super::clock::{fail, nanoseconds};
+use super::clock::{Readings, fail, nanoseconds};
 use super::entropy;
 use super::heap;
 use super::real::real;
@@ -69,7 +69,7 @@ unsafe fn futex(
                 libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
                 _ => time,
             };
-            thread.clock_reads = 0;
+            thread.readings = Readings::default();
             outside(|| {
                 let waits = &mut thread.run().shared_waits;
                 if statics::is_shared(word) && !waits.contains(&word) {

@@ -179,6 +179,11 @@ impl Local {
                     return Access::perform(&access);
                 }
                 let values = Access::perform(&access);
+                // Not in the function of instrumentation: what it keeps across the switch counts as registers of the
+                // thread's loop.
+                // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+                let suspended = unsafe { self.run.threads[thread].as_mut() };
+                suspended.readings.has_changed |= access.changes(values.0);
                 if let Some(detector) = race::detector() {
                     let trace = self.thread(thread).last_trace();
                     let fault = detector.atomic(thread, &access, values, &trace);

@@ -270,6 +270,10 @@ pub const SIMULATED: bool = seam::SIMULATED;
 /// For the expansion of macros.
 #[doc(hidden)]
 pub mod __private {
+    /// Tests of the bridge to plain threads.
+    #[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
+    pub use crate::seam::native::CHECKS as NATIVE_CHECKS;
+
     pub use crate::engine::runner::{
         Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,
         wants_color,

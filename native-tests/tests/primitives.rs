@@ -176,6 +176,26 @@ fn a_loop_until_a_time_comes_to_its_end() {
     assert!(begin.elapsed() < Duration::from_secs(20));
 }
 
+#[sim::test(native, seeds = 20)]
+fn a_loop_that_counts_until_a_time_comes_to_its_end() {
+    let (begin, count) = (Instant::now(), AtomicU64::new(0));
+    while begin.elapsed() < Duration::from_secs(1) {
+        count.fetch_add(1, SeqCst);
+    }
+    assert!((1_000..2_000).contains(&count.load(SeqCst)), "{count:?}");
+}
+
+/// As a cache does whose entries live for a time: the time would be over before the last one is put in.
+#[sim::test(native, seeds = 20)]
+fn a_thread_that_notes_times_while_it_works_takes_no_time_for_it() {
+    let (begin, last) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    let last = std::hint::black_box(&last);
+    for _ in 0..200 {
+        last.store(begin.elapsed().as_nanos() as u64, SeqCst);
+    }
+    assert!(begin.elapsed() < Duration::from_millis(50), "{:?}", begin.elapsed());
+}
+
 #[sim::test(native, seeds = 300)]
 fn a_thread_that_sleeps_is_woken_while_another_one_loops_until_a_later_time() {
     let is_set = Arc::new(AtomicBool::new(false));

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
@@ -31,7 +32,9 @@ fn program() {
 
 /// A hash of each run of seeds 0 to `seeds`: of its steps, draws, values and places, and of its message.
 fn hashes(seeds: u64, jobs: usize) -> Vec<u64> {
-    let out = std::env::temp_dir().join(format!("unpause-same-seed-{}", std::process::id()));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Relaxed));
+    let out = std::env::temp_dir().join(format!("unpause-same-seed-{process}-{nth}"));
     let runner = Runner::new().name("same_seed").hermetic().shrink(false).jobs(jobs).out(&out);
     let hash = |seed| {
         let report = runner.clone().seeds(seed..seed + 1).run_native(program);
@@ -71,6 +74,24 @@ fn equal_seeds_are_equal_runs() {
     let mut all = DefaultHasher::new();
     first.hash(&mut all);
     println!("{} seeds, {different} different runs, hash {:016x}", seeds(), all.finish());
+}
+
+/// The system's threads and those of a run lock the same mutex in std when they begin and end. It is part of no run.
+#[test]
+fn threads_that_begin_beside_a_run_do_not_change_it() {
+    let (alone, stop) = (hashes(100, 1), Arc::new(AtomicBool::new(false)));
+    for _ in 0..3 {
+        let stop = stop.clone();
+        thread::spawn(move || {
+            while !stop.load(Relaxed) {
+                thread::spawn(|| ()).join().unwrap();
+            }
+        });
+    }
+    let beside = hashes(100, 1);
+    stop.store(true, Relaxed);
+    let differ = (0..100).filter(|seed| alone[*seed] != beside[*seed]).collect::<Vec<_>>();
+    assert!(differ.is_empty(), "other runs beside threads that begin: seeds {differ:?}");
 }
 
 #[test]

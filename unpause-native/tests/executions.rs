@@ -6,7 +6,7 @@
 ))]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -334,4 +334,39 @@ fn a_variable_that_a_run_sets_outlives_its_memory() {
         assert_eq!(filled.ended, Some(Ended::Returned));
         assert_eq!(std::env::var(NAME).as_deref(), Ok(&*format!("value {seed}")));
     }
+}
+
+/// A static that is of no Rust crate: runs share it with threads of the system, like those of std.
+#[unsafe(no_mangle)]
+static UNPAUSE_SHARED_WORD: AtomicU32 = AtomicU32::new(0);
+
+/// The system call `futex` with the shared word, its value and a count of 1.
+fn futex(operation: i32) -> i64 {
+    let (word, value) = (&raw const UNPAUSE_SHARED_WORD, i32::from(operation == libc::FUTEX_WAKE));
+    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is a static; a wait has no time limit.
+    unsafe { libc::syscall(libc::SYS_futex, word, operation, value, std::ptr::null::<()>()) }
+}
+
+#[test]
+fn a_wake_of_a_thread_of_the_system_is_no_part_of_a_run() {
+    let waiting = std::thread::spawn(|| futex(libc::FUTEX_WAIT));
+    let wake = || {
+        while futex(libc::FUTEX_WAKE) == 0 {
+            // The thread does not wait yet.
+            outside(std::thread::yield_now);
+        }
+    };
+    assert_eq!(run(1, wake).requests, run(1, || {}).requests);
+    assert_eq!(waiting.join().unwrap(), 0);
+
+    // A thread of the run is woken by a request.
+    let ran = run(1, || {
+        let waiting = std::thread::spawn(|| assert_eq!(futex(libc::FUTEX_WAIT), 0));
+        while futex(libc::FUTEX_WAKE) == 0 {
+            std::thread::yield_now();
+        }
+        waiting.join().unwrap();
+    });
+    assert_eq!(ran.ended, Some(Ended::Returned), "{ran:?}");
 }

@@ -109,15 +109,21 @@ fn compile(rustc: &OsString, cargo: &OsString, home: &Path) -> Result<PathBuf, U
     let write = |name: &str, text: &str| {
         let path = home.join(name);
         // Written only if it differs: Cargo looks at the time.
-        let same = std::fs::read_to_string(&path).is_ok_and(|before| before == text);
-        if same { Ok(()) } else { std::fs::write(&path, text) }
-            .map_err(|error| unwritable(&path, &error))
+        if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
+            return Ok(());
+        }
+        // Renamed when it is whole: another process may build the runtime too.
+        let draft = home.join(format!("{name}.{}", std::process::id()));
+        let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &path));
+        written.map_err(|error| unwritable(&path, &error))
     };
+    if is_checkout && !home.join("Cargo.lock").exists() {
+        if let Ok(text) = std::fs::read_to_string(checkout.join("Cargo.lock")) {
+            write("Cargo.lock", &text)?;
+        }
+    }
     write("Cargo.toml", &manifest)?;
     write("lib.rs", RUNTIME)?;
-    if is_checkout && !home.join("Cargo.lock").exists() {
-        let _ = std::fs::copy(checkout.join("Cargo.lock"), home.join("Cargo.lock"));
-    }
     let (host, target) = (host(rustc)?, home.join("target"));
     let mut command = Command::new(cargo);
     command.current_dir(home).args(["build", "--release", "--quiet", "--target", &host]);

@@ -27,6 +27,6 @@ fn magnetic_mpsc_has_two_producers() {
     for _ in 0..2 {
         assert_eq!(*consumer.pop().unwrap(), 1);
     }
-    pushing.map(|pushing| pushing.join().unwrap());
+    pushing.into_iter().for_each(|pushing| pushing.join().unwrap());
     drop(producer);
 }

@@ -124,12 +124,11 @@ pub(super) fn name(function: &str) -> &str {
     if last.is_empty() { function } else { last }
 }
 
-#[cfg(test)]
-mod tests {
+/// Tests of this file.
+pub(super) mod checks {
     use super::*;
 
-    #[test]
-    fn a_function_has_the_last_name_of_its_path() {
+    pub(in super::super) fn a_function_has_the_last_name_of_its_path() {
         for (function, expected) in [
             ("<dashmap::DashMap<u64, u64>>::insert", "insert"),
             ("dashmap::DashMap<K,V,S>::entry", "entry"),

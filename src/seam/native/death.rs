@@ -246,24 +246,22 @@ fn repeated(frames: &[Frame]) -> Option<(String, String)> {
     Some((most.function.clone(), at(std::slice::from_ref(*most))))
 }
 
-#[cfg(test)]
-mod tests {
+/// Tests of this file.
+pub(super) mod checks {
     use super::*;
 
     fn frame(function: &str, line: u32) -> Frame {
         Frame { function: function.into(), file: "src/tree.rs".into(), line, column: 9 }
     }
 
-    #[test]
-    fn the_function_that_is_repeated_is_named() {
+    pub(in super::super) fn the_function_that_is_repeated_is_named() {
         let frames = [frame("compare", 3), frame("walk", 12), frame("walk", 12), frame("walk", 12)];
         let expected = ("walk".to_owned(), "src/tree.rs:12:9".to_owned());
         assert_eq!(repeated(&frames), Some(expected));
         assert_eq!(repeated(&frames[..3]), None);
     }
 
-    #[test]
-    fn an_abort_after_two_panics_names_both() {
+    pub(in super::super) fn an_abort_after_two_panics_names_both() {
         let panic = |message: &str, place: &str| (message.to_owned(), place.to_owned());
         let last = panic(
             "panic in a destructor during cleanup",
@@ -278,8 +276,7 @@ mod tests {
         assert!(aborted(&panics[..2]).ends_with("ends the process:\ntwo"));
     }
 
-    #[test]
-    fn a_size_is_shown_in_the_largest_unit_that_fits() {
+    pub(in super::super) fn a_size_is_shown_in_the_largest_unit_that_fits() {
         assert_eq!([2 << 20, 96 << 10].map(bytes), ["2 MiB", "96 KiB"]);
     }
 }

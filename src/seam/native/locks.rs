@@ -326,8 +326,8 @@ pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
     note_otherwise();
 }
 
-#[cfg(test)]
-mod tests {
+/// Tests of this file.
+pub(super) mod checks {
     use super::*;
 
     fn frame(function: &str, file: &str) -> Frame {
@@ -342,8 +342,7 @@ mod tests {
         LockStep::of(&frames).map(|part| (part.family, part.act))
     }
 
-    #[test]
-    fn places_in_the_code_of_locks_have_parts() {
+    pub(in super::super) fn places_in_the_code_of_locks_have_parts() {
         let mutex = "/rustc/00/library/std/src/sys/sync/mutex/futex.rs";
         let replaced = "/rustc/unpause/replaced/mutex.rs";
         let raw = "/registry/src/x/parking_lot-0.12.5/src/raw_rwlock.rs";
@@ -363,8 +362,7 @@ mod tests {
         assert_eq!(part(&[("lock", "src/raw_mutex.rs"), own]), None);
     }
 
-    #[test]
-    fn the_word_of_a_lock_tells_who_may_have_it() {
+    pub(in super::super) fn the_word_of_a_lock_tells_who_may_have_it() {
         use Vacancy::{Free, Held, Shared};
         let writer = (1 << 30) - 1;
         for (family, value, vacancy, lets_in) in [

@@ -44,6 +44,36 @@ use crate::run::ids::TaskId;
 use crate::run::note::Note;
 use crate::run::points::Points;
 
+/// Tests of the files of this folder, by name. Only an instrumented build has these files, so the tests are functions that
+/// `native-tests` calls: unit tests would need a build of the library for them alone.
+pub static CHECKS: &[(&str, fn())] = &[
+    (
+        "a_function_has_the_last_name_of_its_path",
+        calls::checks::a_function_has_the_last_name_of_its_path,
+    ),
+    (
+        "the_function_that_is_repeated_is_named",
+        death::checks::the_function_that_is_repeated_is_named,
+    ),
+    ("an_abort_after_two_panics_names_both", death::checks::an_abort_after_two_panics_names_both),
+    (
+        "a_size_is_shown_in_the_largest_unit_that_fits",
+        death::checks::a_size_is_shown_in_the_largest_unit_that_fits,
+    ),
+    (
+        "places_in_the_code_of_locks_have_parts",
+        locks::checks::places_in_the_code_of_locks_have_parts,
+    ),
+    (
+        "the_word_of_a_lock_tells_who_may_have_it",
+        locks::checks::the_word_of_a_lock_tells_who_may_have_it,
+    ),
+    (
+        "the_line_of_the_user_is_the_first_outside_of_std",
+        sites::checks::the_line_of_the_user_is_the_first_outside_of_std,
+    ),
+];
+
 /// Runs `body` on a simulated thread, as the current task. Returns the error that it returns. If `leaks` is set, an
 /// allocation that nothing refers to at the end is a failure.
 ///

@@ -300,16 +300,15 @@ pub(super) fn shortened(file: &str) -> &str {
     }
 }
 
-#[cfg(test)]
-mod tests {
+/// Tests of this file.
+pub(super) mod checks {
     use super::*;
 
     fn frame(function: &str, file: &str) -> Frame {
         Frame { function: function.into(), file: file.into(), line: 7, column: 5 }
     }
 
-    #[test]
-    fn the_line_of_the_user_is_the_first_outside_of_std() {
+    pub(in super::super) fn the_line_of_the_user_is_the_first_outside_of_std() {
         let std = "/rustc/0000/library";
         let load = frame("load", &format!("{std}/core/src/sync/atomic.rs"));
         let own = frame("bench::grow", "src/grow.rs");

@@ -14,8 +14,37 @@ const SECOND: u64 = 1_000_000_000;
 /// each further reading.
 const READS: u32 = 16;
 
-/// The length of the first of these sleeps. It doubles with each one: some dozen readings come to any time.
+/// The length of the first of these sleeps, in nanoseconds.
 const SLEEP: u64 = 1_000;
+
+/// The readings of the clock by a thread since its last sleep or wait.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Readings {
+    /// Those since it has changed memory by an atomic operation.
+    idle: u32,
+    /// Those that followed a change.
+    at_work: u32,
+    /// True if it has changed memory by an atomic operation since the last one.
+    pub(crate) has_changed: bool,
+}
+
+impl Readings {
+    /// Counts a reading. Returns the length of the sleep before it, if there is one.
+    ///
+    /// A thread that changes nothing between its readings waits for a time: the sleep doubles with each one, so that
+    /// some dozen readings come to any time. A thread that changes something may do work which takes as many readings as
+    /// it takes, such as a cache that notes the time of each entry: the nth sleep is n times the first one, so
+    /// that 1,400 readings come to a second, and a million would come to days.
+    fn count(&mut self) -> Option<u64> {
+        if std::mem::take(&mut self.has_changed) {
+            self.idle = 0;
+            self.at_work = self.at_work.saturating_add(1);
+            return self.at_work.checked_sub(READS).map(|more| SLEEP * (u64::from(more) + 1));
+        }
+        self.idle = self.idle.saturating_add(1);
+        self.idle.checked_sub(READS).map(|more| SLEEP << more.min(40))
+    }
+}
 
 /// The nanoseconds of a time. `None` if they are more than 2^64, or the time is invalid.
 ///
@@ -31,9 +60,8 @@ pub(crate) unsafe fn nanoseconds(time: *const libc::timespec) -> Option<u64> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
     if let Some(thread) = current() {
-        thread.clock_reads = thread.clock_reads.saturating_add(1);
-        if let Some(more) = thread.clock_reads.checked_sub(READS) {
-            let until = thread.run().now.saturating_add(SLEEP << more.min(40));
+        if let Some(sleep) = thread.readings.count() {
+            let until = thread.run().now.saturating_add(sleep);
             thread.stop(Request::Sleep { until }, (0, frame_pointer()));
         }
         let now = thread.run().now;
@@ -63,7 +91,7 @@ unsafe extern "C" fn clock_nanosleep(
             0 => thread.run().now.saturating_add(time),
             _ => time,
         };
-        thread.clock_reads = 0;
+        thread.readings = Readings::default();
         thread.stop(Request::Sleep { until }, (0, frame_pointer()));
         return 0;
     }
@@ -96,4 +124,28 @@ pub(crate) fn fail<T: From<i8>>(error: c_int) -> T {
     // SAFETY: libc gives each thread an `errno`.
     unsafe { *libc::__errno_location() = error };
     T::from(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time that passes in `count` readings, each after a change if `at_work`, in nanoseconds.
+    fn passes(count: u32, at_work: bool) -> u64 {
+        let mut readings = Readings::default();
+        let sleeps = (0..count).filter_map(|_| {
+            readings.has_changed = at_work;
+            readings.count()
+        });
+        sleeps.sum()
+    }
+
+    #[test]
+    fn a_thread_that_waits_comes_to_any_time_soon_and_one_that_works_does_not() {
+        assert_eq!((passes(READS, false), passes(READS - 1, true)), (SLEEP, 0));
+        assert!(passes(60, false) > 3_600 * SECOND);
+        assert!(passes(60, true) < SECOND / 100);
+        assert!((SECOND..2 * SECOND).contains(&passes(1_500, true)));
+        assert!(passes(4_000, true) < 10 * SECOND);
+    }
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::{c_int, c_long};
 
-use super::clock::{fail, nanoseconds};
+use super::clock::{Readings, fail, nanoseconds};
 use super::entropy;
 use super::heap;
 use super::real::real;
 use super::request::Request;
+use super::statics;
 use super::switch::frame_pointer;
-use super::thread::{Thread, current};
+use super::thread::{Thread, current, outside};
 
 type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
@@ -68,7 +69,13 @@ unsafe fn futex(
                 libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
                 _ => time,
             };
-            thread.clock_reads = 0;
+            thread.readings = Readings::default();
+            outside(|| {
+                let waits = &mut thread.run().shared_waits;
+                if statics::is_shared(word) && !waits.contains(&word) {
+                    waits.push(word);
+                }
+            });
             // As for an atomic operation: the carrier reads the word.
             // SAFETY: the caller's.
             unsafe { std::ptr::read_volatile(word as *const u8) };
@@ -79,14 +86,26 @@ unsafe fn futex(
             })
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
+            let wake_system = || {
+                // SAFETY: a wake has no effect on memory.
+                outside(|| unsafe {
+                    real!(c"syscall", Call)(libc::SYS_futex, word, operation, value, 0, 0, 0)
+                })
+            };
+            // A thread of the system may wait here, for a lock that the run shares with it: such as the one that std
+            // locks when a thread begins. Whether it does is no matter of the run, so that wake is no request. It
+            // comes first, because the run may end with a request.
+            let is_shared = outside(|| statics::is_shared(word));
+            if is_shared {
+                let woken = wake_system();
+                if !thread.run().shared_waits.contains(&word) {
+                    return Some(woken);
+                }
+            }
             let count = value as u32;
             let woken = thread.stop(Request::Wake { word, count }, (0, frame)) as c_long;
-            if woken == 0 && !heap::has(word) {
-                // A thread of the system may wait here, for a lock that the run shares with it.
-                // SAFETY: a wake has no effect on memory.
-                unsafe {
-                    real!(c"syscall", Call)(libc::SYS_futex, word, operation, value, 0, 0, 0)
-                };
+            if woken == 0 && !is_shared && !heap::has(word) {
+                wake_system();
             }
             Some(woken)
         }

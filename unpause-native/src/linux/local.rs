@@ -71,6 +71,8 @@ pub(crate) struct Run {
     pub(crate) fault: Option<Fault>,
     /// Sockets and what waits for them.
     pub(crate) net: Net,
+    /// The words shared with threads of the system that a thread of the run has waited for.
+    pub(crate) shared_waits: Vec<usize>,
 }
 
 impl Run {
@@ -127,7 +129,9 @@ impl Local {
         std_state::begin();
         let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
         let (body, random, now, fault) = (Some(body), None, BEGIN, None);
-        let mut run = Box::new(Run { carrier, threads, idle, body, random, now, fault, net });
+        let shared_waits = Vec::new();
+        let mut run =
+            Box::new(Run { carrier, threads, idle, body, random, now, fault, net, shared_waits });
         let body = &raw mut run.body;
         run.add(STACK, (call, body.cast()), 1);
         Local { run }
@@ -175,6 +179,11 @@ impl Local {
                     return Access::perform(&access);
                 }
                 let values = Access::perform(&access);
+                // Not in the function of instrumentation: what it keeps across the switch counts as registers of the
+                // thread's loop.
+                // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+                let suspended = unsafe { self.run.threads[thread].as_mut() };
+                suspended.readings.has_changed |= access.changes(values.0);
                 if let Some(detector) = race::detector() {
                     let trace = self.thread(thread).last_trace();
                     let fault = detector.atomic(thread, &access, values, &trace);

@@ -102,7 +102,7 @@ pub(crate) fn watch(address: usize) {
 
 /// Does the operation of a thread, if its place is marked and the memory may be accessed. Returns the value before.
 #[inline(always)]
-pub(crate) fn perform(thread: &Thread, access: &Access, caller: (usize, usize)) -> Option<u64> {
+pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usize)) -> Option<u64> {
     // The detector of data races is the carrier's.
     if RACES || !is_marked(thread, caller) {
         return None;
@@ -110,7 +110,11 @@ pub(crate) fn perform(thread: &Thread, access: &Access, caller: (usize, usize)) 
     let (word, bit) = bit(access.address);
     let is_watched = passing().watched[word] & bit != 0;
     let passes = !is_watched && blocks::may_access(access.address, access.size.into());
-    passes.then(|| access.perform().0)
+    passes.then(|| {
+        let old = access.perform().0;
+        thread.readings.has_changed |= access.changes(old);
+        old
+    })
 }
 
 /// Returns `true` if a function of a thread with this return address and this frame pointer is at a marked place.

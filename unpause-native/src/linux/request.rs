@@ -196,6 +196,16 @@ impl Access {
         looks.then_some(old)
     }
 
+    /// Returns `true` if the operation, which has found the value `old`, has changed memory, or written the same again.
+    #[inline(always)]
+    pub(crate) fn changes(&self, old: u64) -> bool {
+        match self.operation {
+            Operation::Load | Operation::Fence => false,
+            Operation::CompareExchange => old == self.operand,
+            _ => true,
+        }
+    }
+
     /// Does the operation. Returns the values before and after it.
     //
     // Crate-private: only an access that a thread has requested is valid. Inlined into the functions of

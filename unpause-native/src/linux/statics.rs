@@ -84,9 +84,16 @@ pub(crate) fn is_shared(address: usize) -> bool {
         writable.map(range).collect()
     });
     let within = |(begin, size): (usize, usize)| address.wrapping_sub(begin) < size;
-    let is_saved = |saved: &Saved| within((saved.address, saved.bytes.len()));
-    let saved = SAVED.get().and_then(|saved| saved.as_ref().ok());
-    sections.iter().copied().any(within) && !saved.is_some_and(|saved| saved.iter().any(is_saved))
+    sections.iter().copied().any(within) && !is_saved(address)
+}
+
+/// Returns `true` for an address in a static that has its first value again when a run begins.
+fn is_saved(address: usize) -> bool {
+    let Some(Ok(saved)) = SAVED.get() else { return false };
+    // In the order of their addresses.
+    let after = saved.partition_point(|saved| saved.address <= address);
+    let before = after.checked_sub(1).and_then(|at| saved.get(at));
+    before.is_some_and(|saved| address - saved.address < saved.bytes.len())
 }
 
 fn is_writable(section: &object::Section<'_, '_>) -> bool {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::clock::Readings;
 use super::fault::Fault;
 use super::image::image;
 use super::local::Run;
@@ -62,8 +63,8 @@ pub(crate) struct Thread {
     pub(crate) path: u64,
     pub(crate) children: u64,
     pub(crate) allocations: u64,
-    /// Readings of the clock since its last sleep or wait.
-    pub(crate) clock_reads: u32,
+    /// Its readings of the clock.
+    pub(crate) readings: Readings,
     /// Its request, while it is suspended.
     pub(crate) request: Request,
     /// A function for the carrier to call, in place of a request.
@@ -329,7 +330,7 @@ impl Thread {
             thread.path = path;
             thread.children = 0;
             thread.allocations = 0;
-            thread.clock_reads = 0;
+            thread.readings = Readings::default();
             thread.run = run;
             thread.call = None;
             thread.request = Request::Yield;
@@ -379,7 +380,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         path: 0,
         children: 0,
         allocations: 0,
-        clock_reads: 0,
+        readings: Readings::default(),
         request: Request::End,
         call: None,
         caller: (0, 0),

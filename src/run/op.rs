@@ -50,6 +50,7 @@ impl Op {
     }
 
     /// An operation of a kind of its own, on an object that is neither memory nor a plain lock.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) const fn of_kind(name: &'static str, access: Access, kind: Kind) -> Op {
         Op { name, access, kind: Some(kind) }
     }

@@ -272,13 +272,13 @@ fn ends(program: &Program) -> Vec<Ends> {
 
 #[cfg(not(feature = "tokio"))]
 fn ends(program: &Program) -> Vec<Ends> {
-    vec![Ends; program.early]
+    vec![Ends {}; program.early]
 }
 
 /// The ends of channels that one task has: none.
 #[cfg(not(feature = "tokio"))]
 #[derive(Clone, Default)]
-struct Ends;
+struct Ends {}
 
 /// The state of one task.
 struct Local {

@@ -110,7 +110,7 @@ pub(super) fn woken_from_outside(state: &RunState, task: TaskId) -> Failure {
     Failure::Misuse {
         message:
             "this task was woken from another OS thread, whose timing no seed controls: spawn \
-                  with sim::spawn instead of std::thread, and keep I/O out of the test body"
+                  with sim::spawn instead of std::thread, wait with sim::time, and keep I/O out of the test body"
                 .to_owned(),
         place,
     }

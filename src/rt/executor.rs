@@ -345,6 +345,7 @@ fn note_stuck(state: &mut RunState) {
     for index in 1..state.board.tasks.len() {
         let task = TaskId(index as u32);
         let waits = state.board.tasks[index].status == Status::Blocked;
+        let waits = waits && !state.timers.has(task);
         if waits && state.slots[index].detached.is_some_and(|step| step < last || step == 0) {
             let waiting = waiting(state, task);
             state.record.stuck.push((task, waiting));

@@ -194,6 +194,7 @@ impl Worker {
             leaked,
             stuck: state.record.stuck.clone(),
             foreign: state.record.foreign,
+            time_moves: state.board.time_moves.clone(),
             output: state.record.output.clone(),
             conditions: state.record.conditions.clone(),
         }

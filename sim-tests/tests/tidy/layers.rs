@@ -33,6 +33,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("seam", Layer::Seam),
     ("sync", Layer::Surface),
     ("task", Layer::Surface),
+    ("time", Layer::Surface),
     ("rand", Layer::Surface),
     ("testing", Layer::Surface),
     ("engine", Layer::Wiring),

@@ -33,4 +33,5 @@ mod shrunk;
 mod spin_until;
 mod statistics;
 mod strategies;
+mod time;
 mod written;

@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{lock, permits, readers, task, tellings, version, whole, word};
+use super::{clock, lock, permits, readers, task, tellings, version, whole, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -108,7 +108,7 @@ pub(crate) struct Machine {
 /// All machines.
 #[cfg(test)]
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
-    let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE];
+    let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE, &clock::MACHINE];
     let of_tokio = [
         &permits::MACHINE,
         &readers::MACHINE,

@@ -17,7 +17,7 @@ use crate::rt::{TaskBody, Worker};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::kind::{Kind, WATCH, faults};
-use crate::run::op::{lock, task, word};
+use crate::run::op::{clock, lock, task, word};
 use crate::run::rng::Rng;
 use crate::strategy::exhaustive::Observer;
 use crate::strategy::footprint::{StepItem, dependent};
@@ -232,6 +232,10 @@ const ALL: Acts = &[
     Act::both,
     Act::pause,
     Act::wait,
+    Act::sleep,
+    Act::within,
+    Act::now,
+    Act::advance,
 ];
 
 #[test]
@@ -247,7 +251,8 @@ fn a_relation_that_is_not_declared_is_found() {
     let memory: Acts = &[Act::load, Act::store, Act::add, Act::exchange, Act::wait];
     let locks: Acts = &[Act::lock, Act::lock, Act::unlock, Act::attempt, Act::load];
     let tasks: Acts = &[Act::spawn, Act::join, Act::finished, Act::abort, Act::pause, Act::both];
-    let faults: [(&str, (Kind, Kind), Acts); 9] = [
+    let time: Acts = &[Act::sleep, Act::now, Act::advance, Act::within, Act::store];
+    let faults: [(&str, (Kind, Kind), Acts); 12] = [
         ("read, write", (word::READ, word::WRITE), memory),
         ("write, write", (word::WRITE, word::WRITE), memory),
         ("write, watch", (word::WRITE, WATCH), memory),
@@ -257,6 +262,9 @@ fn a_relation_that_is_not_declared_is_found() {
         ("end, look", (task::END, task::LOOK), tasks),
         ("end, join", (task::END, task::JOIN), tasks),
         ("abort, live", (task::ABORT, task::LIVE), tasks),
+        ("advance, read", (clock::ADVANCE, clock::READ), time),
+        ("advance, due", (clock::ADVANCE, clock::DUE), time),
+        ("advance, advance", (clock::ADVANCE, clock::ADVANCE), time),
     ];
     for (name, pair, kind) in faults {
         let found = faults::without(pair, || diamonds(kind, 2_000));

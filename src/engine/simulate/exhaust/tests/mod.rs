@@ -324,6 +324,23 @@ fn waits_are_explored_as_by_brute_force() {
 }
 
 #[test]
+fn sleeps_are_explored_as_by_brute_force() {
+    generated("sleeps", &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now], (3, 3));
+}
+
+#[test]
+fn timeouts_are_explored_as_by_brute_force() {
+    let acts = [Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock];
+    generated("timeouts", &acts, (3, 3));
+}
+
+#[test]
+fn moves_of_the_time_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance];
+    generated("advance", &acts, (2, 3));
+}
+
+#[test]
 fn all_at_once_is_explored_as_by_brute_force() {
     let acts = [
         Act::load,
@@ -343,6 +360,9 @@ fn all_at_once_is_explored_as_by_brute_force() {
         Act::check,
         Act::pause,
         Act::wait,
+        Act::sleep,
+        Act::within,
+        Act::advance,
     ];
     generated("all", &acts, (3, 3));
 }

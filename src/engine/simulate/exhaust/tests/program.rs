@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
+use crate::time::timeout;
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
@@ -45,6 +47,18 @@ pub(super) enum Act {
     AwaitBoth(u64, u64),
     /// Waits for one word and adds to the other at the same time.
     AwaitBeside(u64),
+    /// Sleeps for so many seconds.
+    Sleep(u64),
+    /// Reads the time.
+    Now,
+    /// Moves the time on by so many seconds.
+    Advance(u64),
+    /// Takes a lock, or gives up after so many seconds and stores that.
+    LockWithin(usize, u64),
+    /// Waits until a word has a value, or gives up after so many seconds and stores that.
+    AwaitWithin(usize, u64, u64),
+    /// Two sleeps at once, in seconds; the shorter one ends both.
+    Race(u64, u64),
 }
 
 impl Act {
@@ -129,6 +143,26 @@ impl Act {
         Act::Pause
     }
 
+    pub(super) fn sleep(rng: &mut Rng) -> Act {
+        Act::Sleep(rng.below(3))
+    }
+
+    pub(super) fn now(_: &mut Rng) -> Act {
+        Act::Now
+    }
+
+    pub(super) fn advance(rng: &mut Rng) -> Act {
+        Act::Advance(1 + rng.below(2))
+    }
+
+    pub(super) fn within(rng: &mut Rng) -> Act {
+        match rng.below(3) {
+            0 => Act::LockWithin(rng.below(2) as usize, rng.below(3)),
+            1 => Act::AwaitWithin(rng.below(2) as usize, 1 + rng.below(2), rng.below(3)),
+            _ => Act::Race(rng.below(3), rng.below(3)),
+        }
+    }
+
     pub(super) fn wait(rng: &mut Rng) -> Act {
         let (one, other) = (rng.below(3), rng.below(3));
         match rng.below(6) {
@@ -196,17 +230,22 @@ impl Program {
     }
 
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
-    /// found that another task had ended, which of several branches a step was, or how many of the writes that could
-    /// wake it had come before a wait for several words looked at the first of them again.
+    /// found that another task had ended, which of several branches a step was, how many of the writes that could
+    /// wake it had come before a wait for several words looked at the first of them again, or whether a step that
+    /// could have given up came before the time was moved on.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
-        use Act::{AwaitBeside, AwaitBoth, AwaitEither, Both, Call, Finished};
+        use Act::{Advance, AwaitBeside, AwaitBoth, AwaitEither, AwaitWithin, Both};
+        use Act::{Call, Finished, LockWithin, Race};
         let more = |act: &Act| {
             matches!(
                 act,
                 Call(..) | Both(..) | Finished | AwaitBeside(_) | AwaitBoth(..) | AwaitEither(..)
             )
         };
-        self.tasks.iter().flatten().any(more)
+        let all = || self.tasks.iter().flatten();
+        let gives_up = |act: &Act| matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..));
+        let moves_time = |act: &Act| matches!(act, Advance(_));
+        all().any(more) || (all().any(gives_up) && all().any(moves_time))
     }
 }
 
@@ -354,6 +393,30 @@ fn perform<'a>(
                     let word = &shared.words[*word];
                     let exchange = || word.compare_exchange(*old, *new, SeqCst, SeqCst);
                     crate::spin_until(async || exchange().await.is_ok()).await;
+                }
+                Act::Sleep(seconds) => crate::time::sleep(Duration::from_secs(*seconds)).await,
+                Act::Now => drop(crate::time::Instant::now()),
+                Act::Advance(seconds) => {
+                    crate::time::advance(Duration::from_secs(*seconds)).await;
+                }
+                Act::LockWithin(lock, seconds) if guards[*lock].is_none() => {
+                    let wait = Duration::from_secs(*seconds);
+                    guards[*lock] = timeout(wait, shared.locks[*lock].lock()).await.ok();
+                    if guards[*lock].is_none() {
+                        shared.words[0].store(8, SeqCst).await;
+                    }
+                }
+                Act::LockWithin(..) => {}
+                Act::AwaitWithin(word, value, seconds) => {
+                    let wait = Duration::from_secs(*seconds);
+                    let found = timeout(wait, await_value(shared, *word, *value)).await;
+                    if found.is_err() {
+                        shared.words[1].store(9, SeqCst).await;
+                    }
+                }
+                Act::Race(one, other) => {
+                    let [one, other] = [one, other].map(|seconds| Duration::from_secs(*seconds));
+                    let _ = timeout(one, crate::time::sleep(other)).await;
                 }
                 Act::AwaitBeside(one) => {
                     let add = shared.words[1].fetch_add(1, SeqCst);

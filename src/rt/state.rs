@@ -383,7 +383,7 @@ impl RunState {
                 }
             }
             (Access::Join, _, Some(target)) => self.slots.at_mut(target.index()).joiner = None,
-            (Access::Wait, ..) => self.timers.forget(id),
+            (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
             _ => {}
         }
         let mut waker = None;

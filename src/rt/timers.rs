@@ -5,41 +5,55 @@
 //!
 //! Plain threads have timers of their own, on the same axis: their time is kept by `unpause-native`.
 
+use std::panic::Location;
 use std::time::Duration;
 
-use super::object::AnnouncementId;
+use super::object::{AnnouncementId, Object};
 use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{Contact, TimeMove};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
-use crate::run::op::{Access, Op};
+use crate::run::op::{Access, Op, clock};
+
+const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
+const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
+
+/// The clock. One object for all runs, so that its place is the same in each.
+pub(crate) static CLOCK: Object = Object::new("clock", Location::caller(), true);
 
 /// The timers of a run.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     /// The time since the run began, in nanoseconds.
-    now: u64,
+    pub(super) now: u64,
     /// Deadlines, and the announcements that wait for them or are due.
     announced: Vec<(u64, AnnouncementId)>,
+    /// The [hand](super::hand), if the run has one: its time may move at any moment.
+    pub(super) hand: Option<TaskId>,
+    /// The announcement of the hand, from its first step on.
+    pub(super) hand_op: Option<AnnouncementId>,
     /// Times, in nanoseconds, and the tasks of plain threads that wait for them.
     waiting: Vec<(u64, TaskId)>,
 }
 
 impl Timers {
     pub(super) fn clear(&mut self) {
-        self.now = 0;
+        (self.now, self.hand, self.hand_op) = (0, None, None);
         self.announced.clear();
         self.waiting.clear();
     }
 
-    /// Forgets the deadline of an announcement that is retracted.
-    #[inline]
-    pub(super) fn forget(&mut self, id: AnnouncementId) {
-        if !self.announced.is_empty() {
-            self.announced.retain(|(_, waiting)| *waiting != id);
-        }
+    /// The earliest deadline to come.
+    pub(super) fn next(&self) -> Option<u64> {
+        let deadlines = self.announced.iter().map(|(deadline, _)| *deadline);
+        deadlines.filter(|deadline| *deadline > self.now).min()
+    }
+
+    /// Returns `true` for the task that moves the time.
+    pub(super) fn is_hand(&self, task: TaskId) -> bool {
+        self.hand == Some(task)
     }
 
     /// Returns `true` if the task waits for a time.
@@ -58,9 +72,8 @@ impl RunState {
     /// `false` if still no task can step.
     #[cold]
     pub(super) fn advance_time(&mut self) -> bool {
-        let deadlines = self.timers.announced.iter().map(|(deadline, _)| *deadline);
         // An operation that is due and not enabled was passed over by its task: time does not help it.
-        let deadline = deadlines.filter(|deadline| *deadline > self.timers.now).min();
+        let deadline = self.timers.next();
         let of_thread = self.timers.waiting.iter().map(|(time, _)| *time).min();
         match (deadline, of_thread) {
             (Some(deadline), other) if other.is_none_or(|other| deadline <= other) => {
@@ -76,6 +89,38 @@ impl RunState {
             (_, None) => return false,
         }
         !self.board.ready.is_empty()
+    }
+
+    /// Forgets the deadline of an announcement that is retracted.
+    #[inline]
+    pub(super) fn forget_timer(
+        &mut self,
+        id: AnnouncementId,
+        clock: Option<ObjectId>,
+        place: Place,
+    ) {
+        let Timers { now, announced, hand, .. } = &mut self.timers;
+        let Some(at) = announced.iter().position(|(_, waiting)| *waiting == id) else { return };
+        let (deadline, _) = announced.swap_remove(at);
+        if deadline > *now && hand.is_some() && !self.over {
+            self.attention = true;
+            self.happened(&UNSET, clock, place, Values::Wrote(deadline));
+        }
+    }
+
+    /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
+    pub(super) fn update_hand(&mut self) {
+        if let Some(hand) = self.timers.hand_op {
+            let has_deadline = self.timers.next().is_some();
+            self.set_enabled(hand, has_deadline);
+        }
+    }
+
+    /// Enables, at the end of the step, the announcements that are due.
+    pub(super) fn hear_due(&mut self) {
+        let RunState { timers, heard, .. } = self;
+        heard.extend(timers.due());
+        self.attention = true;
     }
 
     /// Wakes the tasks that wait until `time` or an earlier one.
@@ -149,6 +194,10 @@ impl World {
         if deadline <= state.timers.now {
             state.heard.push(id);
             state.attention = true;
+        } else if state.timers.hand.is_some() {
+            state.attention = true;
+            let (clock, place) = (pending.object, pending.place);
+            state.happened(&SET, clock, place, Values::Wrote(deadline));
         }
     }
 
@@ -169,7 +218,8 @@ impl World {
         } else {
             state.set_enabled(id, false);
         }
-        if id.task() != state.current() {
+        state.attention |= state.timers.hand.is_some();
+        if id.task() != state.current() || state.timers.hand.is_some() {
             state.happened(op, pending.object, pending.place, Values::None);
         }
     }
@@ -188,9 +238,7 @@ impl World {
         state.timers.now = before.saturating_add(nanoseconds);
         let values = Values::Changed(before, state.timers.now);
         state.happened(pending.op, pending.object, pending.place, values);
-        let due: Vec<AnnouncementId> = state.timers.due().collect();
-        state.heard.extend(due);
-        state.attention = true;
+        state.hear_due();
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod board;
 mod calls;
 pub(crate) mod chances;
 pub(crate) mod choice;
+pub(crate) mod clock;
 pub mod coverage;
 pub mod event;
 pub mod ids;

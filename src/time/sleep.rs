@@ -99,10 +99,11 @@ impl Sleep {
     /// is woken at the new deadline.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
+        let here: Here = *this.here;
         *this.deadline = deadline;
         match this.timer {
             Some(timer) => timer.reset(&RESET, deadline.into_std()),
-            None => *this.timer = Some(timer(deadline, this.here)),
+            None => *this.timer = Some(timer(deadline, here)),
         }
     }
 }

@@ -34,4 +34,5 @@ mod spin_until;
 mod statistics;
 mod strategies;
 mod time;
+mod time_any;
 mod written;

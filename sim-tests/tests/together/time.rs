@@ -129,7 +129,7 @@ async fn two_locks(gives_up: bool) {
                 Ok(second) => drop(second),
                 Err(_) => {
                     drop(first);
-                    sim::task::yield_now().await;
+                    sleep(SHORT).await;
                     continue;
                 }
             },

@@ -11,14 +11,11 @@ use std::time::{Duration, Instant};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Object, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{CLOCK, PendingOp, WORLD, in_run, object_id};
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::timer::{FAR, RealTimer, add};
-
-/// The clock. One object for all runs, so that its place is the same in each.
-static CLOCK: Object = Object::new("clock", super::here(), true);
 
 /// The instant at which all runs begin.
 fn start() -> Instant {

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::run::clock::ClockMode;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
-use crate::time::timeout;
+use crate::time::{Instant, timeout};
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
@@ -49,6 +50,8 @@ pub(super) enum Act {
     AwaitBeside(u64),
     /// Sleeps for so many seconds.
     Sleep(u64),
+    /// Sleeps until so many seconds have passed since the run began.
+    Until(u64),
     /// Reads the time.
     Now,
     /// Moves the time on by so many seconds.
@@ -144,7 +147,8 @@ impl Act {
     }
 
     pub(super) fn sleep(rng: &mut Rng) -> Act {
-        Act::Sleep(rng.below(3))
+        let seconds = rng.below(3);
+        if rng.below(3) == 0 { Act::Until(seconds) } else { Act::Sleep(seconds) }
     }
 
     pub(super) fn now(_: &mut Rng) -> Act {
@@ -184,12 +188,14 @@ pub(super) struct Program {
     early: usize,
     /// The number of them that are awaited.
     awaited: usize,
+    /// When the time moves.
+    pub(super) clock: ClockMode,
 }
 
 impl Program {
     /// A body, tasks of which it spawns the first at once, and how many of those it awaits.
     pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
-        Program { tasks: Arc::new(tasks), early, awaited }
+        Program { tasks: Arc::new(tasks), early, awaited, clock: ClockMode::Last }
     }
 
     pub(super) fn generate(
@@ -224,6 +230,11 @@ impl Program {
         Program { awaited, ..self }
     }
 
+    /// The same, with a time that moves at any moment.
+    pub(super) fn at_any_time(self) -> Program {
+        Program { clock: ClockMode::Any, ..self }
+    }
+
     /// Returns `true` if its tasks draw values.
     pub(super) fn draws(&self) -> bool {
         self.tasks.iter().flatten().any(|act| matches!(act, Act::StoreDrawn(_)))
@@ -245,7 +256,8 @@ impl Program {
         let all = || self.tasks.iter().flatten();
         let gives_up = |act: &Act| matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..));
         let moves_time = |act: &Act| matches!(act, Advance(_));
-        all().any(more) || (all().any(gives_up) && all().any(moves_time))
+        let moves = self.clock == ClockMode::Any || all().any(moves_time);
+        all().any(more) || (all().any(gives_up) && moves)
     }
 }
 
@@ -255,6 +267,7 @@ struct Shared {
     words: [Atomic<u64>; 2],
     locks: [Mutex<()>; 2],
     history: History<Counter>,
+    start: Instant,
 }
 
 /// The body that runs the program.
@@ -264,6 +277,7 @@ pub(super) async fn body(program: &Program) {
         words: [Atomic::new(0), Atomic::new(0)],
         locks: [Mutex::new(()), Mutex::new(())],
         history: History::new(Counter::default()),
+        start: Instant::now(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     for number in 1..=program.early {
@@ -395,6 +409,10 @@ fn perform<'a>(
                     crate::spin_until(async || exchange().await.is_ok()).await;
                 }
                 Act::Sleep(seconds) => crate::time::sleep(Duration::from_secs(*seconds)).await,
+                Act::Until(seconds) => {
+                    let deadline = shared.start + Duration::from_secs(*seconds);
+                    crate::time::sleep_until(deadline).await;
+                }
                 Act::Now => drop(crate::time::Instant::now()),
                 Act::Advance(seconds) => {
                     crate::time::advance(Duration::from_secs(*seconds)).await;

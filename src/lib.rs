@@ -94,7 +94,7 @@
 //! determine it; written down they are its **trace**, which replays it without seed and strategy. A run fails if
 //!
 //! - a task panics, or the body returns an error;
-//! - every remaining task is blocked: a deadlock;
+//! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;
 //! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value;
 //! - a [`History`] is not [linearizable](check::linearizable()), or the checker runs out of its budget;
 //! - it differs from the trace that it replays;
@@ -149,6 +149,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`sync`], [`task`], [`mod@rand`] | primitives, tasks, random values that are decisions |
+//! | [`time`] | sleeps, time-outs, intervals; a virtual clock |
 //! | [`recorder`], [`check`] | histories, models, checkers |
 //! | [`generate`], [`parallel()`] | programs from a model |
 //! | [`runner`] | settings of a test, coverage, proofs |
@@ -194,7 +195,7 @@
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
-//! - The order of a `HashMap`, clocks, random generators, real threads, files, sockets and the polling order of
+//! - The order of a `HashMap`, clocks other than [`mod@time`]'s, random generators, real threads, files, sockets and the polling order of
 //!   `select!` are not controlled. The first seed and every failing one are run twice, and the first step that
 //!   differs is [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
@@ -228,6 +229,7 @@ pub mod rand;
 pub mod sync;
 pub mod task;
 mod testing;
+pub mod time;
 #[cfg(all(feature = "tokio", feature = "sim", not(sim_real)))]
 pub mod tokio;
 /// What code written for tokio uses, under tokio's names. In this build they are tokio's own.

@@ -38,6 +38,7 @@ mod stub {
             pub(crate) must_fail: bool,
             pub(crate) coverage: bool,
             pub(crate) closure: bool,
+            pub(crate) clock: Option<&'static str>,
             pub(crate) points: Option<&'static str>,
             pub(crate) arc: bool,
             pub(crate) chances: Option<&'static str>,

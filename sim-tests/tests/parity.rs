@@ -23,6 +23,8 @@ use sim::{
 mod programs;
 #[path = "parity/tasks.rs"]
 mod tasks;
+#[path = "parity/time.rs"]
+mod time;
 
 // ---- helpers
 
@@ -379,6 +381,11 @@ fn types_have_the_same_auto_traits() {
         "set": || cell.set(1);
         "try_lock": || mutex.try_lock();
         "yield_now": sim::task::yield_now;
+        "Sleep": any::<sim::time::Sleep>;
+        "Timeout": any::<sim::time::Timeout<std::future::Ready<u8>>>;
+        "Interval": any::<sim::time::Interval>;
+        "Instant": any::<sim::time::Instant>;
+        "advance": || sim::time::advance(Duration::ZERO);
     };
     assert_eq!(table, "\
 Atomic: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
@@ -407,6 +414,11 @@ get: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
 set: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
 try_lock: Send Sync - - -\n\
 yield_now: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
+Sleep: Send Sync - UnwindSafe RefUnwindSafe\n\
+Timeout: Send Sync - UnwindSafe RefUnwindSafe\n\
+Interval: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
+Instant: Send Sync Unpin UnwindSafe RefUnwindSafe\n\
+advance: Send Sync - UnwindSafe RefUnwindSafe\n\
 ");
 }
 

@@ -4,6 +4,7 @@
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
 //! warning.
 
+mod clock;
 mod grammar;
 mod idle;
 mod names;
@@ -18,6 +19,7 @@ use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 pub(crate) use self::idle::idle_text;
 use self::names::unknown;
 use crate::run::chances::Chances;
+use crate::run::clock::ClockMode;
 use crate::run::isolation::Isolation;
 use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
@@ -59,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) arc: Option<bool>,
     /// The chances of plain threads, as a text.
     pub(crate) chances: Option<String>,
+    /// When the time of a run moves, by name.
+    pub(crate) clock: Option<String>,
     /// What the runs of plain threads share, by name.
     pub(crate) isolate: Option<String>,
     pub(crate) shard: Option<Shard>,
@@ -96,6 +100,8 @@ pub(crate) struct Config {
     pub(crate) points: Points,
     /// The chances of plain threads.
     pub(crate) chances: Chances,
+    /// When the time of a run moves.
+    pub(crate) clock: ClockMode,
     /// What the runs of plain threads share.
     pub(crate) isolate: Isolation,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
@@ -238,6 +244,7 @@ impl Settings {
                 let known = Chances::parse(value).map(|_| value.to_owned());
                 read(&mut self.chances, known, Chances::GRAMMAR)
             }
+            "SIM_CLOCK" => read(&mut self.clock, clock::known(value), ClockMode::GRAMMAR),
             "SIM_ARC" => read(&mut self.arc, flag(value), "1 or 0"),
             "SIM_SHARD" => {
                 read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
@@ -289,6 +296,7 @@ impl Settings {
             points: over.points.or(self.points),
             arc: over.arc.or(self.arc),
             chances: over.chances.or(self.chances),
+            clock: over.clock.or(self.clock),
             isolate: over.isolate.or(self.isolate),
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
@@ -379,6 +387,7 @@ impl Settings {
             value: chances.to_owned(),
             grammar: Chances::GRAMMAR.to_owned(),
         })?;
+        let clock = self.clock_mode()?;
         let isolate = self.isolation()?;
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
@@ -404,6 +413,7 @@ impl Settings {
             replay: self.replay,
             points,
             chances,
+            clock,
             isolate,
             jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),

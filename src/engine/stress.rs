@@ -237,6 +237,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         leaked: Vec::new(),
         stuck: Vec::new(),
         foreign: false,
+        time_moves: Vec::new(),
         output: String::new(),
         conditions: stress.conditions(),
     }

@@ -1,10 +1,12 @@
 //! Each kind of failure in words: a headline, and below it the explanation.
 
+use std::time::Duration;
+
 use super::names::DisplayNames;
 use super::places::{self, cut_place};
 use super::statistics::{self, share};
 use super::{Finding, Report};
-use crate::run::event::Event;
+use crate::run::event::{Event, show_time};
 use crate::run::ids::TaskId;
 use crate::run::{Failure, Outcome, Run, Spin, Wait, circle_of};
 use unpause_check::picture::draw;
@@ -15,6 +17,10 @@ use unpause_check::verdict::Verdict;
 const MESSAGE_LINES: usize = 24;
 /// Maximum number of waiting tasks listed.
 const WAITS_MAX: usize = 12;
+/// The number of last steps of a run in which moves of its time are counted.
+const MOVING_TIME_STEPS: usize = 1_000;
+/// With more steps for each move, more than the time moves.
+const STEPS_PER_MOVE: usize = 10;
 /// Maximum width of a place in a sentence, in columns.
 const PLACE_MAX: usize = 60;
 
@@ -145,6 +151,12 @@ pub(super) fn facts(
         Failure::TimeLimit { running, .. } => field(screen, "not ended", running),
         Failure::StepLimit { cycle, .. } => {
             let spins = finding.run.spins();
+            if let Some((moves, steps, to)) = moving_time(&finding.run) {
+                let moves = plural(moves as u64, "time");
+                let to = show_time(to);
+                let steps = plural(steps as u64, "step");
+                text(screen, &format!("In the last {steps} the time moved {moves}, to {to}."));
+            }
             match cycle.len() {
                 0 if spins.is_empty() => text(
                     screen,
@@ -195,6 +207,9 @@ pub(super) fn details(
                 help(screen, UNDECIDED);
             }
         }
+        Failure::StepLimit { .. } if moving_time(&finding.run).is_some() => {
+            help(screen, MOVING_TIME);
+        }
         Failure::StepLimit { .. } => match finding.run.spins().is_empty() {
             true => help(screen, STEP_LIMIT),
             false => help(screen, SPIN),
@@ -217,6 +232,7 @@ pub(super) fn details(
             }
         }
         Failure::Unproven { .. } => help(screen, UNPROVEN),
+        Failure::Panic { message, .. } if message.contains(NO_REACTOR) => help(screen, NO_RUNTIME),
         Failure::Memory(error) if !error.remedy.is_empty() => help(screen, &error.remedy),
         Failure::Memory(_)
         | Failure::Panic { .. }
@@ -302,12 +318,22 @@ const UNDECIDED: &str = "The checker ran out of its budget, and undecided is not
 const STEP_LIMIT: &str = "Most often a task polls a value in a loop, and no task is left to change it: await \
     `sim::spin_until` instead. If the test is only long, raise `max_steps`.";
 
+const MOVING_TIME: &str = "A loop with a timer, such as an interval, goes on for ever, and the body waits for \
+    something that it does not bring about. End the loop by a condition, or abort its task. If the test only needs \
+    so many steps, raise `max_steps`.";
+
+/// A part of the panic of a timer or socket of tokio that is used outside of tokio's runtime.
+const NO_REACTOR: &str = "there is no reactor running";
+
+const NO_RUNTIME: &str = "A run is no runtime of tokio, whose timers and sockets do not work in it. In place of \
+    tokio::time use sim::time, which has the same names and a virtual clock.";
+
 const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. It takes no steps while \
     nothing changes. If no task is left to change anything, the run fails at once as a deadlock.";
 
 const NON_DETERMINISM: &str = "The test depends on something that the scheduler does not control. Usual causes:\n\
     - iteration over a HashMap or HashSet: use BTreeMap, or a hasher with a fixed seed\n\
-    - Instant::now, SystemTime::now or a real timer: keep clocks out of the test, or pass the time in\n\
+    - Instant::now, SystemTime::now or a real timer: use sim::time, or pass the time in\n\
     - a random number generator: use sim::rand\n\
     - real threads, files or sockets: keep them out of the test\n\
     - select!, which polls in random order: use select_biased!\n\
@@ -327,7 +353,7 @@ const UNPROVEN: &str = "The test requires a proof (must_prove), but the runs tha
 
 const HANG: &str = "The task did not yield at an await. Usual causes:\n\
     - a lock of std or parking_lot held across an await: use sim::Mutex\n\
-    - a blocking call: thread::sleep, a channel of std, a file, a socket\n\
+    - a blocking call: thread::sleep (use sim::time::sleep), a channel of std, a file, a socket\n\
     - block_on inside a task: await the future instead\n\
     - a loop without an await: put sim::task::yield_now().await into it, or await sim::spin_until";
 
@@ -346,6 +372,18 @@ const TIME_LIMIT: &str = "Its tasks still made progress. Usual causes:\n\
 
 const DIVERGED: &str = "The code has changed since the trace was written. If that is intended, delete the trace; \
     the command after `record:` searches for the failure again and writes a new one.";
+
+/// The number of moves of the time in the last steps of a run, the number of these steps, and the time; none if the
+/// moves are few.
+fn moving_time(run: &Run) -> Option<(usize, usize, Duration)> {
+    let steps = run.steps.len().min(MOVING_TIME_STEPS);
+    let from = run.steps.len() - steps;
+    let within = from..run.steps.len();
+    let moves = run.time_moves.iter().filter(|moved| within.contains(&(moved.step as usize)));
+    let moves = moves.count();
+    let to = run.time_moves.last()?.to;
+    (moves * STEPS_PER_MOVE >= steps).then_some((moves, steps, to))
+}
 
 /// Returns the accesses that a task repeats.
 fn spin(run: &Run, spin: &Spin, names: &DisplayNames<'_>) -> String {
@@ -395,7 +433,8 @@ fn deadlock(screen: &mut Screen, waits: &[Wait], names: &DisplayNames<'_>) {
 
 const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake them. A task that only `waits` waits for \
     something that is not of this library. If a thread or a timer outside of the run should have woken it: a run \
-    cannot wait for those. Use sim::spawn in place of std::thread, and keep timers and I/O out of the test.";
+    cannot wait for those. Use sim::spawn in place of std::thread and sim::time in place of timers, and keep I/O out of \
+    the test.";
 
 fn names_of_circle(circle: &[TaskId], names: &DisplayNames<'_>) -> String {
     let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));

@@ -43,7 +43,8 @@ fn object() -> impl Strategy<Value = ObjectRecord> {
         Just(ValueKind::Unsigned),
         Just(ValueKind::Signed),
         Just(ValueKind::Bool),
-        Just(ValueKind::Pointer)
+        Just(ValueKind::Pointer),
+        Just(ValueKind::Time)
     ];
     (kind, values).prop_map(|(kind, values)| {
         let (creator, ordinal) = (None, 0);
@@ -216,6 +217,7 @@ fn run() -> impl Strategy<Value = Run> {
             leaked,
             stuck: Vec::new(),
             foreign: false,
+            time_moves: Vec::new(),
             output: String::new(),
             conditions: Vec::new(),
         },

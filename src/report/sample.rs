@@ -53,6 +53,7 @@ impl Sample {
             leaked: vec![],
             stuck: vec![],
             foreign: false,
+            time_moves: Vec::new(),
             output: String::new(),
             ..Run::empty(Seed(17), Failure::Error { message: String::new() })
         };

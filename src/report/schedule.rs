@@ -14,7 +14,7 @@ use super::lanes;
 use super::names::DisplayNames;
 use super::places;
 use super::places::cut_place;
-use crate::run::event::Event;
+use crate::run::event::{Event, ValueKind, show_time};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run, Wait};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
@@ -159,8 +159,20 @@ impl<'a> ScheduleTable<'a> {
         tail.iter().for_each(|unit| self.unit(unit.clone()));
     }
 
+    /// The last move of the time before one of these steps.
+    fn time(&mut self, steps: &Range<usize>) {
+        let moves = &self.run.time_moves;
+        let end = moves.partition_point(|moved| (moved.step as usize) < steps.end);
+        let last = moves[..end].last().filter(|moved| moved.step as usize >= steps.start);
+        if let Some(moved) = last {
+            let remark = format!("time moves on to {}", show_time(moved.to));
+            self.rows.push(ScheduleRow::Remark(remark));
+        }
+    }
+
     /// A step, or several shown as one.
     fn unit(&mut self, steps: Range<usize>) {
+        self.time(&steps);
         if let Some((row, objects)) = self.calls.row(steps.clone(), &self.events, self.names) {
             self.preempted(steps.start);
             self.rows.push(row);
@@ -398,6 +410,9 @@ fn legend(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[O
 /// created there too, or if the place is in std.
 fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     let object = &run.objects[id.index()];
+    if object.values == ValueKind::Time {
+        return "the time of the run".to_owned();
+    }
     let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));
     let created = object.place.to_string();
     let in_std = places::is_std(&created);

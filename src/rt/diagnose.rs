@@ -17,7 +17,7 @@ fn waits(state: &RunState) -> Vec<Wait> {
     let mut waits = Vec::new();
     for (index, row) in state.board.tasks.iter().enumerate() {
         let task = TaskId(index as u32);
-        if state.is_done(task) {
+        if state.is_done(task) || state.timers.is_hand(task) {
             continue;
         }
         if row.announced.is_empty() {
@@ -113,7 +113,7 @@ pub(super) fn woken_from_outside(state: &RunState, task: TaskId) -> Failure {
     Failure::Misuse {
         message:
             "this task was woken from another OS thread, whose timing no seed controls: spawn \
-                  with sim::spawn instead of std::thread, and keep I/O out of the test body"
+                  with sim::spawn instead of std::thread, wait with sim::time, and keep I/O out of the test body"
                 .to_owned(),
         place,
     }

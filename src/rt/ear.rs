@@ -92,25 +92,6 @@ impl World {
         state.attention = true;
     }
 
-    /// Begins an announced operation if it is its turn: it is not announced any more.
-    pub(crate) fn take_turn(&self, pending: &PendingOp) -> bool {
-        let mut state = self.state();
-        let id = pending.announcement.id;
-        let first = &state.board.tasks.at(state.current().index()).announced.first;
-        let is_first = first.key == id.key() && first.enabled;
-        if is_first {
-            let waker = state.retract(id);
-            drop(state);
-            drop(waker);
-        }
-        is_first
-    }
-
-    /// As [`take_turn`](Self::take_turn), after a poll that returned ready.
-    pub(crate) fn take_turn_out_of_turn(&self, pending: &PendingOp) {
-        drop(self.retract_to_do(&pending.announcement));
-    }
-
     /// The object, if the run knows it. For destructors, which must not add objects.
     pub(crate) fn known(&self, object: &Object) -> Option<ObjectId> {
         self.state().objects.find(object)

@@ -15,9 +15,11 @@ use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
 use super::state::RunState;
 use super::task_waker::Seats;
+use super::timers::CLOCK;
 use super::world::World;
 use crate::run::Failure;
 use crate::run::board::{Status, TaskRow};
+use crate::run::clock::ClockMode;
 use crate::run::ids::TaskId;
 
 /// The maximum number of rounds in which tasks are dropped that destructors spawned at the end of a run.
@@ -83,6 +85,7 @@ impl Executor<'_> {
             return false;
         }
         state.attention |= self.limits.hang.is_some_and(|(hang, _)| hang == state.board.step);
+        state.attention |= self.spawns_hand(state.board.step);
         true
     }
 
@@ -121,11 +124,20 @@ impl Executor<'_> {
             self.cancel(step, task);
             return true;
         }
+        if self.spawns_hand(step) {
+            now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
+            self.world.spawn_hand(CLOCK.place());
+        }
         if branches {
             self.wake_branches(step, task);
         }
         self.poll(step, task, turn);
         true
+    }
+
+    /// Returns `true` for the step in which the task that moves the time is spawned, in runs that have one.
+    fn spawns_hand(&self, step: u32) -> bool {
+        step == 0 && self.limits.clock == ClockMode::Any
     }
 
     /// Takes the bodies of spawned tasks out of the inbox.
@@ -345,6 +357,7 @@ fn note_stuck(state: &mut RunState) {
     for index in 1..state.board.tasks.len() {
         let task = TaskId(index as u32);
         let waits = state.board.tasks[index].status == Status::Blocked;
+        let waits = waits && !state.timers.has(task) && !state.timers.is_hand(task);
         if waits && state.slots[index].detached.is_some_and(|step| step < last || step == 0) {
             let waiting = waiting(state, task);
             state.record.stuck.push((task, waiting));

@@ -13,6 +13,7 @@ mod diagnose;
 #[cfg(feature = "tokio")]
 mod ear;
 mod executor;
+mod hand;
 mod lock;
 mod memory;
 mod now;
@@ -45,6 +46,7 @@ pub(crate) use self::object::Object;
 pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;
 pub(crate) use self::slot::Announcement;
+pub(crate) use self::timers::CLOCK;
 pub(crate) use self::watch::{HeldOp, ReadSet};
 pub(crate) use self::world::{WORLD, World};
 
@@ -54,6 +56,7 @@ use self::record::RunRecord;
 use self::state::RunState;
 use self::task_waker::{Seats, Signals};
 use crate::run::choice::Strategy;
+use crate::run::clock::ClockMode;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
@@ -66,6 +69,8 @@ pub(crate) struct RunLimits {
     pub(crate) steps_max: u32,
     /// A step before which the run must stop, as hung, and the number of seconds for the report.
     pub(crate) hang: Option<(u32, u64)>,
+    /// When its time moves.
+    pub(crate) clock: ClockMode,
     /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
     pub(crate) searched: bool,
 }
@@ -194,6 +199,7 @@ impl Worker {
             leaked,
             stuck: state.record.stuck.clone(),
             foreign: state.record.foreign,
+            time_moves: state.board.time_moves.clone(),
             output: state.record.output.clone(),
             conditions: state.record.conditions.clone(),
         }

@@ -111,6 +111,7 @@ impl RunState {
         self.board.events.clear();
         self.board.object_keys.clear();
         self.board.contacts.clear();
+        self.board.time_moves.clear();
         self.board.calls.clear();
         self.board.watches.clear();
         self.record.clear();
@@ -382,6 +383,7 @@ impl RunState {
                 }
             }
             (Access::Join, _, Some(target)) => self.slots.at_mut(target.index()).joiner = None,
+            (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
             _ => {}
         }
         let mut waker = None;

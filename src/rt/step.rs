@@ -89,6 +89,7 @@ impl RunState {
         while let Some(id) = self.heard.pop() {
             self.set_enabled(id, true);
         }
+        self.update_hand();
         let row = self.board.tasks.at_mut(task.index());
         if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);

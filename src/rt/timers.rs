@@ -1,34 +1,126 @@
-//! Virtual time: tasks that wait until a time are woken when no task can step, the earliest first.
+//! Virtual time: the clock of a run, and the timers that wait for it.
+//!
+//! The time moves when no task can step, to the earliest deadline. All operations with that deadline are then enabled,
+//! in one go, so that their order is a choice like any other. The run can also [advance](World::advance_by) its time.
+//!
+//! Plain threads have timers of their own, on the same axis: their time is kept by `unpause-native`.
 
-use super::object::AnnouncementId;
+use std::panic::Location;
+use std::time::Duration;
+
+use super::object::{AnnouncementId, Object};
+use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::Contact;
-use crate::run::ids::TaskId;
-use crate::run::op::Access;
+use crate::run::board::{Contact, TimeMove};
+use crate::run::event::Values;
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::{Access, Op, clock};
 
-/// The tasks of a run that wait until a time.
+const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
+const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
+
+/// The clock. One object for all runs, so that its place is the same in each.
+pub(crate) static CLOCK: Object = Object::new("clock", Location::caller(), true);
+
+/// The timers of a run.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// Times, in nanoseconds, and tasks.
+    /// The time since the run began, in nanoseconds.
+    pub(super) now: u64,
+    /// Deadlines, and the announcements that wait for them or are due.
+    announced: Vec<(u64, AnnouncementId)>,
+    /// The [hand](super::hand), if the run has one: its time may move at any moment.
+    pub(super) hand: Option<TaskId>,
+    /// The announcement of the hand, from its first step on.
+    pub(super) hand_op: Option<AnnouncementId>,
+    /// Times, in nanoseconds, and the tasks of plain threads that wait for them.
     waiting: Vec<(u64, TaskId)>,
 }
 
 impl Timers {
     pub(super) fn clear(&mut self) {
+        (self.now, self.hand, self.hand_op) = (0, None, None);
+        self.announced.clear();
         self.waiting.clear();
+    }
+
+    /// The earliest deadline to come.
+    pub(super) fn next(&self) -> Option<u64> {
+        let deadlines = self.announced.iter().map(|(deadline, _)| *deadline);
+        deadlines.filter(|deadline| *deadline > self.now).min()
+    }
+
+    /// Returns `true` for the task that moves the time.
+    pub(super) fn is_hand(&self, task: TaskId) -> bool {
+        self.hand == Some(task)
+    }
+
+    /// Returns `true` if the task waits for a time.
+    pub(super) fn has(&self, task: TaskId) -> bool {
+        self.announced.iter().any(|(_, id)| id.task() == task)
+    }
+
+    /// The announcements that are due.
+    fn due(&self) -> impl Iterator<Item = AnnouncementId> {
+        self.announced.iter().filter(|(deadline, _)| *deadline <= self.now).map(|(_, id)| *id)
     }
 }
 
 impl RunState {
-    /// Wakes the tasks that wait until the earliest time. Returns `false` if no task waits.
+    /// Moves the time to the earliest deadline, because no task can step, and enables what waits for it. Returns
+    /// `false` if still no task can step.
     #[cold]
     pub(super) fn advance_time(&mut self) -> bool {
-        let Some(earliest) = self.timers.waiting.iter().map(|(time, _)| *time).min() else {
-            return false;
-        };
-        self.end_timers(earliest);
+        // An operation that is due and not enabled was passed over by its task: time does not help it.
+        let deadline = self.timers.next();
+        let of_thread = self.timers.waiting.iter().map(|(time, _)| *time).min();
+        match (deadline, of_thread) {
+            (Some(deadline), other) if other.is_none_or(|other| deadline <= other) => {
+                self.timers.now = deadline;
+                let to = Duration::from_nanos(deadline);
+                self.board.time_moves.push(TimeMove { step: self.board.step, to });
+                let due: Vec<AnnouncementId> = self.timers.due().collect();
+                for id in due {
+                    self.set_enabled(id, true);
+                }
+            }
+            (_, Some(time)) => self.end_timers(time),
+            (_, None) => return false,
+        }
         !self.board.ready.is_empty()
+    }
+
+    /// Forgets the deadline of an announcement that is retracted.
+    #[inline]
+    pub(super) fn forget_timer(
+        &mut self,
+        id: AnnouncementId,
+        clock: Option<ObjectId>,
+        place: Place,
+    ) {
+        let Timers { now, announced, hand, .. } = &mut self.timers;
+        let Some(at) = announced.iter().position(|(_, waiting)| *waiting == id) else { return };
+        let (deadline, _) = announced.swap_remove(at);
+        if deadline > *now && hand.is_some() && !self.over {
+            self.attention = true;
+            self.happened(&UNSET, clock, place, Values::Wrote(deadline));
+        }
+    }
+
+    /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
+    pub(super) fn update_hand(&mut self) {
+        if let Some(hand) = self.timers.hand_op {
+            let has_deadline = self.timers.next().is_some();
+            self.set_enabled(hand, has_deadline);
+        }
+    }
+
+    /// Enables, at the end of the step, the announcements that are due.
+    pub(super) fn hear_due(&mut self) {
+        let RunState { timers, heard, .. } = self;
+        heard.extend(timers.due());
+        self.attention = true;
     }
 
     /// Wakes the tasks that wait until `time` or an earlier one.
@@ -67,6 +159,86 @@ impl RunState {
         let Some(key) = resume.map(|announced| announced.key) else { return false };
         self.set_enabled(AnnouncementId::new(task, key), true);
         true
+    }
+}
+
+/// The clock, for `sim::time`.
+impl World {
+    /// Reads the time since the run began, in nanoseconds.
+    pub(crate) fn read_clock(&self, op: &'static Op, clock: ObjectId, place: Place) -> u64 {
+        let mut state = self.state();
+        let now = state.timers.now;
+        state.happened(op, Some(clock), place, Values::Read(now));
+        now
+    }
+
+    /// Records that a timer is set to a deadline in so many nanoseconds, which is returned.
+    pub(crate) fn note_deadline(
+        &self,
+        op: &'static Op,
+        clock: ObjectId,
+        after: u64,
+        place: Place,
+    ) -> u64 {
+        let mut state = self.state();
+        let deadline = state.timers.now.saturating_add(after);
+        state.happened(op, Some(clock), place, Values::Wrote(deadline));
+        deadline
+    }
+
+    /// Enables the operation `pending`, which was just announced, when the time has reached `deadline`.
+    pub(crate) fn wait_until(&self, pending: &PendingOp, deadline: u64) {
+        let mut state = self.state();
+        let id = pending.announcement.id;
+        state.timers.announced.push((deadline, id));
+        if deadline <= state.timers.now {
+            state.heard.push(id);
+            state.attention = true;
+        } else if state.timers.hand.is_some() {
+            state.attention = true;
+            let (clock, place) = (pending.object, pending.place);
+            state.happened(&SET, clock, place, Values::Wrote(deadline));
+        }
+    }
+
+    /// Enables the announced operation `pending` when the time has reached `deadline`, and not at its former deadline.
+    /// `op` is recorded if another task waits.
+    pub(crate) fn wait_anew(&self, op: &'static Op, pending: &PendingOp, deadline: u64) {
+        let mut state = self.state();
+        let id = pending.announcement.id;
+        let timers = state.timers.announced.iter_mut();
+        let found = timers.into_iter().find(|(_, other)| *other == id);
+        let Some(found) = found.filter(|_| pending.announcement.run == super::now::run()) else {
+            return;
+        };
+        found.0 = deadline;
+        if deadline <= state.timers.now {
+            state.heard.push(id);
+            state.attention = true;
+        } else {
+            state.set_enabled(id, false);
+        }
+        state.attention |= state.timers.hand.is_some();
+        if id.task() != state.current() || state.timers.hand.is_some() {
+            state.happened(op, pending.object, pending.place, Values::None);
+        }
+    }
+
+    /// Records that the operation `pending`, which waited for the time, is done.
+    pub(crate) fn reach(&self, pending: &PendingOp) {
+        let mut state = self.state();
+        let now = state.timers.now;
+        state.happened(pending.op, pending.object, pending.place, Values::Read(now));
+    }
+
+    /// Does the announced operation `pending`: moves the time on by `nanoseconds`.
+    pub(crate) fn advance_by(&self, pending: &PendingOp, nanoseconds: u64) {
+        let mut state = self.retract_to_do(&pending.announcement);
+        let before = state.timers.now;
+        state.timers.now = before.saturating_add(nanoseconds);
+        let values = Values::Changed(before, state.timers.now);
+        state.happened(pending.op, pending.object, pending.place, values);
+        state.hear_due();
     }
 }
 

@@ -80,7 +80,8 @@ impl World {
         let state = self.state();
         for event in &state.board.events[reads.events..] {
             match event.object {
-                Some(object) if event.is_look() => {
+                // A read without a point: the next evaluation may have none, and announce nothing that could be held.
+                Some(object) if event.is_look() && event.op.access != Access::Peek => {
                     if !reads.objects.contains(&object) {
                         reads.objects.push(object);
                     }
@@ -209,8 +210,8 @@ fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
         Access::Write | Access::Unlock | Access::UnlockShared => true,
-        Access::Act | Access::Wait | Access::Tell => true,
-        Access::ReadModifyWrite => !event.is_look(),
+        Access::Act | Access::Tell => true,
+        Access::Wait | Access::ReadModifyWrite => !event.is_look(),
         _ => false,
     };
     if of_these && changed && changes.last() != Some(&event.step) {

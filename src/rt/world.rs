@@ -259,6 +259,25 @@ impl World {
         self.state()
     }
 
+    /// Begins an announced operation if it is its turn: it is not announced any more.
+    pub(crate) fn take_turn(&self, pending: &PendingOp) -> bool {
+        let mut state = self.state();
+        let id = pending.announcement.id;
+        let first = &state.board.tasks.at(state.current().index()).announced.first;
+        let is_first = first.key == id.key() && first.enabled;
+        if is_first {
+            let waker = state.retract(id);
+            drop(state);
+            drop(waker);
+        }
+        is_first
+    }
+
+    /// As [`take_turn`](Self::take_turn), after a poll that returned ready.
+    pub(crate) fn take_turn_out_of_turn(&self, pending: &PendingOp) {
+        drop(self.retract_to_do(&pending.announcement));
+    }
+
     /// Sets the values of the last event, which are known only after its effect.
     pub(crate) fn set_values(&self, values: Values) {
         if now::is_done() {

@@ -3,6 +3,7 @@
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::event::Event;
 use super::ids::{ObjectId, Place, TaskId};
@@ -221,6 +222,15 @@ pub(crate) struct ContactMark {
     pub(crate) contact: Contact,
 }
 
+/// A move of the time of a run to the next deadline, because no task could step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeMove {
+    /// The step that comes next, counted from 0.
+    pub step: u32,
+    /// The time since the run began.
+    pub to: Duration,
+}
+
 /// A condition that was false, and the objects it read: it is evaluated again when one of them has changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
@@ -258,6 +268,8 @@ pub(crate) struct Board {
     pub(crate) object_keys: Vec<u64>,
     /// Effects of tasks on each other that leave no event.
     pub(crate) contacts: Vec<ContactMark>,
+    /// The moves of the time.
+    pub(crate) time_moves: Vec<TimeMove>,
     /// The changes of recorded calls.
     pub(crate) calls: Vec<CallMark>,
     /// The conditions of tasks in `spin_until`.

@@ -193,6 +193,11 @@ impl<'a> View<'a> {
         &self.board.contacts
     }
 
+    /// Returns `true` if the time moved after the last step, because no task could step.
+    pub(crate) fn time_moved(&self) -> bool {
+        self.board.time_moves.last().is_some_and(|moved| moved.step == self.board.step)
+    }
+
     /// The conditions that tasks wait for or are about to evaluate again.
     pub(crate) fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
         self.board.watches.iter().filter(move |watch| watch.task == task)

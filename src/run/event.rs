@@ -1,7 +1,9 @@
 //! Events: one [`Event`] for every operation that took effect in a run.
 
+use std::time::Duration;
+
 use crate::run::ids::{ObjectId, Place, TaskId};
-use crate::run::op::{Access, Op};
+use crate::run::op::{Access, Op, clock};
 
 /// One operation that took effect.
 ///
@@ -30,6 +32,8 @@ impl Event {
             (Access::Read | Access::Peek | Access::Resume, _) => true,
             (Access::ReadModifyWrite, Values::Refused(..)) => true,
             (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
+            // A timer leaves the clock as it was.
+            (Access::Wait, _) => self.op.kind == Some(clock::DUE),
             (Access::TryLock, Values::Failed) => true,
             (Access::Enqueue, Values::Refused(..)) => true,
             (Access::Wake, Values::Changed(_, woken)) => woken == 0,
@@ -58,6 +62,11 @@ pub enum Values {
     Task(TaskId),
 }
 
+/// The text of a time since a run began, such as `1.5s`.
+pub(crate) fn show_time(time: Duration) -> String {
+    if time.is_zero() { "0s".to_owned() } else { format!("{time:?}") }
+}
+
 /// The interpretation of the bits of an object's [`Values`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum ValueKind {
@@ -72,6 +81,8 @@ pub enum ValueKind {
     Bool,
     /// An address: only null and not null mean the same in every run.
     Pointer,
+    /// A time since the run began, in nanoseconds.
+    Time,
 }
 
 impl ValueKind {
@@ -83,6 +94,7 @@ impl ValueKind {
             ValueKind::Signed => (bits as i64).to_string(),
             ValueKind::Bool => (bits != 0).to_string(),
             ValueKind::Pointer => if bits == 0 { "null" } else { "ptr" }.to_owned(),
+            ValueKind::Time => show_time(Duration::from_nanos(bits)),
         }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod board;
 mod calls;
 pub(crate) mod chances;
 pub(crate) mod choice;
+pub(crate) mod clock;
 pub mod coverage;
 pub mod event;
 pub mod ids;
@@ -33,6 +34,7 @@ use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
 use unpause_check::history::HistoryRecord;
 use unpause_check::verdict::Verdict;
 
+pub use self::board::TimeMove;
 pub use self::calls::CallRecord;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::calls::{Requested, Within, calls};
@@ -72,6 +74,8 @@ pub struct Run {
     pub stuck: Vec<(TaskId, String)>,
     /// True if a task woke another one through something outside this library, whose accesses are invisible.
     pub foreign: bool,
+    /// The moves of its [time](crate::time), each made when no task could step.
+    pub time_moves: Vec<TimeMove>,
     /// The text that its plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
     /// whose output is not taken.
     pub output: String,
@@ -98,6 +102,7 @@ impl Run {
             leaked: Vec::new(),
             stuck: Vec::new(),
             foreign: false,
+            time_moves: Vec::new(),
             output: String::new(),
             conditions: Vec::new(),
         }

@@ -14,6 +14,7 @@
 //! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
 //! | [`draw`] | a decision of the run | a random number |
+//! | [`Timer`], [`now`] | the virtual time of the run | the clock of the system, and a thread that wakes |
 //! | [`clock`] | operations that took effect in the run | a counter |
 
 pub(crate) mod backoff;
@@ -43,6 +44,7 @@ mod statics;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code, unused_imports))]
 pub(crate) mod stress;
 pub(crate) mod threads;
+mod timer;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub(crate) mod value;
 

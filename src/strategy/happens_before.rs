@@ -29,6 +29,8 @@ pub(crate) struct HappensBefore {
     objects: Vec<Vec<(Index, StepItem)>>,
     /// By history: the points that its calls reached, in order.
     histories: Vec<Vec<(Index, StepItem)>>,
+    /// The steps that come after all earlier ones, with the clock of the steps before them. Invariant: sorted.
+    barriers: Vec<(Index, Vec<u32>)>,
     /// The steps that race with the last one, latest first.
     races: Vec<Index>,
     scratch: Vec<u32>,
@@ -66,6 +68,8 @@ struct TaskLog {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewStep<'a> {
     pub(crate) task: TaskId,
+    /// True if it, and all steps after it, come after all steps before it: no task could step, and the time moved.
+    pub(crate) after_all: bool,
     pub(crate) items: &'a [StepItem],
     /// The guarded operations that the task has announced after the step.
     pub(crate) guarded: &'a [StepItem],
@@ -98,14 +102,20 @@ impl HappensBefore {
             self.items.truncate(from as usize);
             self.clocks.truncate(step.clock.0 as usize);
         }
+        while self.barriers.last().is_some_and(|(index, _)| *index >= length) {
+            self.barriers.pop();
+        }
     }
 
     /// Adds a step and sets [`races`](Self::races): the earlier steps that conflict with it, with no other step
     /// between the two in the order.
     pub(crate) fn push(&mut self, part: NewStep<'_>) {
-        let NewStep { task, items, guarded, draws } = part;
+        let NewStep { task, after_all, items, guarded, draws } = part;
         let index = self.steps.len() as Index;
         self.log(task);
+        if after_all {
+            self.add_barrier(index);
+        }
         let base = self.base_of(task);
         let mut races = std::mem::take(&mut self.races);
         races.clear();
@@ -117,6 +127,9 @@ impl HappensBefore {
         clock.resize(self.tasks.len(), 0);
         if let Some(base) = base {
             join(&mut clock, self.clock(base));
+        }
+        if let Some((_, before)) = self.barriers.last() {
+            join(&mut clock, before);
         }
         races.retain(|rival| {
             let new = !self.knows(&clock, *rival);
@@ -139,6 +152,15 @@ impl HappensBefore {
         let clock_at = (clock_at, self.clocks.len() as u32);
         self.steps.push(ClockedStep { task, nth, base, items: items_at, clock: clock_at, class });
         self.log_items(task, index, items);
+    }
+
+    /// Orders all steps from `index` on after all steps before it.
+    fn add_barrier(&mut self, index: Index) {
+        let mut clock = vec![0; self.tasks.len()];
+        for last in self.tasks.iter().filter_map(|log| log.steps.last()) {
+            join(&mut clock, self.clock(*last));
+        }
+        self.barriers.push((index, clock));
     }
 
     /// Adds the items of a new step to the logs.

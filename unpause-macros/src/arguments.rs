@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 22] = [
+pub(crate) const NAMES: [&str; 23] = [
     "seeds",
     "seed",
     "strategy",
@@ -19,6 +19,7 @@ pub(crate) const NAMES: [&str; 22] = [
     "time",
     "hang",
     "limit",
+    "clock",
     "replay",
     "must_fail",
     "coverage",
@@ -87,6 +88,8 @@ pub(crate) struct Arguments {
     pub(crate) leaks: bool,
     /// True if the flag is present: the test needs a build that searches data races. With `native` only.
     pub(crate) races: bool,
+    /// `last` or `any`.
+    pub(crate) clock: Option<LitStr>,
     /// `all` or `default`. Beside `native`.
     pub(crate) points: Option<LitStr>,
     /// True if the flag is present. Beside `native`.
@@ -286,6 +289,7 @@ impl Argument {
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
+            "clock" => arguments.clock = Some(value::one_of(name, &value, &["last", "any"])?),
             "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
             "chances" => arguments.chances = Some(value::some_of(name, &value)?),
             "isolate" => {
@@ -319,6 +323,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "native" => "`native`",
         "leaks" => "`native, leaks`",
         "races" => "`native, races`",
+        "clock" => "`clock = \"any\"`",
         "points" => "`native, points = \"all\"`",
         "arc" => "`native, arc`",
         "chances" => "`native, chances = \"timers, spurious\"`",

@@ -90,6 +90,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let statistics = arguments.statistics;
     let leaks = arguments.leaks;
     let points = option(arguments.points.as_ref(), quote!(&'static ::core::primitive::str));
+    let clock = option(arguments.clock.as_ref(), quote!(&'static ::core::primitive::str));
     let arc = arguments.arc;
     let chances = option(arguments.chances.as_ref(), quote!(&'static ::core::primitive::str));
     let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
@@ -124,6 +125,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             must_prove: #must_prove,
             statistics: #statistics,
             leaks: #leaks,
+            clock: #clock,
             points: #points,
             arc: #arc,
             chances: #chances,
@@ -276,6 +278,7 @@ mod tests {
                         must_prove: false,
                         statistics: true,
                         leaks: false,
+                        clock: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         points: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         arc: false,
                         chances: ::core::option::Option::None::<&'static ::core::primitive::str>,

@@ -34,6 +34,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("sync", Layer::Surface),
     ("tokio", Layer::Surface),
     ("task", Layer::Surface),
+    ("time", Layer::Surface),
     ("rand", Layer::Surface),
     ("tokio", Layer::Surface),
     ("testing", Layer::Surface),

@@ -34,4 +34,6 @@ mod shrunk;
 mod spin_until;
 mod statistics;
 mod strategies;
+mod time;
+mod time_any;
 mod written;

@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 23] = [
+const VARIABLES: [&str; 24] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -12,6 +12,7 @@ const VARIABLES: [&str; 23] = [
     "SIM_POINTS",
     "SIM_ARC",
     "SIM_CHANCES",
+    "SIM_CLOCK",
     "SIM_ISOLATE",
     "SIM_SHARD",
     "SIM_HANG",

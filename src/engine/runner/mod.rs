@@ -159,6 +159,7 @@
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
 //! warning.
 
+mod clock;
 mod each;
 mod ended;
 mod existing;

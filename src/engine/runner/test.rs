@@ -71,6 +71,8 @@ pub struct Attributes {
     pub statistics: bool,
     /// A run of plain threads fails if it leaks memory.
     pub leaks: bool,
+    /// When the time of `sim::time` moves.
+    pub clock: Option<&'static str>,
     /// The operations of plain threads that are points.
     pub points: Option<&'static str>,
     /// The counts of `Arc` are points of plain threads.
@@ -122,6 +124,7 @@ fn test_body(
         replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
         coverage: attributes.coverage.then_some(true),
         closure: attributes.closure.then_some(true),
+        clock: attributes.clock.map(str::to_owned),
         points: attributes.points.map(str::to_owned),
         arc: attributes.arc.then_some(true),
         chances: attributes.chances.map(str::to_owned),

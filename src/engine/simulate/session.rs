@@ -49,7 +49,8 @@ impl<'a> Session<'a> {
 
     pub(super) fn limits(&self) -> RunLimits {
         let searched = self.config.strategy.is_search();
-        RunLimits { steps_max: self.config.steps_max, hang: None, searched }
+        let (steps_max, clock) = (self.config.steps_max, self.config.clock);
+        RunLimits { steps_max, hang: None, clock, searched }
     }
 
     /// Runs the body once on `worker`.

@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{lock, mail, permits, readers, ring, task, tellings, version, whole, word};
+use super::{clock, lock, mail, permits, readers, ring, task, tellings, version, whole, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -118,7 +118,7 @@ pub(crate) struct Machine {
 /// All machines.
 #[cfg(test)]
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
-    let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE];
+    let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE, &clock::MACHINE];
     let of_tokio = [
         &mail::MACHINE,
         &permits::MACHINE,

@@ -9,6 +9,7 @@ mod locks;
 mod point;
 mod slot;
 mod spin;
+mod time;
 mod word;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub(crate) use self::locks::{Enter, Gate, Pass};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
+pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 
 pub(crate) use super::jitter::up_to;

@@ -9,6 +9,7 @@ mod handle;
 mod point;
 mod slot;
 mod spin;
+mod time;
 mod word;
 #[cfg(feature = "tokio")]
 mod wrapped;
@@ -26,6 +27,7 @@ pub(crate) use self::handle::{Handle, Stopper, spawn};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
+pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 #[cfg(feature = "tokio")]
 pub(crate) use self::wrapped::{Call, CallOps, Came, Owner, Turn, Wrapped};

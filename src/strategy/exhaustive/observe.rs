@@ -26,6 +26,8 @@ pub(crate) struct Observer {
     /// True if tasks waited for each other, or woke each other, by something that is not of this library.
     blind: bool,
     task: TaskId,
+    /// True if the time moved before the step.
+    time_moved: bool,
     events: usize,
     contacts: usize,
     calls: usize,
@@ -47,6 +49,7 @@ impl Observer {
     /// Reads the run before the step of `task`.
     pub(crate) fn before(&mut self, view: &View<'_>, task: TaskId) {
         self.task = task;
+        self.time_moved = view.time_moved();
         self.events = view.events().len();
         self.contacts = view.contacts().len();
         self.calls = view.calls().len();
@@ -186,8 +189,9 @@ impl Observer {
 
     /// Adds the step to the happens-before order.
     pub(crate) fn add_to(&self, order: &mut HappensBefore) {
-        let Observer { task, items, guarded, draws, .. } = self;
-        order.push(NewStep { task: *task, items, guarded, draws });
+        let Observer { task, time_moved, items, guarded, draws, .. } = self;
+        let (task, after_all) = (*task, *time_moved);
+        order.push(NewStep { task, after_all, items, guarded, draws });
     }
 }
 

@@ -11,13 +11,13 @@
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::place;
 use super::program::{Act, Program, body};
-use super::{LIMITS, place};
 use crate::rt::{TaskBody, Worker};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::kind::{Kind, WATCH, faults};
-use crate::run::op::{lock, task, word};
+use crate::run::op::{clock, lock, task, word};
 use crate::run::rng::Rng;
 use crate::strategy::exhaustive::Observer;
 use crate::strategy::footprint::{StepItem, dependent};
@@ -111,7 +111,7 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
     let scripted = Scripted::default();
     scripted.0.lock().unwrap().turns = turns.to_vec();
     let mut worker = Worker::new(Box::new(scripted.clone()));
-    worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+    worker.run(Seed(0), &super::limits(program), place(), pin!(TaskBody::new(body(program))));
     let run = worker.extract(Seed(0), "scripted");
     worker.forget_histories();
     let script = scripted.0.lock().unwrap();
@@ -212,6 +212,7 @@ pub(super) fn diamonds_of(programs: u64, generate: impl Fn(&mut Rng) -> Program)
     for seed in 0..programs {
         let mut rng = Rng::new(seed);
         let program = generate(&mut rng);
+        let program = if seed % 4 == 3 { program.at_any_time() } else { program };
         look(&program, &mut rng, &mut found);
         if found.broken.is_some() {
             break;
@@ -237,6 +238,10 @@ const ALL: Acts = &[
     Act::both,
     Act::pause,
     Act::wait,
+    Act::sleep,
+    Act::within,
+    Act::now,
+    Act::advance,
 ];
 
 #[test]
@@ -252,7 +257,8 @@ fn a_relation_that_is_not_declared_is_found() {
     let memory: Acts = &[Act::load, Act::store, Act::add, Act::exchange, Act::wait];
     let locks: Acts = &[Act::lock, Act::lock, Act::unlock, Act::attempt, Act::load];
     let tasks: Acts = &[Act::spawn, Act::join, Act::finished, Act::abort, Act::pause, Act::both];
-    let faults: [(&str, (Kind, Kind), Acts); 9] = [
+    let time: Acts = &[Act::sleep, Act::now, Act::advance, Act::within, Act::store];
+    let faults: [(&str, (Kind, Kind), Acts); 15] = [
         ("read, write", (word::READ, word::WRITE), memory),
         ("write, write", (word::WRITE, word::WRITE), memory),
         ("write, watch", (word::WRITE, WATCH), memory),
@@ -262,6 +268,12 @@ fn a_relation_that_is_not_declared_is_found() {
         ("end, look", (task::END, task::LOOK), tasks),
         ("end, join", (task::END, task::JOIN), tasks),
         ("abort, live", (task::ABORT, task::LIVE), tasks),
+        ("move, read", (clock::MOVE, clock::READ), time),
+        ("move, set", (clock::MOVE, clock::SET), time),
+        ("move, unset", (clock::MOVE, clock::UNSET), time),
+        ("advance, read", (clock::ADVANCE, clock::READ), time),
+        ("advance, due", (clock::ADVANCE, clock::DUE), time),
+        ("advance, advance", (clock::ADVANCE, clock::ADVANCE), time),
     ];
     for (name, pair, kind) in faults {
         let found = faults::without(pair, || diamonds(kind, 2_000));

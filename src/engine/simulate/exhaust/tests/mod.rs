@@ -23,6 +23,7 @@ use self::brute::Brute;
 use self::program::{Act, Program, body};
 use super::ends_by_a_step;
 use crate::rt::{RunLimits, TaskBody, Worker};
+use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 use crate::run::{Failure, Outcome, Run};
@@ -87,7 +88,13 @@ struct All {
     cut_short: bool,
 }
 
-const LIMITS: RunLimits = RunLimits { steps_max: 200, hang: None, searched: true };
+const LIMITS: RunLimits =
+    RunLimits { steps_max: 200, hang: None, clock: ClockMode::Last, searched: true };
+
+/// The limits of runs of a program.
+fn limits(program: &Program) -> RunLimits {
+    RunLimits { clock: program.clock, ..LIMITS }
+}
 
 fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()
@@ -100,7 +107,8 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
     let mut worker = Worker::new(Box::new(brute.clone()));
     let mut all = All::default();
     loop {
-        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let failure =
+            worker.run(Seed(0), &limits(program), place(), pin!(TaskBody::new(body(program))));
         let run = worker.extract(Seed(0), "brute force");
         worker.forget_histories();
         all.runs += 1;
@@ -126,7 +134,8 @@ fn by_search(program: &Program) -> All {
     let mut worker = Worker::new(search.strategy());
     let mut all = All::default();
     for _ in 0..1_000_000 {
-        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let failure =
+            worker.run(Seed(0), &limits(program), place(), pin!(TaskBody::new(body(program))));
         let run = worker.extract(Seed(0), "exhaustive");
         worker.forget_histories();
         let blocked = search.is_blocked();
@@ -385,6 +394,37 @@ fn aborts_of_waits_are_explored_as_by_brute_force() {
 }
 
 #[test]
+fn sleeps_are_explored_as_by_brute_force() {
+    generated("sleeps", &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now], (3, 3));
+}
+
+#[test]
+fn timeouts_are_explored_as_by_brute_force() {
+    let acts = [Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock];
+    generated("timeouts", &acts, (3, 3));
+}
+
+#[test]
+fn moves_of_the_time_are_explored_as_by_brute_force() {
+    let acts = [Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance];
+    generated("advance", &acts, (2, 3));
+}
+
+#[test]
+fn times_at_any_moment_are_explored_as_by_brute_force() {
+    type Kind = &'static [fn(&mut Rng) -> Act];
+    let kinds: [Kind; 3] = [
+        &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now],
+        &[Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock],
+        &[Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance, Act::abort],
+    ];
+    compare_all("any", |rng| {
+        let acts = kinds[rng.below(kinds.len() as u64) as usize];
+        Program::generate(rng, acts, (2, 2)).at_any_time()
+    });
+}
+
+#[test]
 fn all_at_once_is_explored_as_by_brute_force() {
     let acts = [
         Act::load,
@@ -404,6 +444,9 @@ fn all_at_once_is_explored_as_by_brute_force() {
         Act::check,
         Act::pause,
         Act::wait,
+        Act::sleep,
+        Act::within,
+        Act::advance,
     ];
     generated("all", &acts, (3, 3));
 }

@@ -3,11 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "tokio")]
 use super::channels::Ends;
+use crate::run::clock::ClockMode;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
+use crate::time::{Instant, timeout};
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
@@ -52,6 +55,20 @@ pub(super) enum Act {
     /// An act on a channel.
     #[cfg(feature = "tokio")]
     Channel(super::channels::Act),
+    /// Sleeps for so many seconds.
+    Sleep(u64),
+    /// Sleeps until so many seconds have passed since the run began.
+    Until(u64),
+    /// Reads the time.
+    Now,
+    /// Moves the time on by so many seconds.
+    Advance(u64),
+    /// Takes a lock, or gives up after so many seconds and stores that.
+    LockWithin(usize, u64),
+    /// Waits until a word has a value, or gives up after so many seconds and stores that.
+    AwaitWithin(usize, u64, u64),
+    /// Two sleeps at once, in seconds; the shorter one ends both.
+    Race(u64, u64),
 }
 
 impl Act {
@@ -136,6 +153,27 @@ impl Act {
         Act::Pause
     }
 
+    pub(super) fn sleep(rng: &mut Rng) -> Act {
+        let seconds = rng.below(3);
+        if rng.below(3) == 0 { Act::Until(seconds) } else { Act::Sleep(seconds) }
+    }
+
+    pub(super) fn now(_: &mut Rng) -> Act {
+        Act::Now
+    }
+
+    pub(super) fn advance(rng: &mut Rng) -> Act {
+        Act::Advance(1 + rng.below(2))
+    }
+
+    pub(super) fn within(rng: &mut Rng) -> Act {
+        match rng.below(3) {
+            0 => Act::LockWithin(rng.below(2) as usize, rng.below(3)),
+            1 => Act::AwaitWithin(rng.below(2) as usize, 1 + rng.below(2), rng.below(3)),
+            _ => Act::Race(rng.below(3), rng.below(3)),
+        }
+    }
+
     pub(super) fn wait(rng: &mut Rng) -> Act {
         let (one, other) = (rng.below(3), rng.below(3));
         match rng.below(6) {
@@ -157,12 +195,14 @@ pub(super) struct Program {
     early: usize,
     /// The number of them that are awaited.
     awaited: usize,
+    /// When the time moves.
+    pub(super) clock: ClockMode,
 }
 
 impl Program {
     /// A body, tasks of which it spawns the first at once, and how many of those it awaits.
     pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
-        Program { tasks: Arc::new(tasks), early, awaited }
+        Program { tasks: Arc::new(tasks), early, awaited, clock: ClockMode::Last }
     }
 
     pub(super) fn generate(
@@ -197,6 +237,11 @@ impl Program {
         Program { awaited, ..self }
     }
 
+    /// The same, with a time that moves at any moment.
+    pub(super) fn at_any_time(self) -> Program {
+        Program { clock: ClockMode::Any, ..self }
+    }
+
     /// Returns `true` if its tasks draw values.
     pub(super) fn draws(&self) -> bool {
         self.tasks.iter().flatten().any(|act| matches!(act, Act::StoreDrawn(_)))
@@ -204,10 +249,11 @@ impl Program {
 
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
     /// found that another task had ended, which of several branches a step was, how many of the writes that could
-    /// wake it had come before a wait for several words looked at the first of them again, or what came while a task
-    /// waited for something else, too.
+    /// wake it had come before a wait for several words looked at the first of them again, what came while a task
+    /// waited for something else, too, or whether a step that could have given up came before the time was moved on.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
-        use Act::{AwaitBeside, AwaitBoth, AwaitEither, Both, Call, Finished};
+        use Act::{Advance, AwaitBeside, AwaitBoth, AwaitEither, AwaitWithin, Both};
+        use Act::{Call, Finished, LockWithin, Race};
         let more = |act: &Act| {
             matches!(
                 act,
@@ -221,7 +267,11 @@ impl Program {
             }
             more(act)
         };
-        self.tasks.iter().flatten().any(more)
+        let all = || self.tasks.iter().flatten();
+        let gives_up = |act: &Act| matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..));
+        let moves_time = |act: &Act| matches!(act, Advance(_));
+        let moves = self.clock == ClockMode::Any || all().any(moves_time);
+        all().any(more) || (all().any(gives_up) && moves)
     }
 }
 
@@ -233,6 +283,7 @@ struct Shared {
     history: History<Counter>,
     #[cfg(feature = "tokio")]
     of_tokio: super::of_tokio::Objects,
+    start: Instant,
 }
 
 /// The body that runs the program.
@@ -244,6 +295,7 @@ pub(super) async fn body(program: &Program) {
         history: History::new(Counter::default()),
         #[cfg(feature = "tokio")]
         of_tokio: super::of_tokio::Objects::new(),
+        start: Instant::now(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     let ends = ends(program);
@@ -403,6 +455,34 @@ fn perform<'a>(
                     let word = &shared.words[*word];
                     let exchange = || word.compare_exchange(*old, *new, SeqCst, SeqCst);
                     crate::spin_until(async || exchange().await.is_ok()).await;
+                }
+                Act::Sleep(seconds) => crate::time::sleep(Duration::from_secs(*seconds)).await,
+                Act::Until(seconds) => {
+                    let deadline = shared.start + Duration::from_secs(*seconds);
+                    crate::time::sleep_until(deadline).await;
+                }
+                Act::Now => drop(crate::time::Instant::now()),
+                Act::Advance(seconds) => {
+                    crate::time::advance(Duration::from_secs(*seconds)).await;
+                }
+                Act::LockWithin(lock, seconds) if guards[*lock].is_none() => {
+                    let wait = Duration::from_secs(*seconds);
+                    guards[*lock] = timeout(wait, shared.locks[*lock].lock()).await.ok();
+                    if guards[*lock].is_none() {
+                        shared.words[0].store(8, SeqCst).await;
+                    }
+                }
+                Act::LockWithin(..) => {}
+                Act::AwaitWithin(word, value, seconds) => {
+                    let wait = Duration::from_secs(*seconds);
+                    let found = timeout(wait, await_value(shared, *word, *value)).await;
+                    if found.is_err() {
+                        shared.words[1].store(9, SeqCst).await;
+                    }
+                }
+                Act::Race(one, other) => {
+                    let [one, other] = [one, other].map(|seconds| Duration::from_secs(*seconds));
+                    let _ = timeout(one, crate::time::sleep(other)).await;
                 }
                 Act::AwaitBeside(one) => {
                     let add = shared.words[1].fetch_add(1, SeqCst);

@@ -1,0 +1,20 @@
+//! The setting of the clock: its name as a value.
+
+use super::{InvalidSetting, Settings};
+use crate::run::clock::ClockMode;
+
+/// The name of a mode, if there is one of that name.
+pub(super) fn known(name: &str) -> Option<String> {
+    ClockMode::parse(name).map(|_| name.to_owned())
+}
+
+impl Settings {
+    pub(super) fn clock_mode(&self) -> Result<ClockMode, InvalidSetting> {
+        let Some(name) = &self.clock else { return Ok(ClockMode::default()) };
+        ClockMode::parse(name).ok_or_else(|| InvalidSetting {
+            name: "clock".to_owned(),
+            value: name.clone(),
+            grammar: ClockMode::GRAMMAR.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! Time: the clock of the system.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::Here;
+use crate::run::op::Op;
+use crate::seam::timer::{RealTimer, add};
+
+/// The time of the system.
+pub(crate) fn now(_: &'static Op, _: Here) -> Instant {
+    Instant::now()
+}
+
+/// The moment that is `after` from now. In about 30 years, if the clock cannot represent it.
+pub(crate) fn deadline(_: &'static Op, after: Duration, _: Here) -> Instant {
+    add(Instant::now(), after)
+}
+
+/// The time since a run began: there is no run in this build.
+pub(crate) fn since_start(_: Instant) -> Option<Duration> {
+    None
+}
+
+/// A timer: ready when the time has reached its deadline.
+#[derive(Debug)]
+pub(crate) struct Timer(RealTimer);
+
+impl Timer {
+    pub(crate) fn new(_: &'static Op, deadline: Instant, _: Here) -> Timer {
+        Timer(RealTimer::new(deadline))
+    }
+
+    pub(crate) fn reset(&mut self, _: &'static Op, deadline: Instant) {
+        self.0.reset(deadline);
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.poll(cx)
+    }
+}
+
+/// Waits for a time to pass: the clock of the system moves by itself.
+#[derive(Debug)]
+pub(crate) struct Advance {
+    timer: RealTimer,
+}
+
+impl Advance {
+    pub(crate) fn new(_: &'static Op, by: Duration, _: Here) -> Advance {
+        Advance { timer: RealTimer::new(add(Instant::now(), by)) }
+    }
+}
+
+impl Future for Advance {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.timer.poll(cx)
+    }
+}

@@ -1,0 +1,158 @@
+//! Time: the virtual clock of the run, and the clock of the system outside of runs.
+//!
+//! An instant of a run is the time since the run began, added to an instant of the process that is the same for all
+//! runs. So it can be compared with others, and converted from and to std's.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::Here;
+use super::point::RunObject;
+use crate::rt::{CLOCK, PendingOp, WORLD, in_run, object_id};
+use crate::run::event::ValueKind;
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
+use crate::seam::timer::{FAR, RealTimer, add};
+
+/// The instant at which all runs begin.
+fn start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+
+/// The object of operations on the clock.
+struct Clock;
+
+impl RunObject for Clock {
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(clock_id(place))
+    }
+}
+
+fn clock_id(place: Place) -> ObjectId {
+    object_id(&CLOCK, ValueKind::Time, place, || 0)
+}
+
+/// In a run its time, which is read by the operation `op`; else that of the system.
+pub(crate) fn now(op: &'static Op, here: Here) -> Instant {
+    if !in_run() {
+        return Instant::now();
+    }
+    let clock = clock_id(here);
+    let now = WORLD.with(|world| world.read_clock(op, clock, here));
+    start() + Duration::from_nanos(now)
+}
+
+/// The moment that is `after` from now, to which a timer is set by the operation `op`. In about 30 years, if the clock
+/// cannot represent it.
+pub(crate) fn deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
+    if !in_run() {
+        return add(Instant::now(), after);
+    }
+    let clock = clock_id(here);
+    let after = u64::try_from(after.as_nanos()).unwrap_or(FAR.as_nanos() as u64);
+    let deadline = WORLD.with(|world| world.note_deadline(op, clock, after, here));
+    start() + Duration::from_nanos(deadline)
+}
+
+/// The time from the begin of the current run to an instant of it. None outside of runs, and for an earlier instant.
+pub(crate) fn since_start(instant: Instant) -> Option<Duration> {
+    if in_run() { instant.checked_duration_since(start()) } else { None }
+}
+
+/// The time from the begin of the run in nanoseconds; 0 for an earlier instant.
+fn nanoseconds(instant: Instant) -> u64 {
+    let since = instant.saturating_duration_since(start());
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A timer: ready when the time has reached its deadline. In a run, its wait is a point.
+pub(crate) struct Timer {
+    pending: PendingOp,
+    deadline: Instant,
+    /// Outside of runs.
+    real: Option<RealTimer>,
+}
+
+impl std::fmt::Debug for Timer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Timer").finish_non_exhaustive()
+    }
+}
+
+impl Timer {
+    /// A timer that waits by the operation `op`, whose access is [`Access::Wait`](crate::run::op::Access::Wait).
+    pub(crate) fn new(op: &'static Op, deadline: Instant, here: Here) -> Timer {
+        Timer { pending: PendingOp::new(op, here), deadline, real: None }
+    }
+
+    /// Changes the deadline. In a run, the operation `op` is recorded if another task waits for the timer.
+    pub(crate) fn reset(&mut self, op: &'static Op, deadline: Instant) {
+        self.deadline = deadline;
+        if let Some(real) = &mut self.real {
+            real.reset(deadline);
+        }
+        if in_run() && self.pending.announcement.is_open() {
+            WORLD.with(|world| world.wait_anew(op, &self.pending, nanoseconds(deadline)));
+        }
+    }
+
+    /// Must not be polled after it was ready.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Timer { pending, deadline, real } = self;
+        if !in_run() {
+            return real.get_or_insert_with(|| RealTimer::new(*deadline)).poll(cx);
+        }
+        let in_turn = pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending)));
+        if !in_turn {
+            let before = pending.announcement.is_open().then_some(pending.announcement.id);
+            if pending.poll_waiting(cx, &Clock).is_pending() {
+                if before != Some(pending.announcement.id) {
+                    WORLD.with(|world| world.wait_until(pending, nanoseconds(*deadline)));
+                }
+                return Poll::Pending;
+            }
+            pending.perform_out_of_turn(|pending| {
+                WORLD.with(|world| world.take_turn_out_of_turn(pending));
+            });
+        }
+        WORLD.with(|world| world.reach(pending));
+        Poll::Ready(())
+    }
+}
+
+/// In a run, moves its time on, at a point; outside, waits for that time to pass.
+pub(crate) struct Advance {
+    pending: PendingOp,
+    by: Duration,
+    /// Outside of runs.
+    real: Option<RealTimer>,
+}
+
+impl Advance {
+    pub(crate) fn new(op: &'static Op, by: Duration, here: Here) -> Advance {
+        Advance { pending: PendingOp::new(op, here), by, real: None }
+    }
+}
+
+impl Future for Advance {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Advance { pending, by, real } = &mut *self;
+        if !in_run() {
+            let end = || RealTimer::new(add(Instant::now(), *by));
+            return real.get_or_insert_with(end).poll(cx);
+        }
+        let nanoseconds = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        // Not in its turn: the world moves the time while the announcement is open.
+        pending.poll_waiting(cx, &Clock).map(|()| {
+            pending.perform_out_of_turn(|pending| {
+                WORLD.with(|world| world.advance_by(pending, nanoseconds));
+            });
+        })
+    }
+}

@@ -18,7 +18,8 @@
 //!   search that is shown run by run has more runs if calls are recorded (68 for the 28 classes of the
 //!   list of Harris in the corpus), because it distinguishes that order;
 //! - the branch of a task with several branches that found another task ended;
-//! - the number of writes before a wait for several objects read them again.
+//! - the number of writes before a wait for several objects read them again;
+//! - the operations on an object that came before a task gave up waiting for it.
 //!
 //! An object made by a `const` constructor is identified by its place and number, which is its name in the run.
 

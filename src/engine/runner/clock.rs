@@ -18,7 +18,11 @@ impl Runner {
     ///
     /// // Passes if work takes no time.
     /// let body = async || {
-    ///     assert!(timeout(Duration::from_secs(1), sim::task::yield_now()).await.is_ok(), "late");
+    ///     let work = async {
+    ///         sim::task::yield_now().await;
+    ///         sim::task::yield_now().await;
+    ///     };
+    ///     assert!(timeout(Duration::from_secs(1), work).await.is_ok(), "late");
     /// };
     /// assert!(sim::Runner::new().run(body).passed());
     /// # if !sim::SIMULATED { return }

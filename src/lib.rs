@@ -236,6 +236,7 @@ pub mod tokio;
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
     pub use crate::task::spawn;
+    pub use crate::time;
     pub use ::tokio::sync;
 
     /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.

@@ -28,6 +28,7 @@
 pub mod sync;
 
 pub use crate::task::spawn;
+pub use crate::time;
 
 /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
 pub mod task {

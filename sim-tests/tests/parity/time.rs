@@ -59,7 +59,7 @@ fn timeouts() {
         assert_eq!(std::io::Error::from(late).kind(), std::io::ErrorKind::TimedOut);
         let mut wait = timeout_at(Instant::now(), std::future::ready(1));
         let _: (&std::future::Ready<i32>, &dyn Debug) = (wait.get_ref(), &wait);
-        let _: &mut std::future::Ready<i32> = wait.get_mut();
+        let _ready: &mut std::future::Ready<i32> = wait.get_mut();
         assert_eq!(wait.await, Ok(1));
         assert_eq!(timeout(SHORT, std::future::ready(2)).into_inner().await, 2);
     });

@@ -54,6 +54,7 @@ type Exception = (&'static str, &'static str, &'static str);
 const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
     ("tokio", "task", "tokio's tasks are those of this library"),
+    ("tokio", "time", "and its time"),
 ];
 
 /// The crates in `[dependencies]` of a manifest, as a source names them.

@@ -153,8 +153,8 @@ fn main() -> ExitCode {
 //
 //   No task of this run is left that could wake them. A task that only `waits` waits for something
 //   that is not of this library. If a thread or a timer outside of the run should have woken it: a run
-//   cannot wait for those. Use sim::spawn in place of std::thread, and keep timers and I/O out of the
-//   test.
+//   cannot wait for those. Use sim::spawn in place of std::thread and sim::time in place of timers,
+//   and keep I/O out of the test.
 //
 // ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //

@@ -26,9 +26,11 @@ paths! {
     script: sim::Script,
     script_of_parallel: sim::parallel::scripted,
     set_spawner: sim::task::set_spawner,
+    sleep: sim::time::sleep,
     spawn: sim::spawn,
     spin_until: sim::spin_until,
     test: sim::test,
+    time: sim::time,
     yield_now: sim::task::yield_now,
 }
 

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `execution.rs` | one run: begins, resumes threads, ends |
 //! | `local.rs` | a run in this process |
+//! | `warm_up.rs` | the first run of a process |
 //! | `apart/` | a run in a process of its own: the fork, and the answers that it sends |
 //! | `request.rs` | the reason why a thread has stopped |
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |

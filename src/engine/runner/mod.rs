@@ -141,6 +141,7 @@
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
 //! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
 //! | `SIM_ARC` | the counts of `Arc` are points of plain threads | `1`, `0` |
+//! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, or at any moment | `last`, `any` |
 //! | `SIM_CHANCES` | events that may happen to plain threads at any moment | `timers`, `spurious,weak`, `none` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |

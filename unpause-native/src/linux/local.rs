@@ -472,34 +472,3 @@ extern "C" fn call(body: *mut c_void) -> *mut c_void {
         }
     }
 }
-
-/// Runs a small program once, the first time that it is called: what std reads or makes at first use is then the same
-/// in all runs.
-pub fn warm_up() {
-    warm_up_with(|| drop(std::thread::spawn(|| ()).join()));
-}
-
-/// The same with another program, which may use another copy of std: it spawns at most one thread at a time, and joins
-/// it.
-pub fn warm_up_with(program: impl FnOnce() + Send + 'static) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        // The carrier allocates and frees the same in each run: libc need not give the memory back in between.
-        // SAFETY: a setting of libc.
-        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20) };
-        // The buffer of the standard output outlives the runs that write to it.
-        drop(std::io::stdout().lock());
-        std_state::find();
-        let Ok(idle) = Workers::take() else { return };
-        let mut execution = Local::begin(idle, Box::new(program), Memory::Plain);
-        loop {
-            match execution.resume(0, 0) {
-                Request::Join { thread } => {
-                    while !matches!(execution.resume(thread, 0), Request::End) {}
-                }
-                Request::End => return,
-                _ => {}
-            }
-        }
-    });
-}

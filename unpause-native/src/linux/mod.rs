@@ -34,6 +34,7 @@ mod std_state;
 mod switch;
 mod thread;
 mod threads;
+mod warm_up;
 #[cfg(target_arch = "x86_64")]
 mod weak;
 
@@ -45,7 +46,7 @@ pub use self::death::Death;
 pub use self::execution::{Ended, Execution, Region, is_noted, leave_child, note};
 pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;
-pub use self::local::{Body, warm_up, warm_up_with};
+pub use self::local::Body;
 pub use self::net::{Effect, Transfer};
 pub use self::output::take_output;
 pub use self::places::{Frame, location};
@@ -53,3 +54,4 @@ pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;
 pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};
+pub use self::warm_up::{warm_up, warm_up_with};

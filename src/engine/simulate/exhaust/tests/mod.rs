@@ -15,6 +15,7 @@ mod mail;
 mod of_tokio;
 mod orders;
 mod program;
+mod timed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The deadline of a [`timeout`](super::timeout) passed before its future was ready.
+/// The deadline of a [`timeout`](super::timeout()) passed before its future was ready.
 ///
 /// ```
 /// use sim::time::{Duration, timeout};

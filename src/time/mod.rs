@@ -9,8 +9,8 @@
 //!
 //! | item | in a run |
 //! |---|---|
-//! | [`sleep`], [`sleep_until`] | a point, which waits until the time has reached the deadline |
-//! | [`timeout`], [`timeout_at`] | the points of the future inside; a future that is ready in the same step wins |
+//! | [`sleep()`], [`sleep_until`] | a point, which waits until the time has reached the deadline |
+//! | [`timeout()`], [`timeout_at`] | the points of the future inside; a future that is ready in the same step wins |
 //! | [`Interval::tick`] | a point, as a sleep |
 //! | [`Instant::now`] | no point |
 //! | [`advance`] | a point, then the time moves on |

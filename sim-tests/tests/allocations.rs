@@ -120,6 +120,27 @@ async fn locks(rounds: u32) {
     two.await.unwrap();
 }
 
+async fn locks_of_tokio(rounds: u32) {
+    let total = Arc::new(sim::tokio::sync::Mutex::new(0));
+    let task = |total: Arc<sim::tokio::sync::Mutex<u32>>| async move {
+        for _ in 0..rounds {
+            *total.lock().await += 1;
+            let held = total.lock().await;
+            yield_now().await;
+            drop(held);
+        }
+    };
+    let (one, two) = (sim::spawn(task(total.clone())), sim::spawn(task(total)));
+    one.await.unwrap();
+    two.await.unwrap();
+}
+
+async fn sleeps(rounds: u32) {
+    for _ in 0..rounds {
+        sim::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
 async fn draws(rounds: u32) {
     let mut sum = 0;
     for _ in 0..rounds {
@@ -188,6 +209,11 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // And one for the lock below, when it is first freed.
     assert_eq!(calls_of_a_run("40 locks", async || locks(10).await), 4);
     assert_eq!(calls_of_a_run("400 locks", async || locks(100).await), 4);
+    // tokio's lock itself is shared with owned guards.
+    assert_eq!(calls_of_a_run("40 locks of tokio", async || locks_of_tokio(10).await), 4);
+    assert_eq!(calls_of_a_run("400 locks of tokio", async || locks_of_tokio(100).await), 4);
+    assert_eq!(calls_of_a_run("10 sleeps", async || sleeps(10).await), 0);
+    assert_eq!(calls_of_a_run("100 sleeps", async || sleeps(100).await), 0);
     assert_eq!(calls_of_a_run("10 draws", async || draws(10).await), 0);
     assert_eq!(calls_of_a_run("100 draws", async || draws(100).await), 0);
     assert_eq!(calls_of_a_run("20 on a cell", async || cells(10).await), 0);

@@ -10,6 +10,7 @@ use std::task::Wake;
 use super::now::in_run;
 use super::object::{AnnouncementId, Object};
 use super::pending::PendingOp;
+use super::state::RunState;
 use super::task_waker::Signals;
 use super::world::{WORLD, World};
 use crate::run::Holder;
@@ -29,10 +30,19 @@ pub(crate) struct Ear {
     woken: AtomicBool,
 }
 
+/// Whether an operation makes its task a holder of the object, for reports of deadlocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// No change.
+    Stays,
+    /// The task holds it, or a part of it, from now on.
+    Begins,
+    /// So many parts of it are held no longer: of the current task, if it holds any.
+    Ends(u32),
+}
+
 impl Ear {
-    /// An ear for an operation of the current run.
-    pub(crate) fn new() -> Arc<Ear> {
-        let signals = WORLD.with(|world| world.signals.clone());
+    fn new(signals: Arc<Signals>) -> Arc<Ear> {
         let zero = || AtomicU64::new(0);
         let (run, task, key) = (zero(), zero(), zero());
         Arc::new(Ear { signals, run, task, key, woken: AtomicBool::new(false) })
@@ -92,14 +102,40 @@ impl World {
         state.attention = true;
     }
 
-    /// The object, if the run knows it. For destructors, which must not add objects.
-    pub(crate) fn known(&self, object: &Object) -> Option<ObjectId> {
-        self.state().objects.find(object)
+    /// An ear for an operation of the current run.
+    pub(crate) fn ear(&self) -> Arc<Ear> {
+        let spare = self.state().ears.pop();
+        spare.unwrap_or_else(|| Ear::new(self.signals.clone()))
+    }
+
+    /// Takes an ear back, for later operations. One of which the object still has a copy is not used again.
+    pub(crate) fn keep_ear(&self, mut ear: Arc<Ear>) {
+        if Arc::get_mut(&mut ear).is_some() {
+            self.state().ears.push(ear);
+        }
     }
 
     /// Records an operation of the current task that took effect.
-    pub(crate) fn did(&self, op: &'static Op, object: ObjectId, place: Place, values: Values) {
-        self.state().happened(op, Some(object), place, values);
+    pub(crate) fn did(
+        &self,
+        op: &'static Op,
+        object: ObjectId,
+        place: Place,
+        (values, hold): (Values, Hold),
+    ) {
+        let mut state = self.state();
+        state.hold(object, hold, place);
+        state.happened(op, Some(object), place, values);
+    }
+
+    /// As [`did`](Self::did), in a destructor, which must not add objects: nothing happens if the object is not of
+    /// this run.
+    pub(crate) fn did_last(&self, op: &'static Op, object: &Object, place: Place, hold: Hold) {
+        let mut state = self.state();
+        if let Some(object) = state.objects.find(object) {
+            state.hold(object, hold, place);
+            state.happened(op, Some(object), place, Values::None);
+        }
     }
 
     /// Forgets the last operation of the run, if it is this one of the current step and nothing refers to it.
@@ -117,23 +153,19 @@ impl World {
         }
         is_last && is_free
     }
+}
 
-    /// The current task holds the object, or a part of it, from now on. For reports of deadlocks.
-    pub(crate) fn begin_hold(&self, object: ObjectId, place: Place) {
-        let mut state = self.state();
-        let holder = Holder { task: state.current(), step: state.board.step, place };
-        state.row(object).sharers.push(holder);
-    }
-
-    /// A task holds the object no longer: the current one, if it does.
-    pub(crate) fn end_hold(&self, object: ObjectId) {
-        let mut state = self.state();
-        let task = state.current();
-        let sharers = &mut state.row(object).sharers;
-        let own = sharers.iter().position(|holder| holder.task == task);
-        // A guard may be dropped by another task than the one that made it.
-        if let Some(at) = own.or(sharers.len().checked_sub(1)) {
-            sharers.remove(at);
+impl RunState {
+    /// Changes the holders of an object.
+    fn hold(&mut self, object: ObjectId, hold: Hold, place: Place) {
+        let task = self.current();
+        match hold {
+            Hold::Stays => {}
+            Hold::Begins => {
+                let holder = Holder { task, step: self.board.step, place };
+                self.row(object).sharers.push(holder);
+            }
+            Hold::Ends(parts) => (0..parts).for_each(|_| self.row(object).end_share(task)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::object::ObjectRow;
 use super::state::RunState;
 use crate::run::Holder;
-use crate::run::ids::{ObjectId, Place};
+use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Access;
 
 /// The operations that a lock enables.
@@ -29,6 +29,15 @@ impl Vacancy {
 }
 
 impl ObjectRow {
+    /// One of the tasks that share it does so no longer: `task`, if it is among them.
+    pub(super) fn end_share(&mut self, task: TaskId) {
+        let own = self.sharers.iter().position(|sharer| sharer.task == task);
+        // A guard may be dropped by another task than the one that made it.
+        if let Some(at) = own.or(self.sharers.len().checked_sub(1)) {
+            self.sharers.remove(at);
+        }
+    }
+
     /// The operations that it enables now, if it is a lock.
     #[inline]
     pub(crate) fn vacancy(&self) -> Vacancy {
@@ -62,12 +71,7 @@ impl RunState {
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn release_shared(&mut self, object: ObjectId) {
         let task = self.current();
-        let sharers = &mut self.row(object).sharers;
-        let own = sharers.iter().position(|sharer| sharer.task == task);
-        // A guard may be dropped by another task than the one that made it.
-        if let Some(at) = own.or(sharers.len().checked_sub(1)) {
-            sharers.remove(at);
-        }
+        self.row(object).end_share(task);
         self.mark_dirty(object);
     }
 

@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
 #[cfg(feature = "tokio")]
-pub(crate) use self::ear::Ear;
+pub(crate) use self::ear::{Ear, Hold};
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{in_run, is_turn_of, run};
 pub(crate) use self::object::Object;

@@ -49,6 +49,9 @@ pub(crate) struct RunState {
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
     /// Wakers of announcements made inside combinators that have wakers of their own.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
+    /// Wakers for objects of other libraries that no operation uses.
+    #[cfg(feature = "tokio")]
+    pub(super) ears: Vec<Arc<super::ear::Ear>>,
     /// Announcements whose objects woke them in this step.
     pub(super) heard: Vec<AnnouncementId>,
     /// Tasks that wait until a time.
@@ -85,6 +88,8 @@ impl RunState {
             over: false,
             inbox: Vec::new(),
             foreign: Vec::new(),
+            #[cfg(feature = "tokio")]
+            ears: Vec::new(),
             heard: Vec::new(),
             timers: Timers::default(),
             dirty: Vec::new(),

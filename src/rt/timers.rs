@@ -80,9 +80,11 @@ impl RunState {
                 self.timers.now = deadline;
                 let to = Duration::from_nanos(deadline);
                 self.board.time_moves.push(TimeMove { step: self.board.step, to });
-                let due: Vec<AnnouncementId> = self.timers.due().collect();
-                for id in due {
-                    self.set_enabled(id, true);
+                for at in 0..self.timers.announced.len() {
+                    let (until, id) = self.timers.announced[at];
+                    if until <= deadline {
+                        self.set_enabled(id, true);
+                    }
                 }
             }
             (_, Some(time)) => self.end_timers(time),

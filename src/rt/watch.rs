@@ -210,8 +210,8 @@ fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
         Access::Write | Access::Unlock | Access::UnlockShared => true,
-        Access::Act | Access::Tell => true,
-        Access::Wait | Access::ReadModifyWrite => !event.is_look(),
+        Access::ReadModifyWrite => !event.is_look(),
+        Access::Act | Access::Wait | Access::Tell => !event.is_look(),
         _ => false,
     };
     if of_these && changed && changes.last() != Some(&event.step) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::run::ids::{ObjectId, Place, TaskId};
-use crate::run::op::{Access, Op, clock};
+use crate::run::op::{Access, Op};
 
 /// One operation that took effect.
 ///
@@ -28,12 +28,13 @@ pub struct Event {
 impl Event {
     /// Returns `true` if it left its object unchanged: it read it, or failed to change it.
     pub(crate) fn is_look(&self) -> bool {
+        if let Some(kind) = self.op.kind {
+            return kind.is_look();
+        }
         match (self.op.access, self.values) {
-            (Access::Read | Access::Peek | Access::Resume, _) => true,
+            (Access::Read | Access::Resume, _) => true,
             (Access::ReadModifyWrite, Values::Refused(..)) => true,
             (Access::ReadModifyWrite, Values::Changed(old, new)) => old == new,
-            // A timer leaves the clock as it was.
-            (Access::Wait, _) => self.op.kind == Some(clock::DUE),
             (Access::TryLock, Values::Failed) => true,
             (Access::Enqueue, Values::Refused(..)) => true,
             (Access::Wake, Values::Changed(_, woken)) => woken == 0,

@@ -8,20 +8,8 @@ pub(crate) mod clock;
 pub(crate) mod kind;
 pub(crate) mod lock;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod mail;
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod permits;
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod readers;
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod ring;
+pub(crate) mod of_tokio;
 pub(crate) mod task;
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod tellings;
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod version;
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) mod whole;
 pub(crate) mod word;
 
 use self::kind::Kind;

@@ -14,10 +14,10 @@ const UNSETS: Bits = 1 << 5;
 const MOVES: Bits = 1 << 6;
 
 /// Read the time, or set a timer relative to it.
-pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES);
+pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES).looks();
 
 /// Went on after a timer. Guard: the time has reached its deadline.
-pub(crate) const DUE: Kind = Kind::of(DUES).conflicts_with(ADVANCES | RESETS | MOVES);
+pub(crate) const DUE: Kind = Kind::of(DUES).conflicts_with(ADVANCES | RESETS | MOVES).looks();
 
 /// Moved the time on.
 pub(crate) const ADVANCE: Kind = Kind::of(ADVANCES)
@@ -32,10 +32,10 @@ pub(crate) const RESET: Kind = Kind::of(RESETS)
     .disables(DUES | MOVES);
 
 /// Began to wait for a deadline to come. Recorded if the time may move at any moment.
-pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(ADVANCES | MOVES).enables(MOVES);
+pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(ADVANCES | MOVES).enables(MOVES).looks();
 
 /// Gave up such a wait. Recorded if the time may move at any moment.
-pub(crate) const UNSET: Kind = Kind::of(UNSETS).conflicts_with(MOVES).disables(MOVES);
+pub(crate) const UNSET: Kind = Kind::of(UNSETS).conflicts_with(MOVES).disables(MOVES).looks();
 
 /// Moved the time to the next deadline, although tasks can step. Guard: there is a deadline to come.
 pub(crate) const MOVE: Kind = Kind::of(MOVES)

@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{clock, lock, mail, permits, readers, ring, task, tellings, version, whole, word};
+use super::{clock, lock, of_tokio, task, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -25,6 +25,8 @@ pub(crate) struct Kind {
     enables: Bits,
     /// Kinds whose guard it may turn to false.
     disables: Bits,
+    /// True if it leaves the object as it was.
+    looks: bool,
 }
 
 /// The bit of [`WATCH`].
@@ -36,7 +38,7 @@ pub(crate) const WATCH: Kind = Kind::of(WATCHES);
 impl Kind {
     /// A kind that can be swapped with all others.
     pub(crate) const fn of(bit: Bits) -> Kind {
-        Kind { bit, conflicts: 0, enables: 0, disables: 0 }
+        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false }
     }
 
     /// May not be swapped with these.
@@ -52,6 +54,16 @@ impl Kind {
     /// May turn the guards of these to false.
     pub(crate) const fn disables(self, kinds: Bits) -> Kind {
         Kind { disables: kinds, ..self }
+    }
+
+    /// Leaves the object as it was.
+    pub(crate) const fn looks(self) -> Kind {
+        Kind { looks: true, ..self }
+    }
+
+    /// Returns `true` if such an operation leaves the object as it was.
+    pub(crate) fn is_look(self) -> bool {
+        self.looks
     }
 
     /// Returns `true` if two operations that took effect conflict, so that they must not be swapped.
@@ -119,16 +131,7 @@ pub(crate) struct Machine {
 #[cfg(test)]
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
     let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE, &clock::MACHINE];
-    let of_tokio = [
-        &mail::MACHINE,
-        &permits::MACHINE,
-        &readers::MACHINE,
-        &ring::MACHINE,
-        &tellings::MACHINE,
-        &version::MACHINE,
-        &whole::MACHINE,
-    ];
-    simple.into_iter().chain(of_tokio)
+    simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }
 
 /// Faults planted in declarations.

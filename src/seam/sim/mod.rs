@@ -1,6 +1,8 @@
 //! The simulating side of the seam: primitives use the current run of this thread, if there is one, and the real
 //! object otherwise.
 
+#[cfg(feature = "tokio")]
+mod call;
 mod crew;
 mod foreign;
 mod foreign_lock;
@@ -17,6 +19,8 @@ mod wrapped;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(feature = "tokio")]
+pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::crew::Crew;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::{ForeignOp, ForeignWord};
@@ -30,7 +34,7 @@ pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 #[cfg(feature = "tokio")]
-pub(crate) use self::wrapped::{Call, CallOps, Came, Owner, Turn, Wrapped};
+pub(crate) use self::wrapped::{CallOps, Came, Owner, Wrapped};
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, native, threads};

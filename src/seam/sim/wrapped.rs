@@ -1,19 +1,15 @@
-//! Objects of other libraries whose operations are points: see [`Ear`].
+//! Objects of other libraries whose operations are points: see [`Ear`](crate::rt::Ear).
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-
-use pin_project_lite::pin_project;
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{Hold, Object, WORLD, in_run, object_id};
 use crate::run::Failure;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::Op;
+use crate::run::op::kind::Kind;
+use crate::run::op::{Access, Op};
 
 /// The identity of such an object in runs.
 #[derive(Debug)]
@@ -68,12 +64,54 @@ pub(crate) struct CallOps {
 pub(crate) enum Came {
     /// Done.
     Done,
-    /// Done, and the task holds the object until it is [given up](Wrapped::end_hold).
+    /// Done, and the task holds the object until it is [given up](Wrapped::give_up).
     Holds,
     /// In vain: nothing was changed.
     ToNothing,
     /// In vain. After a wait it is recorded as this operation, which gives back what the call had got in the queue.
     GivesBack(&'static Op),
+}
+
+impl CallOps {
+    /// The operations of a call that changes the object, of these names: the call, its wait. By kind: without a wait,
+    /// in vain, queueing, going on; and `leave`, if it is dropped while it waits.
+    pub(crate) const fn acting(
+        (name, queues): (&'static str, &'static str),
+        [begin, refuse, queue, hear]: [Kind; 4],
+        leave: Op,
+    ) -> CallOps {
+        CallOps {
+            begin: Op::of_kind(name, Access::Act, begin),
+            refuse: Op::of_kind(name, Access::Act, refuse),
+            queue: Op::of_kind(queues, Access::Act, queue),
+            hear: Op::of_kind(name, Access::Wait, hear),
+            leave,
+        }
+    }
+
+    /// The operations of a call that only sees the object, as one of the kind `look` and, after a wait, `hear`.
+    pub(crate) const fn seeing(
+        (name, queues): (&'static str, &'static str),
+        [look, hear]: [Kind; 2],
+    ) -> CallOps {
+        CallOps {
+            begin: Op::of_kind(name, Access::Read, look),
+            refuse: Op::of_kind(name, Access::Read, look),
+            queue: Op::of_kind(queues, Access::Read, look),
+            hear: Op::of_kind(name, Access::Wait, hear),
+            leave: CallOps::stop_waiting(look),
+        }
+    }
+
+    /// The end of a wait that leaves the object as it was.
+    pub(crate) const fn stop_waiting(look: Kind) -> Op {
+        Op::of_kind("stop_waiting", Access::Peek, look)
+    }
+
+    /// The end of a wait in a queue, which lets others go on.
+    pub(crate) const fn leave_the_queue(leave: Kind) -> Op {
+        Op::of_kind("leave_the_queue", Access::Tell, leave)
+    }
 }
 
 impl Wrapped {
@@ -98,42 +136,81 @@ impl Wrapped {
         act: impl FnOnce() -> R,
         op: impl FnOnce(&R) -> (&'static Op, Values),
     ) -> R {
+        self.now_with(here, act, |result| (op(result), Hold::Stays))
+    }
+
+    /// As [`now`](Self::now), for an operation without values.
+    pub(crate) fn act<R>(&self, op: &'static Op, here: Here, act: impl FnOnce() -> R) -> R {
+        self.now(here, act, |_| (op, Values::None))
+    }
+
+    /// As [`now`](Self::now), for one that sees a number.
+    pub(crate) fn count(
+        &self,
+        op: &'static Op,
+        here: Here,
+        count: impl FnOnce() -> usize,
+    ) -> usize {
+        self.now(here, count, |count| (op, Values::Read(*count as u64)))
+    }
+
+    /// As [`now`](Self::now), for one that sees whether something is so.
+    pub(crate) fn check(&self, op: &'static Op, here: Here, check: impl FnOnce() -> bool) -> bool {
+        self.now(here, check, |is_so| (op, Values::Read(u64::from(*is_so))))
+    }
+
+    /// As [`now`](Self::now), for one that is another operation if it fails.
+    pub(crate) fn attempt<R, E>(
+        &self,
+        [done, failed]: [&'static Op; 2],
+        here: Here,
+        act: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.now(here, act, |result| match result {
+            Ok(_) => (done, Values::None),
+            Err(_) => (failed, Values::Failed),
+        })
+    }
+
+    /// As [`attempt`](Self::attempt). If it is done, the task holds the object until it is
+    /// [given up](Self::give_up).
+    pub(crate) fn attempt_to_hold<R, E>(
+        &self,
+        [done, failed]: [&'static Op; 2],
+        here: Here,
+        act: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.now_with(here, act, |result| match result {
+            Ok(_) => ((done, Values::None), Hold::Begins),
+            Err(_) => ((failed, Values::Failed), Hold::Stays),
+        })
+    }
+
+    fn now_with<R>(
+        &self,
+        here: Here,
+        act: impl FnOnce() -> R,
+        op: impl FnOnce(&R) -> ((&'static Op, Values), Hold),
+    ) -> R {
         if !in_run() {
             return act();
         }
         let object = self.id(here);
         let result = act();
-        let (op, values) = op(&result);
-        WORLD.with(|world| world.did(op, object, here, values));
+        let ((op, values), hold) = op(&result);
+        WORLD.with(|world| world.did(op, object, here, (values, hold)));
         result
     }
 
-    /// Does an operation without a point in a destructor: one that an object of another run may have.
-    pub(crate) fn last<R>(&self, op: &'static Op, here: Here, act: impl FnOnce() -> R) -> R {
-        let known = if in_run() { WORLD.with(|world| world.known(&self.object)) } else { None };
-        let result = act();
-        if let Some(object) = known {
-            WORLD.with(|world| world.did(op, object, here, Values::None));
-        }
-        result
+    /// Records an operation of a destructor, in the step of it: nothing for an object of another run.
+    pub(crate) fn last(&self, op: &'static Op, here: Here) {
+        self.give_up(op, here, 0);
     }
 
-    /// The current task holds the object from now on.
-    pub(crate) fn begin_hold(&self, here: Here) {
+    /// As [`last`](Self::last). So many parts of the object are held no longer.
+    pub(crate) fn give_up(&self, op: &'static Op, here: Here, parts: u32) {
         if in_run() {
-            let object = self.id(here);
-            WORLD.with(|world| world.begin_hold(object, here));
-        }
-    }
-
-    /// A task holds the object no longer.
-    pub(crate) fn end_hold(&self) {
-        if in_run() {
-            WORLD.with(|world| {
-                if let Some(object) = world.known(&self.object) {
-                    world.end_hold(object);
-                }
-            });
+            WORLD.with(|world| world.did_last(op, &self.object, here, Hold::Ends(parts)));
         }
     }
 
@@ -147,7 +224,7 @@ impl Wrapped {
         });
     }
 
-    fn id(&self, here: Here) -> ObjectId {
+    pub(super) fn id(&self, here: Here) -> ObjectId {
         object_id(&self.object, ValueKind::Unsigned, here, || 0)
     }
 }
@@ -156,237 +233,5 @@ impl RunObject for Wrapped {
     #[inline]
     fn id_in_run(&self, place: Place) -> Option<ObjectId> {
         Some(self.id(place))
-    }
-}
-
-/// The way of a call through its point and its waits.
-pub(crate) struct Turn {
-    ops: &'static CallOps,
-    pending: PendingOp,
-    /// Made when the object is first asked.
-    ear: Option<Arc<Ear>>,
-    /// True from the point until the object has given its answer.
-    waits: bool,
-    /// True if the object knows that it waits.
-    is_queued: bool,
-    /// True if the future that asks the object is made in the turn of the call.
-    is_made_in_turn: bool,
-}
-
-impl std::fmt::Debug for Turn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turn").finish_non_exhaustive()
-    }
-}
-
-impl Turn {
-    pub(crate) fn new(ops: &'static CallOps, here: Here) -> Turn {
-        let pending = PendingOp::new(&ops.begin, here);
-        Turn { ops, pending, ear: None, waits: false, is_queued: false, is_made_in_turn: false }
-    }
-
-    /// Gets ready for the next call.
-    pub(crate) fn renew(&mut self, here: Here) {
-        self.pending = PendingOp::new(&self.ops.begin, here);
-        (self.waits, self.is_queued) = (false, false);
-    }
-
-    /// Returns `true` from the first poll until the call is done.
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.waits || self.is_announced()
-    }
-
-    /// Returns `true` from the first poll until its turn.
-    fn is_announced(&self) -> bool {
-        self.pending.announcement.is_open()
-    }
-
-    /// Records that the object knows of the call before its point.
-    pub(crate) fn enqueue(&mut self) {
-        self.is_queued = true;
-    }
-
-    /// Has the object asked by `ask` in the turn of the call. Only in a run.
-    pub(crate) fn poll<R>(
-        &mut self,
-        wrapped: &Wrapped,
-        cx: &mut Context<'_>,
-        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
-        judge: impl FnOnce(&R) -> Came,
-    ) -> Poll<R> {
-        if self.poll_turn(wrapped, cx).is_pending() {
-            return Poll::Pending;
-        }
-        let ear = self.ear.get_or_insert_with(Ear::new);
-        ear.open();
-        let waker = Waker::from(ear.clone());
-        match ask(&mut Context::from_waker(&waker)) {
-            Poll::Ready(result) => {
-                self.done(wrapped, judge(&result));
-                Poll::Ready(result)
-            }
-            Poll::Pending => {
-                self.wait(wrapped, cx);
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Ready when the object may be asked: the point has come, or the object has woken the call.
-    fn poll_turn(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) -> Poll<()> {
-        if self.pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending))) {
-            return Poll::Ready(());
-        }
-        let polled = match self.waits {
-            false => self.pending.poll(cx, wrapped),
-            true => {
-                let polled = self.pending.poll_waiting(cx, wrapped);
-                // It may have been announced anew, by another task.
-                if let (true, Some(ear)) = (polled.is_pending(), &self.ear) {
-                    ear.listen(&self.pending);
-                }
-                polled
-            }
-        };
-        polled.map(|()| {
-            self.pending.perform_out_of_turn(|pending| {
-                WORLD.with(|world| world.take_turn_out_of_turn(pending));
-            });
-        })
-    }
-
-    /// Records the end of the call.
-    fn done(&mut self, wrapped: &Wrapped, came: Came) {
-        let is_vain = matches!(came, Came::ToNothing | Came::GivesBack(_));
-        let op = match (self.waits, came) {
-            (true, Came::GivesBack(op)) => op,
-            (true, _) => &self.ops.hear,
-            (false, _) if is_vain => &self.ops.refuse,
-            (false, _) => &self.ops.begin,
-        };
-        let values = if is_vain { Values::Failed } else { Values::None };
-        (self.waits, self.is_queued) = (false, false);
-        self.record(op, values);
-        if came == Came::Holds {
-            wrapped.begin_hold(self.pending.place);
-        }
-    }
-
-    /// Announces that the call waits.
-    fn wait(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
-        if !self.waits {
-            (self.waits, self.is_queued) = (true, true);
-            self.record(&self.ops.queue, Values::None);
-        }
-        self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
-        let polled = self.pending.poll_waiting(cx, wrapped);
-        debug_assert!(polled.is_pending(), "an operation is announced before it is done");
-        if let Some(ear) = &self.ear {
-            ear.listen(&self.pending);
-        }
-    }
-
-    fn record(&self, op: &'static Op, values: Values) {
-        let (object, place) = (self.pending.object, self.pending.place);
-        let object = object.expect("a wrapped object is one");
-        WORLD.with(|world| world.did(op, object, place, values));
-    }
-
-    /// Gives the call up, in the step in which the object learns it.
-    pub(crate) fn leave(&mut self, wrapped: &Wrapped) {
-        if self.is_queued {
-            wrapped.last(&self.ops.leave, self.pending.place, || ());
-        }
-        self.renew(self.pending.place);
-    }
-}
-
-pin_project! {
-    /// A call of a wrapped object: a point, then its effect or a wait.
-    #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub(crate) struct Call<O: Owner, F, J> {
-        // Before the future: dropped first, it records that the call is given up.
-        turn: OwnedTurn<O>,
-        #[pin]
-        future: F,
-        judge: J,
-    }
-}
-
-struct OwnedTurn<O: Owner> {
-    owner: O,
-    turn: Turn,
-}
-
-impl<O: Owner> Drop for OwnedTurn<O> {
-    fn drop(&mut self) {
-        if self.turn.is_queued {
-            self.turn.leave(self.owner.wrapped());
-        }
-    }
-}
-
-impl<O: Owner, F, J> Call<O, F, J>
-where
-    F: Future,
-    J: Fn(&F::Output) -> Came,
-{
-    /// The point of a call, which `future` does, waiting if it must.
-    pub(crate) fn new(owner: O, ops: &'static CallOps, here: Here, future: F, judge: J) -> Self {
-        Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
-    }
-
-    /// Has the future that does the call made again when its turn comes: see [`poll_making`](Self::poll_making). Its
-    /// making, recorded as `op`, must be the last operation of the step, and is recorded no more.
-    pub(crate) fn make_again_in_turn(self: Pin<&mut Self>, op: &'static Op) {
-        let OwnedTurn { owner, turn } = self.project().turn;
-        let object = owner.wrapped().id(turn.pending.place);
-        turn.is_made_in_turn = WORLD.with(|world| world.forget(op, object));
-    }
-
-    /// As [`poll`](Future::poll). In its turn `make` makes the future again, if that was asked for.
-    pub(crate) fn poll_making(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        make: impl FnOnce(&O) -> F,
-    ) -> Poll<F::Output> {
-        let mut this = self.project();
-        if !in_run() {
-            return this.future.poll(cx);
-        }
-        let OwnedTurn { owner, turn } = this.turn;
-        let again = turn.is_made_in_turn;
-        let ask = |cx: &mut Context<'_>| {
-            if again {
-                this.future.set(make(owner));
-            }
-            this.future.as_mut().poll(cx)
-        };
-        let polled = turn.poll(owner.wrapped(), cx, ask, &*this.judge);
-        turn.is_made_in_turn &= turn.is_announced() && !turn.waits;
-        polled
-    }
-
-    /// The future that does the call, and its turn.
-    pub(crate) fn parts(self: Pin<&mut Self>) -> (Pin<&mut F>, &O, &mut Turn) {
-        let this = self.project();
-        (this.future, &this.turn.owner, &mut this.turn.turn)
-    }
-}
-
-impl<O: Owner, F, J> Future for Call<O, F, J>
-where
-    F: Future,
-    J: Fn(&F::Output) -> Came,
-{
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        if !in_run() {
-            return this.future.poll(cx);
-        }
-        let OwnedTurn { owner, turn } = this.turn;
-        turn.poll(owner.wrapped(), cx, |cx| this.future.poll(cx), &*this.judge)
     }
 }

@@ -4,16 +4,14 @@ use std::future::Future;
 
 use ::tokio::sync::{Barrier as Real, BarrierWaitResult};
 
-use crate::run::op::{Access, Op, whole};
+use crate::run::op::of_tokio::whole;
 use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
 
-const WAIT: CallOps = CallOps {
-    begin: Op::of_kind("pass", Access::Act, whole::CHANGE),
-    refuse: Op::of_kind("pass", Access::Act, whole::CHANGE),
-    queue: Op::of_kind("arrive", Access::Act, whole::CHANGE),
-    hear: Op::of_kind("pass", Access::Wait, whole::HEAR_ALONE),
-    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
-};
+const WAIT: CallOps = CallOps::acting(
+    ("pass", "arrive"),
+    [whole::CHANGE, whole::CHANGE, whole::CHANGE, whole::HEAR_ALONE],
+    CallOps::stop_waiting(whole::LOOK),
+);
 
 /// tokio's [`Barrier`](::tokio::sync::Barrier): tasks wait until so many are there.
 ///

@@ -15,7 +15,8 @@ use ::tokio::sync::broadcast as real;
 pub use self::receiver::Receiver;
 pub use self::sender::{Sender, WeakSender};
 use super::ends::End;
-use crate::run::op::{Access, Op, ring};
+use crate::run::op::of_tokio::ring;
+use crate::run::op::{Access, Op};
 use crate::seam::{Wrapped, here};
 
 const SUBSCRIBE: Op = Op::of_kind("subscribe", Access::Tell, ring::SUBSCRIBE);

@@ -32,6 +32,83 @@ impl End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.channel.last(self.drop, self.here, || ());
+        self.channel.last(self.drop, self.here);
     }
 }
+
+/// Writes what a sender and its weak form have in common in all channels: clones, counts, the way from one to the
+/// other, texts.
+macro_rules! weak_senders {
+    ($sender:ident, $weak:ident) => {
+        impl<T> $sender<T> {
+            /// A sender that does not keep receivers from finding the end. Not a point.
+            #[must_use = "the sender is left as it is"]
+            #[track_caller]
+            pub fn downgrade(&self) -> $weak<T> {
+                let here = here();
+                let real = self.end.wrapped().act(&DOWNGRADE, here, || self.real.downgrade());
+                $weak { real, end: End::new(&self.end.channel, &DROP_WEAK_SENDER, here) }
+            }
+        }
+
+        impl<T> Clone for $sender<T> {
+            #[track_caller]
+            fn clone(&self) -> Self {
+                let here = here();
+                let real = self.end.wrapped().act(&CLONE, here, || self.real.clone());
+                $sender { real, end: End::new(&self.end.channel, &DROP_SENDER, here) }
+            }
+        }
+
+        impl<T> $weak<T> {
+            /// A sender, unless all are gone. Not a point.
+            #[must_use]
+            #[track_caller]
+            pub fn upgrade(&self) -> Option<$sender<T>> {
+                let here = here();
+                let made = || self.real.upgrade().ok_or(());
+                let real = self.end.wrapped().attempt(UPGRADE, here, made).ok()?;
+                Some($sender { real, end: End::new(&self.end.channel, &DROP_SENDER, here) })
+            }
+        }
+
+        impl<T> Clone for $weak<T> {
+            #[track_caller]
+            fn clone(&self) -> Self {
+                let here = here();
+                let real = self.end.wrapped().act(&DOWNGRADE, here, || self.real.clone());
+                $weak { real, end: End::new(&self.end.channel, &DROP_WEAK_SENDER, here) }
+            }
+        }
+
+        crate::tokio::sync::ends::counted!($sender);
+        crate::tokio::sync::ends::counted!($weak);
+    };
+}
+
+/// Writes the counts of senders that a sender sees, and its text.
+macro_rules! counted {
+    ($sender:ident) => {
+        impl<T> $sender<T> {
+            /// The number of senders. Not a point.
+            #[track_caller]
+            pub fn strong_count(&self) -> usize {
+                self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.strong_count())
+            }
+
+            /// The number of weak senders. Not a point.
+            #[track_caller]
+            pub fn weak_count(&self) -> usize {
+                self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.weak_count())
+            }
+        }
+
+        impl<T> std::fmt::Debug for $sender<T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.real.fmt(f)
+            }
+        }
+    };
+}
+
+pub(super) use {counted, weak_senders};

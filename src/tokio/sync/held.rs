@@ -1,4 +1,4 @@
-//! The part of a guard that the run knows.
+//! Guards: their part that the run knows, and what all of them have in common.
 
 use crate::run::op::Op;
 use crate::seam::{Here, Owner};
@@ -22,18 +22,54 @@ impl<O: Owner> Held<O> {
         self.release = release;
         self
     }
-
-    /// Ends without a release: another operation was one.
-    pub(super) fn end(self) {
-        self.owner.wrapped().end_hold();
-        std::mem::forget(self);
-    }
 }
 
 impl<O: Owner> Drop for Held<O> {
     fn drop(&mut self) {
-        let wrapped = self.owner.wrapped();
-        wrapped.end_hold();
-        wrapped.last(self.release, self.here, || ());
+        self.owner.wrapped().give_up(self.release, self.here, 1);
     }
 }
+
+/// Writes the access to the value of guards, and their texts.
+macro_rules! guards {
+    ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
+        impl<$($generics)*> std::ops::Deref for $guard {
+            type Target = $value;
+
+            fn deref(&self) -> &$value {
+                &self.real
+            }
+        }
+
+        impl<$($generics)*> std::fmt::Debug for $guard
+        where
+            $value: std::fmt::Debug,
+        {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<$($generics)*> std::fmt::Display for $guard
+        where
+            $value: std::fmt::Display,
+        {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
+}
+
+/// Writes the access of guards that may change the value.
+macro_rules! writers {
+    ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
+        impl<$($generics)*> std::ops::DerefMut for $guard {
+            fn deref_mut(&mut self) -> &mut $value {
+                &mut self.real
+            }
+        }
+    )*};
+}
+
+pub(super) use {guards, writers};

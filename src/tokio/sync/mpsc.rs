@@ -17,30 +17,28 @@ pub use self::unbounded::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
 use super::ends::End;
-use crate::run::op::{Access, Op, mail};
+use crate::run::op::of_tokio::mail;
+use crate::run::op::{Access, Op};
 use crate::seam::{CallOps, Wrapped};
 
-const RECV: CallOps = CallOps {
-    begin: Op::of_kind("recv", Access::Act, mail::POP),
-    refuse: Op::of_kind("recv", Access::Act, mail::MISS),
-    queue: Op::of_kind("wait_to_recv", Access::Act, mail::MISS),
-    hear: Op::of_kind("recv", Access::Wait, mail::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Peek, mail::MISS),
-};
-const CLOSED: CallOps = CallOps {
-    begin: Op::of_kind("closed", Access::Act, mail::SEE_CLOSED),
-    refuse: Op::of_kind("closed", Access::Act, mail::SEE_CLOSED),
-    queue: Op::of_kind("wait_for_the_end", Access::Act, mail::SEE_CLOSED),
-    hear: Op::of_kind("closed", Access::Wait, mail::SEE_CLOSED),
-    leave: Op::of_kind("stop_waiting", Access::Peek, mail::SEE_CLOSED),
-};
-const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, mail::POP);
-const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, mail::MISS);
+const RECV: CallOps = CallOps::acting(
+    ("recv", "wait_to_recv"),
+    [mail::POP, mail::MISS, mail::MISS, mail::HEAR],
+    CallOps::stop_waiting(mail::MISS),
+);
+const CLOSED: CallOps =
+    CallOps::seeing(("closed", "wait_for_the_end"), [mail::SEE_CLOSED, mail::SEE_CLOSED]);
+const TRY_RECV: [&Op; 2] = [
+    &Op::of_kind("try_recv", Access::Tell, mail::POP),
+    &Op::of_kind("try_recv", Access::Peek, mail::MISS),
+];
 const CLOSE: Op = Op::of_kind("close", Access::Tell, mail::CLOSE);
 const CLONE: Op = Op::of_kind("clone_sender", Access::Tell, mail::COUNT);
 const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, mail::COUNT);
-const UPGRADE: Op = Op::of_kind("upgrade", Access::Tell, mail::UPGRADE);
-const UPGRADE_FAILED: Op = Op::of_kind("upgrade", Access::Peek, mail::LOOK);
+const UPGRADE: [&Op; 2] = [
+    &Op::of_kind("upgrade", Access::Tell, mail::UPGRADE),
+    &Op::of_kind("upgrade", Access::Peek, mail::LOOK),
+];
 const LEN: Op = Op::of_kind("len", Access::Peek, mail::LOOK);
 const IS_EMPTY: Op = Op::of_kind("is_empty", Access::Peek, mail::LOOK);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, mail::LOOK);

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use ::tokio::sync::{
@@ -10,21 +9,21 @@ use ::tokio::sync::{
     OwnedMappedMutexGuard as RealOwnedMapped, OwnedMutexGuard as RealOwned, TryLockError,
 };
 
-use super::held::Held;
+use super::held::{Held, guards, writers};
 use super::later::Later;
-use crate::run::event::Values;
-use crate::run::op::{Access, Op, permits};
+use crate::run::op::of_tokio::permits;
+use crate::run::op::{Access, Op};
 use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
 
-const LOCK: CallOps = CallOps {
-    begin: Op::of_kind("lock", Access::Act, permits::TAKE),
-    refuse: Op::of_kind("lock", Access::Act, permits::FIND_CLOSED),
-    queue: Op::of_kind("queue_to_lock", Access::Act, permits::QUEUE),
-    hear: Op::of_kind("lock", Access::Wait, permits::HEAR),
-    leave: Op::of_kind("leave_the_queue", Access::Tell, permits::LEAVE),
-};
-const TRY_LOCK: Op = Op::of_kind("try_lock", Access::Tell, permits::TAKE);
-const TRY_LOCK_FAILED: Op = Op::of_kind("try_lock", Access::Peek, permits::FAIL);
+const LOCK: CallOps = CallOps::acting(
+    ("lock", "queue_to_lock"),
+    [permits::TAKE, permits::FIND_CLOSED, permits::QUEUE, permits::HEAR],
+    CallOps::leave_the_queue(permits::LEAVE),
+);
+const TRY: [&Op; 2] = [
+    &Op::of_kind("try_lock", Access::Tell, permits::TAKE),
+    &Op::of_kind("try_lock", Access::Peek, permits::FAIL),
+];
 const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, permits::GIVE);
 
 /// tokio's [`Mutex`](::tokio::sync::Mutex): a value that one task at a time may use, in the order in which they ask.
@@ -82,8 +81,7 @@ impl<T> Mutex<T> {
     #[track_caller]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         let here = here();
-        let real = self.wrapped.now(here, || self.real.get().try_lock(), tried)?;
-        self.wrapped.begin_hold(here);
+        let real = self.wrapped.attempt_to_hold(TRY, here, || self.real.get().try_lock())?;
         Ok(MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) })
     }
 
@@ -94,8 +92,8 @@ impl<T> Mutex<T> {
     #[track_caller]
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         let here = here();
-        let real = self.wrapped.now(here, || self.real.get().clone().try_lock_owned(), tried)?;
-        self.wrapped.begin_hold(here);
+        let lock = self.real.get();
+        let real = self.wrapped.attempt_to_hold(TRY, here, || lock.clone().try_lock_owned())?;
         Ok(OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) })
     }
 
@@ -126,13 +124,6 @@ impl<T> Mutex<T> {
     /// The value.
     pub fn into_inner(self) -> T {
         self.real.into_inner().into_inner()
-    }
-}
-
-fn tried<G, E>(tried: &Result<G, E>) -> (&'static Op, Values) {
-    match tried {
-        Ok(_) => (&TRY_LOCK, Values::None),
-        Err(_) => (&TRY_LOCK_FAILED, Values::Failed),
     }
 }
 
@@ -198,8 +189,8 @@ impl<T> OwnedMutexGuard<T> {
     }
 }
 
-/// Writes the mapping of a guard to one for a part of its value, and what all guards have in common.
-macro_rules! guards {
+/// Writes the mapping of a guard to one for a part of its value.
+macro_rules! maps {
     ($([$($generics:tt)*] $guard:ty, $value:ty, $real:ident, $mapped:ident, [$($part:tt)*], [$($sized:tt)*])*) => {$(
         impl<$($generics)*> $guard {
             /// A guard for a part of the value.
@@ -226,41 +217,12 @@ macro_rules! guards {
             }
         }
 
-        impl<$($generics)*> Deref for $guard {
-            type Target = $value;
-
-            fn deref(&self) -> &$value {
-                &self.real
-            }
-        }
-
-        impl<$($generics)*> DerefMut for $guard {
-            fn deref_mut(&mut self) -> &mut $value {
-                &mut self.real
-            }
-        }
-
-        impl<$($generics)*> fmt::Debug for $guard
-        where
-            $value: fmt::Debug,
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-
-        impl<$($generics)*> fmt::Display for $guard
-        where
-            $value: fmt::Display,
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
+        guards!([$($generics)*] $guard, $value);
+        writers!([$($generics)*] $guard, $value);
     )*};
 }
 
-guards! {
+maps! {
     ['a, T] MutexGuard<'a, T>, T, RealGuard, MappedMutexGuard, ['a], [: ?Sized]
     [T] OwnedMutexGuard<T>, T, RealOwned, OwnedMappedMutexGuard, [T], [: ?Sized]
     ['a, U: ?Sized] MappedMutexGuard<'a, U>, U, RealMapped, MappedMutexGuard, ['a], []

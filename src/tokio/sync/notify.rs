@@ -11,16 +11,15 @@ use pin_project_lite::pin_project;
 
 use super::later::Later;
 use crate::run::event::Values;
-use crate::run::op::{Access, Op, tellings};
+use crate::run::op::of_tokio::tellings;
+use crate::run::op::{Access, Op};
 use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, clock, here, in_run, position};
 
-const NOTIFIED: CallOps = CallOps {
-    begin: Op::of_kind("hear", Access::Act, tellings::TAKE),
-    refuse: Op::of_kind("hear", Access::Act, tellings::TAKE),
-    queue: Op::of_kind("listen", Access::Act, tellings::REGISTER),
-    hear: Op::of_kind("hear", Access::Wait, tellings::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Tell, tellings::LEAVE),
-};
+const NOTIFIED: CallOps = CallOps::acting(
+    ("hear", "listen"),
+    [tellings::TAKE, tellings::TAKE, tellings::REGISTER, tellings::HEAR],
+    Op::of_kind("stop_waiting", Access::Tell, tellings::LEAVE),
+);
 const CREATE: Op = Op::of_kind("notified", Access::Peek, tellings::CREATE);
 const ENABLE: Op = Op::of_kind("enable", Access::Tell, tellings::REGISTER);
 const ENABLE_TOOK: Op = Op::of_kind("enable", Access::Tell, tellings::TAKE);
@@ -103,11 +102,11 @@ impl Notify {
     }
 
     fn create<R>(&self, here: Here, make: impl FnOnce() -> R) -> R {
-        self.wrapped.now(here, make, |_| (&CREATE, Values::None))
+        self.wrapped.act(&CREATE, here, make)
     }
 
     fn tell(&self, op: &'static Op, here: Here, tell: impl FnOnce(&Real)) {
-        self.wrapped.now(here, || tell(self.real.get()), |()| (op, Values::None));
+        self.wrapped.act(op, here, || tell(self.real.get()));
     }
 }
 

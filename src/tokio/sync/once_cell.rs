@@ -8,20 +8,24 @@ use ::tokio::sync::{Semaphore, SemaphorePermit, SetError, TryAcquireError};
 
 use super::held::Held;
 use crate::run::event::Values;
-use crate::run::op::{Access, Op, permits};
+use crate::run::op::of_tokio::permits;
+use crate::run::op::{Access, Op};
 use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
 
 const INIT: CallOps = CallOps {
-    begin: Op::of_kind("get_or_init", Access::Act, permits::TAKE),
     refuse: Op::of_kind("get_or_init", Access::Read, permits::FIND_CLOSED),
-    queue: Op::of_kind("wait_for_the_initialisation", Access::Act, permits::QUEUE),
-    hear: Op::of_kind("get_or_init", Access::Wait, permits::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Tell, permits::LEAVE),
+    ..CallOps::acting(
+        ("get_or_init", "wait_for_the_initialisation"),
+        [permits::TAKE, permits::FIND_CLOSED, permits::QUEUE, permits::HEAR],
+        Op::of_kind("stop_waiting", Access::Tell, permits::LEAVE),
+    )
 };
 const GIVE_UP: Op = Op::of_kind("end_of_get_or_init", Access::Tell, permits::GIVE);
 const PUBLISH: Op = Op::of_kind("initialise", Access::Tell, permits::SETTLE);
-const SET: Op = Op::of_kind("set", Access::Tell, permits::SETTLE);
-const SET_FAILED: Op = Op::of_kind("set", Access::Peek, permits::FAIL);
+const SET: [&Op; 2] = [
+    &Op::of_kind("set", Access::Tell, permits::SETTLE),
+    &Op::of_kind("set", Access::Peek, permits::FAIL),
+];
 const GET: Op = Op::of_kind("get", Access::Peek, permits::COUNT);
 
 /// tokio's [`OnceCell`](::tokio::sync::OnceCell): a value that is written once, by the first initialisation that
@@ -120,10 +124,7 @@ impl<T> OnceCell<T> {
             Err(TryAcquireError::NoPermits) => Err(SetError::InitializingError(value)),
             Err(TryAcquireError::Closed) => Err(SetError::AlreadyInitializedError(value)),
         };
-        self.wrapped.now(here(), set, |set| match set {
-            Ok(()) => (&SET, Values::None),
-            Err(_) => (&SET_FAILED, Values::Failed),
-        })
+        self.wrapped.attempt(SET, here(), set)
     }
 
     /// The value. If it has none, the first caller has `init` make it, and the others wait for that.
@@ -176,8 +177,8 @@ impl<T> OnceCell<T> {
             let held = Held::new(&self.wrapped, &GIVE_UP, here);
             let value = init().await?;
             std::mem::forget(given);
-            self.wrapped.now(here, || self.publish(value), |()| (&PUBLISH, Values::None));
-            held.end();
+            self.publish(value);
+            drop(held.releasing(&PUBLISH));
         }
         Ok(self.stored().expect("it was initialised"))
     }

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use ::tokio::sync::oneshot as real;
 
-use crate::run::event::Values;
-use crate::run::op::{Access, Op, whole};
+use crate::run::op::of_tokio::whole;
+use crate::run::op::{Access, Op};
 use crate::seam::{self, CallOps, Came, Here, Turn, Wrapped, here};
 
 /// The errors of the channel.
@@ -18,24 +18,21 @@ pub mod error {
 
 use self::error::{RecvError, TryRecvError};
 
-const RECV: CallOps = CallOps {
-    begin: Op::of_kind("recv", Access::Act, whole::CHANGE),
-    refuse: Op::of_kind("recv", Access::Act, whole::LOOK),
-    queue: Op::of_kind("wait_to_recv", Access::Act, whole::LOOK),
-    hear: Op::of_kind("recv", Access::Wait, whole::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
-};
-const CLOSED: CallOps = CallOps {
-    begin: Op::of_kind("see_the_end", Access::Read, whole::LOOK),
-    refuse: Op::of_kind("see_the_end", Access::Read, whole::LOOK),
-    queue: Op::of_kind("wait_for_the_end", Access::Read, whole::LOOK),
-    hear: Op::of_kind("see_the_end", Access::Wait, whole::HEAR_ALONE),
-    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
-};
-const SEND: Op = Op::of_kind("send", Access::Tell, whole::CHANGE);
-const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, whole::LOOK);
-const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, whole::CHANGE);
-const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, whole::LOOK);
+const RECV: CallOps = CallOps::acting(
+    ("recv", "wait_to_recv"),
+    [whole::CHANGE, whole::LOOK, whole::LOOK, whole::HEAR],
+    CallOps::stop_waiting(whole::LOOK),
+);
+const CLOSED: CallOps =
+    CallOps::seeing(("see_the_end", "wait_for_the_end"), [whole::LOOK, whole::HEAR_ALONE]);
+const SEND: [&Op; 2] = [
+    &Op::of_kind("send", Access::Tell, whole::CHANGE),
+    &Op::of_kind("send", Access::Peek, whole::LOOK),
+];
+const TRY_RECV: [&Op; 2] = [
+    &Op::of_kind("try_recv", Access::Tell, whole::CHANGE),
+    &Op::of_kind("try_recv", Access::Peek, whole::LOOK),
+];
 const CLOSE: Op = Op::of_kind("close", Access::Tell, whole::CHANGE);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, whole::LOOK);
 const IS_EMPTY: Op = Op::of_kind("is_empty", Access::Peek, whole::LOOK);
@@ -87,14 +84,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn send(mut self, value: T) -> Result<(), T> {
         let real = self.real.take().expect(UNSENT);
-        self.wrapped.now(
-            here(),
-            || real.send(value),
-            |sent| match sent {
-                Ok(()) => (&SEND, Values::None),
-                Err(_) => (&SEND_FAILED, Values::Failed),
-            },
-        )
+        self.wrapped.attempt(SEND, here(), || real.send(value))
     }
 
     /// Waits until the receiver is closed or dropped. Cancel safe.
@@ -112,8 +102,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn is_closed(&self) -> bool {
         let real = self.real.as_ref().expect(UNSENT);
-        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
-        self.wrapped.now(here(), || real.is_closed(), seen)
+        self.wrapped.check(&IS_CLOSED, here(), || real.is_closed())
     }
 
     /// Ready when the receiver is closed or dropped.
@@ -138,7 +127,8 @@ impl<T> Drop for Closed<'_, T> {
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         if let Some(real) = self.real.take() {
-            self.wrapped.last(&DROP_SENDER, self.here, || drop(real));
+            drop(real);
+            self.wrapped.last(&DROP_SENDER, self.here);
         }
     }
 }
@@ -160,7 +150,7 @@ impl<T> Receiver<T> {
         // A poll that waits would not be woken by it. The next one asks anew.
         self.recv.leave(&self.wrapped);
         let real = &mut self.real;
-        self.wrapped.now(here(), || real.close(), |()| (&CLOSE, Values::None));
+        self.wrapped.act(&CLOSE, here(), || real.close());
     }
 
     /// Receives the value if it was sent. Not a point.
@@ -170,14 +160,7 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let real = &mut self.real;
-        self.wrapped.now(
-            here(),
-            || real.try_recv(),
-            |received| match received {
-                Ok(_) => (&TRY_RECV, Values::None),
-                Err(_) => (&TRY_RECV_FAILED, Values::Failed),
-            },
-        )
+        self.wrapped.attempt(TRY_RECV, here(), || real.try_recv())
     }
 
     /// Returns `true` if the value, or the error, was received.
@@ -188,8 +171,7 @@ impl<T> Receiver<T> {
     /// Returns `true` if there is no value to receive. Not a point.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
-        let seen = |empty: &bool| (&IS_EMPTY, Values::Read(u64::from(*empty)));
-        self.wrapped.now(here(), || self.real.is_empty(), seen)
+        self.wrapped.check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
     /// Blocks the thread until the value comes, outside of runs. In a run it fails the run: await the receiver.
@@ -223,9 +205,9 @@ impl<T> Future for Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         if !self.real.is_terminated() {
-            let real = &mut self.real;
-            // What its drop does to the sender. The value goes with the receiver, after.
-            self.wrapped.last(&DROP_RECEIVER, self.here, || real.close());
+            // The effect of its drop on the sender. The value goes with the receiver, after.
+            self.real.close();
+            self.wrapped.last(&DROP_RECEIVER, self.here);
         }
     }
 }

@@ -15,54 +15,43 @@ pub use self::guards::{
 
 use super::held::Held;
 use super::later::Later;
-use crate::run::event::Values;
 use crate::run::op::kind::Kind;
-use crate::run::op::{Access, Op, permits, readers};
+use crate::run::op::of_tokio::{permits, readers};
+use crate::run::op::{Access, Op};
 use crate::seam::{Call, CallOps, Came, Here, Owner, Wrapped, here};
 
 /// The operations of a lock.
 #[derive(Debug)]
 struct Ops {
     read: CallOps,
-    try_read: Op,
-    try_read_failed: Op,
+    /// Done, failed.
+    try_read: [Op; 2],
     end_reading: Op,
     write: CallOps,
-    try_write: Op,
-    try_write_failed: Op,
+    /// Done, failed.
+    try_write: [Op; 2],
     end_writing: Op,
     downgrade: Op,
+}
+
+const fn attempts(name: &'static str, done: Kind, failed: Kind) -> [Op; 2] {
+    [Op::of_kind(name, Access::Tell, done), Op::of_kind(name, Access::Peek, failed)]
 }
 
 /// The names of a call and of its queueing.
 const READING: (&str, &str) = ("read", "queue_to_read");
 const WRITING: (&str, &str) = ("write", "queue_to_write");
 
-/// The operations of a call, of these kinds: without a wait, queueing, going on, leaving.
-const fn call(
-    (name, queues): (&'static str, &'static str),
-    (take, queue, hear, leave): (Kind, Kind, Kind, Kind),
-) -> CallOps {
-    CallOps {
-        begin: Op::of_kind(name, Access::Act, take),
-        refuse: Op::of_kind(name, Access::Act, take),
-        queue: Op::of_kind(queues, Access::Act, queue),
-        hear: Op::of_kind(name, Access::Wait, hear),
-        leave: Op::of_kind("leave_the_queue", Access::Tell, leave),
-    }
-}
-
 /// Of a lock that any number of tasks may share.
 const UNLIMITED: Ops = {
     use readers::*;
+    const QUEUE_LEFT: Op = CallOps::leave_the_queue(LEAVE);
     Ops {
-        read: call(READING, (READ, QUEUE_TO_READ, HEAR_TO_READ, LEAVE)),
-        try_read: Op::of_kind("try_read", Access::Tell, READ),
-        try_read_failed: Op::of_kind("try_read", Access::Peek, FAIL_TO_READ),
+        read: CallOps::acting(READING, [READ, READ, QUEUE_TO_READ, HEAR_TO_READ], QUEUE_LEFT),
+        try_read: attempts("try_read", READ, FAIL_TO_READ),
         end_reading: Op::of_kind("end_reading", Access::Tell, END_READING),
-        write: call(WRITING, (WRITE, QUEUE_TO_WRITE, HEAR_TO_WRITE, LEAVE)),
-        try_write: Op::of_kind("try_write", Access::Tell, WRITE),
-        try_write_failed: Op::of_kind("try_write", Access::Peek, FAIL_TO_WRITE),
+        write: CallOps::acting(WRITING, [WRITE, WRITE, QUEUE_TO_WRITE, HEAR_TO_WRITE], QUEUE_LEFT),
+        try_write: attempts("try_write", WRITE, FAIL_TO_WRITE),
         end_writing: Op::of_kind("end_writing", Access::Tell, END_WRITING),
         downgrade: Op::of_kind("downgrade", Access::Tell, DOWNGRADE),
     }
@@ -71,14 +60,13 @@ const UNLIMITED: Ops = {
 /// Of a lock that so many tasks may share: readers take permits from each other.
 const LIMITED: Ops = {
     use permits::*;
+    const QUEUE_LEFT: Op = CallOps::leave_the_queue(LEAVE);
     Ops {
-        read: call(READING, (TAKE, QUEUE, HEAR, LEAVE)),
-        try_read: Op::of_kind("try_read", Access::Tell, TAKE),
-        try_read_failed: Op::of_kind("try_read", Access::Peek, FAIL),
+        read: CallOps::acting(READING, [TAKE, TAKE, QUEUE, HEAR], QUEUE_LEFT),
+        try_read: attempts("try_read", TAKE, FAIL),
         end_reading: Op::of_kind("end_reading", Access::Tell, GIVE),
-        write: call(WRITING, (TAKE, QUEUE, HEAR, LEAVE)),
-        try_write: Op::of_kind("try_write", Access::Tell, TAKE),
-        try_write_failed: Op::of_kind("try_write", Access::Peek, FAIL),
+        write: CallOps::acting(WRITING, [TAKE, TAKE, QUEUE, HEAR], QUEUE_LEFT),
+        try_write: attempts("try_write", TAKE, FAIL),
         end_writing: Op::of_kind("end_writing", Access::Tell, GIVE),
         downgrade: Op::of_kind("downgrade", Access::Tell, GIVE),
     }
@@ -195,7 +183,7 @@ impl<T> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, TryLockError> {
         let here = here();
-        let real = self.try_to_read(here, |real| real.try_read())?;
+        let real = self.attempt(&self.ops.try_read, here, |real| real.try_read())?;
         Ok(RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) })
     }
 
@@ -206,7 +194,7 @@ impl<T> RwLock<T> {
     #[track_caller]
     pub fn try_read_owned(self: Arc<Self>) -> Result<OwnedRwLockReadGuard<T>, TryLockError> {
         let here = here();
-        let real = self.try_to_read(here, |real| real.clone().try_read_owned())?;
+        let real = self.attempt(&self.ops.try_read, here, |real| real.clone().try_read_owned())?;
         let release = &self.ops.end_reading;
         Ok(OwnedRwLockReadGuard { real, held: Held::new(self, release, here) })
     }
@@ -218,7 +206,7 @@ impl<T> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
         let here = here();
-        let real = self.try_to_write(here, |real| real.try_write())?;
+        let real = self.attempt(&self.ops.try_write, here, |real| real.try_write())?;
         let held = self.hold(&self.ops.end_writing, here);
         Ok(RwLockWriteGuard { real, held, ops: self.ops })
     }
@@ -230,7 +218,8 @@ impl<T> RwLock<T> {
     #[track_caller]
     pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError> {
         let here = here();
-        let real = self.try_to_write(here, |real| real.clone().try_write_owned())?;
+        let real =
+            self.attempt(&self.ops.try_write, here, |real| real.clone().try_write_owned())?;
         let release = &self.ops.end_writing;
         Ok(OwnedRwLockWriteGuard { real, held: Held::new(self, release, here) })
     }
@@ -268,40 +257,13 @@ impl<T> RwLock<T> {
         Held::new(&self.wrapped, release, here)
     }
 
-    fn try_to_read<'a, G>(
+    fn attempt<'a, G>(
         &'a self,
+        [done, failed]: &'static [Op; 2],
         here: Here,
         attempt: impl FnOnce(&'a Arc<Real<T>>) -> Result<G, TryLockError>,
     ) -> Result<G, TryLockError> {
-        let ops = self.ops;
-        let guard = self.wrapped.now(
-            here,
-            || attempt(self.real.get()),
-            |tried| match tried {
-                Ok(_) => (&ops.try_read, Values::None),
-                Err(_) => (&ops.try_read_failed, Values::Failed),
-            },
-        )?;
-        self.wrapped.begin_hold(here);
-        Ok(guard)
-    }
-
-    fn try_to_write<'a, G>(
-        &'a self,
-        here: Here,
-        attempt: impl FnOnce(&'a Arc<Real<T>>) -> Result<G, TryLockError>,
-    ) -> Result<G, TryLockError> {
-        let ops = self.ops;
-        let guard = self.wrapped.now(
-            here,
-            || attempt(self.real.get()),
-            |tried| match tried {
-                Ok(_) => (&ops.try_write, Values::None),
-                Err(_) => (&ops.try_write_failed, Values::Failed),
-            },
-        )?;
-        self.wrapped.begin_hold(here);
-        Ok(guard)
+        self.wrapped.attempt_to_hold([done, failed], here, || attempt(self.real.get()))
     }
 }
 

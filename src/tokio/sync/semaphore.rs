@@ -8,23 +8,25 @@ use ::tokio::sync::{
 };
 
 use crate::run::event::Values;
-use crate::run::op::{Access, Op, permits};
+use crate::run::op::of_tokio::permits;
+use crate::run::op::{Access, Op};
 use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
 
-const ACQUIRE: CallOps = CallOps {
-    begin: Op::of_kind("acquire", Access::Act, permits::TAKE),
-    refuse: Op::of_kind("acquire", Access::Act, permits::FIND_CLOSED),
-    queue: Op::of_kind("queue_to_acquire", Access::Act, permits::QUEUE),
-    hear: Op::of_kind("acquire", Access::Wait, permits::HEAR),
-    leave: Op::of_kind("leave_the_queue", Access::Tell, permits::LEAVE),
-};
+const ACQUIRE: CallOps = CallOps::acting(
+    ("acquire", "queue_to_acquire"),
+    [permits::TAKE, permits::FIND_CLOSED, permits::QUEUE, permits::HEAR],
+    CallOps::leave_the_queue(permits::LEAVE),
+);
 /// Some of the permits may have been got in the queue.
 const ACQUIRE_FAILED: Op = Op::of_kind("acquire", Access::Wait, permits::LEAVE);
-const TRY_ACQUIRE: Op = Op::of_kind("try_acquire", Access::Tell, permits::TAKE);
-const TRY_ACQUIRE_FAILED: Op = Op::of_kind("try_acquire", Access::Peek, permits::FAIL);
+const TRY_ACQUIRE: [&Op; 2] = [
+    &Op::of_kind("try_acquire", Access::Tell, permits::TAKE),
+    &Op::of_kind("try_acquire", Access::Peek, permits::FAIL),
+];
 const RELEASE: Op = Op::of_kind("release", Access::Tell, permits::GIVE);
 const ADD_PERMITS: Op = Op::of_kind("add_permits", Access::Tell, permits::GIVE);
 const FORGET_PERMITS: Op = Op::of_kind("forget_permits", Access::Tell, permits::FORGET);
+const FORGET: Op = Op::of_kind("forget", Access::Peek, permits::KEEP);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, permits::CLOSE);
 const AVAILABLE_PERMITS: Op = Op::of_kind("available_permits", Access::Peek, permits::COUNT);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
@@ -87,9 +89,7 @@ impl Semaphore {
     /// The number of free permits. Not a point.
     #[track_caller]
     pub fn available_permits(&self) -> usize {
-        let count = || self.real.available_permits();
-        let seen = |count: &usize| (&AVAILABLE_PERMITS, Values::Read(*count as u64));
-        self.wrapped.now(here(), count, seen)
+        self.wrapped.count(&AVAILABLE_PERMITS, here(), || self.real.available_permits())
     }
 
     /// Adds permits. Not a point. Panics if they become more than [`MAX_PERMITS`](Self::MAX_PERMITS).
@@ -102,8 +102,7 @@ impl Semaphore {
     /// Takes at most `n` free permits away for good. Returns their number. Not a point.
     #[track_caller]
     pub fn forget_permits(&self, n: usize) -> usize {
-        let forgotten = |count: &usize| (&FORGET_PERMITS, Values::Read(*count as u64));
-        self.wrapped.now(here(), || self.real.forget_permits(n), forgotten)
+        self.wrapped.count(&FORGET_PERMITS, here(), || self.real.forget_permits(n))
     }
 
     /// Waits for a permit.
@@ -196,14 +195,13 @@ impl Semaphore {
     /// Ends the giving of permits: whoever waits, and whoever asks later, gets an error. Not a point.
     #[track_caller]
     pub fn close(&self) {
-        self.wrapped.now(here(), || self.real.close(), |()| (&CLOSE, Values::None));
+        self.wrapped.act(&CLOSE, here(), || self.real.close());
     }
 
     /// Returns `true` if it was closed. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
-        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
-        self.wrapped.now(here(), || self.real.is_closed(), seen)
+        self.wrapped.check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 
     async fn acquire_at(&self, n: u32, here: Here) -> Result<SemaphorePermit<'_>, AcquireError> {
@@ -233,22 +231,15 @@ impl Semaphore {
 
     fn try_take(&self, permits: u32, here: Here) -> Result<Share, TryAcquireError> {
         let taken = || self.real.try_acquire_many(permits).map(RealPermit::forget);
-        let op = |taken: &Result<(), _>| match taken {
-            Ok(()) => (&TRY_ACQUIRE, Values::None),
-            Err(_) => (&TRY_ACQUIRE_FAILED, Values::Failed),
-        };
-        self.wrapped.now(here, taken, op)?;
-        self.wrapped.begin_hold(here);
+        self.wrapped.attempt_to_hold(TRY_ACQUIRE, here, taken)?;
         Ok(Share { permits, holds: 1, here })
     }
 
     fn give(&self, share: &mut Share) {
-        for _ in 0..std::mem::take(&mut share.holds) {
-            self.wrapped.end_hold();
-        }
-        match std::mem::take(&mut share.permits) {
-            0 => {}
-            n => self.wrapped.last(&RELEASE, share.here, || self.real.add_permits(n as usize)),
+        // Without permits it was merged or forgotten.
+        if let n @ 1.. = std::mem::take(&mut share.permits) {
+            self.real.add_permits(n as usize);
+            self.wrapped.give_up(&RELEASE, share.here, std::mem::take(&mut share.holds));
         }
     }
 }
@@ -271,8 +262,11 @@ macro_rules! permits {
     ($permit:ident $(<$life:lifetime>)?, $same:expr) => {
         impl $permit $(<$life>)? {
             /// Keeps the permits from being given back, for good.
+            #[track_caller]
             pub fn forget(mut self) {
-                self.share.permits = 0;
+                if std::mem::take(&mut self.share.permits) > 0 {
+                    self.semaphore.wrapped.give_up(&FORGET, here(), self.share.holds);
+                }
             }
 
             /// Adds the permits of another one, which must be of the same semaphore: panics if it is not.

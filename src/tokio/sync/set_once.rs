@@ -5,18 +5,16 @@ use std::future::Future;
 use ::tokio::sync::{SetOnce as Real, SetOnceError};
 
 use crate::run::event::Values;
-use crate::run::op::{Access, Op, whole};
+use crate::run::op::of_tokio::whole;
+use crate::run::op::{Access, Op};
 use crate::seam::{Call, CallOps, Came, Here, Wrapped, here};
 
-const WAIT: CallOps = CallOps {
-    begin: Op::of_kind("get", Access::Read, whole::LOOK),
-    refuse: Op::of_kind("get", Access::Read, whole::LOOK),
-    queue: Op::of_kind("wait_for_the_value", Access::Read, whole::LOOK),
-    hear: Op::of_kind("get", Access::Wait, whole::HEAR_ALONE),
-    leave: Op::of_kind("stop_waiting", Access::Peek, whole::LOOK),
-};
-const SET: Op = Op::of_kind("set", Access::Tell, whole::CHANGE);
-const SET_FAILED: Op = Op::of_kind("set", Access::Peek, whole::LOOK);
+const WAIT: CallOps =
+    CallOps::seeing(("get", "wait_for_the_value"), [whole::LOOK, whole::HEAR_ALONE]);
+const SET: [&Op; 2] = [
+    &Op::of_kind("set", Access::Tell, whole::CHANGE),
+    &Op::of_kind("set", Access::Peek, whole::LOOK),
+];
 const GET: Op = Op::of_kind("get", Access::Peek, whole::LOOK);
 
 /// tokio's [`SetOnce`](::tokio::sync::SetOnce): a value that is written once, and that tasks wait for.
@@ -66,8 +64,7 @@ impl<T> SetOnce<T> {
     /// Returns `true` if it has a value. Not a point.
     #[track_caller]
     pub fn initialized(&self) -> bool {
-        let got = |set: &bool| (&GET, Values::Read(u64::from(*set)));
-        self.wrapped.now(here(), || self.real.initialized(), got)
+        self.wrapped.check(&GET, here(), || self.real.initialized())
     }
 
     /// The value, if it has one. Not a point.
@@ -83,14 +80,7 @@ impl<T> SetOnce<T> {
     /// The value, if it has one already.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), SetOnceError<T>> {
-        self.wrapped.now(
-            here(),
-            || self.real.set(value),
-            |set| match set {
-                Ok(()) => (&SET, Values::None),
-                Err(_) => (&SET_FAILED, Values::Failed),
-            },
-        )
+        self.wrapped.attempt(SET, here(), || self.real.set(value))
     }
 
     /// Waits for the value.

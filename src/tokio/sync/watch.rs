@@ -18,7 +18,8 @@ use self::borrow::Value;
 pub use self::receiver::Receiver;
 pub use self::sender::Sender;
 use super::ends::End;
-use crate::run::op::{Access, Op, version};
+use crate::run::op::of_tokio::version;
+use crate::run::op::{Access, Op};
 use crate::seam::{Wrapped, here};
 
 const BORROW: Op = Op::of_kind("borrow", Access::Peek, version::LOOK);

@@ -4,7 +4,9 @@
 //! room to the first in that queue. Room that is given up without a message goes the same way. The receiver finds
 //! the end when all senders are gone, or when it has closed the queue and no room is taken.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const PUSHES: Bits = 1 << 0;
 const ASKS: Bits = 1 << 1;
@@ -65,7 +67,7 @@ pub(crate) const HEAR: Kind = Kind::of(HEARS)
 
 /// Found no message, or the end.
 pub(crate) const MISS: Kind =
-    Kind::of(MISSES).conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | DROPS);
+    Kind::of(MISSES).conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | DROPS).looks();
 
 /// Closed the queue of messages: no room is given any more.
 pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
@@ -84,13 +86,14 @@ pub(crate) const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(DROPS | LOOKS
 
 /// Looked at the number of messages, of senders, or at the room.
 pub(crate) const LOOK: Kind = Kind::of(LOOKS)
-    .conflicts_with(PUSHES | ASKS | GOES_AND_PUSHES | GIVE_ROOM | DROPS | COUNTS | UPGRADES);
+    .conflicts_with(PUSHES | ASKS | GOES_AND_PUSHES | GIVE_ROOM | DROPS | COUNTS | UPGRADES)
+    .looks();
 
 /// Looked whether the queue is closed, or went on because it is. Guard: it is closed.
-pub(crate) const SEE_CLOSED: Kind = Kind::of(SEES_CLOSED).conflicts_with(CLOSES);
+pub(crate) const SEE_CLOSED: Kind = Kind::of(SEES_CLOSED).conflicts_with(CLOSES).looks();
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "mail",
     kinds: &[
         ("push", PUSH),

@@ -5,7 +5,9 @@
 //! head of the queue until the head has all, then to the next; so permits are free only while nobody queues. Whoever
 //! leaves the queue gives back what it had got.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const TAKES: Bits = 1 << 0;
 const QUEUES: Bits = 1 << 1;
@@ -18,6 +20,7 @@ const FORGETS: Bits = 1 << 7;
 const CLOSES: Bits = 1 << 8;
 const COUNTS: Bits = 1 << 9;
 const SETTLES: Bits = 1 << 10;
+const KEEPS: Bits = 1 << 11;
 
 const CHANGES: Bits = TAKES | QUEUES | GIVES | LEAVES | FORGETS | CLOSES | SETTLES;
 
@@ -28,7 +31,8 @@ pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(CHANGES | FAILS | C
 pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(CHANGES | FAILS | COUNTS);
 
 /// Found that no more permits are given.
-pub(crate) const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES | SETTLES);
+pub(crate) const FIND_CLOSED: Kind =
+    Kind::of(FINDS_CLOSED).conflicts_with(CLOSES | SETTLES).looks();
 
 /// Went on from the queue. Guard: it has all that it asked for, or no more permits are given.
 pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES | SETTLES);
@@ -42,10 +46,13 @@ pub(crate) const LEAVE: Kind =
     Kind::of(LEAVES).conflicts_with(CHANGES | HEARS | FAILS | COUNTS).enables(HEARS);
 
 /// Tried to take more than was free, or found that no more are given.
-pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(CHANGES);
+pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(CHANGES).looks();
 
 /// Took free permits away for good.
 pub(crate) const FORGET: Kind = Kind::of(FORGETS).conflicts_with(CHANGES | FAILS | COUNTS);
+
+/// Kept permits that it had taken for good.
+pub(crate) const KEEP: Kind = Kind::of(KEEPS).looks();
 
 /// Ended the giving of permits.
 pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
@@ -58,10 +65,10 @@ pub(crate) const SETTLE: Kind = Kind::of(SETTLES)
     .enables(HEARS);
 
 /// Looked at the number of free permits, or whether permits are given.
-pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(CHANGES);
+pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(CHANGES).looks();
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "permits",
     kinds: &[
         ("take", TAKE),
@@ -72,6 +79,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("leave", LEAVE),
         ("fail", FAIL),
         ("forget", FORGET),
+        ("keep", KEEP),
         ("close", CLOSE),
         ("settle", SETTLE),
         ("count", COUNT),

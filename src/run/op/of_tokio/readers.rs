@@ -3,7 +3,9 @@
 //! Readers that ask one after the other form a group, whose order does not matter. A reader that asks while a writer
 //! queues waits behind it.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const READS: Bits = 1 << 0;
 const QUEUES_TO_READ: Bits = 1 << 1;
@@ -37,7 +39,8 @@ pub(crate) const END_READING: Kind = Kind::of(ENDS_READING)
     .enables(HEARS_TO_WRITE);
 
 /// Tried to take the lock to read, in vain.
-pub(crate) const FAIL_TO_READ: Kind = Kind::of(FAILS_TO_READ).conflicts_with(WRITER | OPENS);
+pub(crate) const FAIL_TO_READ: Kind =
+    Kind::of(FAILS_TO_READ).conflicts_with(WRITER | OPENS).looks();
 
 /// Took the lock alone.
 pub(crate) const WRITE: Kind = Kind::of(WRITES)
@@ -56,7 +59,7 @@ pub(crate) const END_WRITING: Kind = opens(ENDS_WRITING);
 
 /// Tried to take the lock alone, in vain.
 pub(crate) const FAIL_TO_WRITE: Kind =
-    Kind::of(FAILS_TO_WRITE).conflicts_with(READS | ENDS_READING | WRITER | OPENS);
+    Kind::of(FAILS_TO_WRITE).conflicts_with(READS | ENDS_READING | WRITER | OPENS).looks();
 
 /// Lets others read beside it.
 pub(crate) const DOWNGRADE: Kind = opens(DOWNGRADES);
@@ -71,7 +74,7 @@ const fn opens(bit: Bits) -> Kind {
 }
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "readers",
     kinds: &[
         ("read", READ),

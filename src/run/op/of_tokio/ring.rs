@@ -3,7 +3,9 @@
 //! A message takes the place of the oldest one. A receiver that has not read that one learns the number of messages
 //! that it has missed. Receivers do not affect each other.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const SENDS: Bits = 1 << 0;
 const READS: Bits = 1 << 1;
@@ -29,7 +31,7 @@ pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(SENDS | LOOKS);
 pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS | LOOKS);
 
 /// Found no message, or the end.
-pub(crate) const MISS: Kind = Kind::of(MISSES).conflicts_with(SENDS | DROPS);
+pub(crate) const MISS: Kind = Kind::of(MISSES).conflicts_with(SENDS | DROPS).looks();
 
 /// Made a receiver.
 pub(crate) const SUBSCRIBE: Kind =
@@ -51,16 +53,16 @@ pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LOOKS);
 pub(crate) const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(DROPS | LOOKS);
 
 /// Looked at the number of messages, senders or receivers.
-pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(
-    SENDS | READS | HEARS | SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS | UPGRADES,
-);
+pub(crate) const LOOK: Kind = Kind::of(LOOKS)
+    .conflicts_with(SENDS | READS | HEARS | SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS | UPGRADES)
+    .looks();
 
 /// Looked whether there is a receiver, or went on because there is none. Guard: there was none.
 pub(crate) const SEE_CLOSED: Kind =
-    Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER);
+    Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "ring",
     kinds: &[
         ("send", SEND),

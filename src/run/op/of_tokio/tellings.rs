@@ -1,6 +1,8 @@
 //! Notifications: tasks wait to be told, one at a time or all at once; what is told to nobody is kept, once.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const CREATES: Bits = 1 << 0;
 const REGISTERS: Bits = 1 << 1;
@@ -14,7 +16,7 @@ const LEAVES: Bits = 1 << 7;
 const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
 
 /// Remembers how often all were told.
-pub(crate) const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL);
+pub(crate) const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).looks();
 
 /// Joined the queue of those who wait.
 pub(crate) const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
@@ -45,7 +47,7 @@ const fn queue() -> Bits {
 }
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "tellings",
     kinds: &[
         ("create", CREATE),

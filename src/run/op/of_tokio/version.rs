@@ -1,6 +1,8 @@
 //! A value with versions: some write, others look, and some wait for the next version.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const SENDS: Bits = 1 << 0;
 const DROPS: Bits = 1 << 1;
@@ -22,10 +24,10 @@ pub(crate) const DROP: Kind =
     Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES).enables(HEARS);
 
 /// Looked at the value or its version.
-pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS);
+pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS).looks();
 
 /// Went on. Guard: there is a new version, or will be none.
-pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS);
+pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS).looks();
 
 /// Made a receiver where there may have been none.
 pub(crate) const SUBSCRIBE: Kind =
@@ -41,14 +43,14 @@ pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(TALLIES);
 
 /// Looked at the number of senders or receivers.
 pub(crate) const TALLY: Kind =
-    Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS);
+    Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS).looks();
 
 /// Looked whether there is a receiver, or went on because there is none. Guard: there was none.
 pub(crate) const SEE_CLOSED: Kind =
-    Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER);
+    Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "version",
     kinds: &[
         ("send", SEND),

@@ -1,6 +1,8 @@
 //! An object of which only looks can be swapped.
 
-use super::kind::{Bits, Kind};
+#[cfg(test)]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
 
 const CHANGES: Bits = 1 << 0;
 const LOOKS: Bits = 1 << 1;
@@ -13,7 +15,7 @@ pub(crate) const CHANGE: Kind = Kind::of(CHANGES)
     .enables(HEARS | HEARS_ALONE);
 
 /// Left the object as it was.
-pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(CHANGES | HEARS);
+pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(CHANGES | HEARS).looks();
 
 /// Went on, and changed the object. Guard: the object has woken it.
 pub(crate) const HEAR: Kind = Kind::of(HEARS)
@@ -21,10 +23,10 @@ pub(crate) const HEAR: Kind = Kind::of(HEARS)
     .enables(HEARS | HEARS_ALONE);
 
 /// Went on, and left the object as it was for others. Guard: the object has woken it.
-pub(crate) const HEAR_ALONE: Kind = Kind::of(HEARS_ALONE).conflicts_with(CHANGES | HEARS);
+pub(crate) const HEAR_ALONE: Kind = Kind::of(HEARS_ALONE).conflicts_with(CHANGES | HEARS).looks();
 
 #[cfg(test)]
-pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+pub(in crate::run::op) const MACHINE: Machine = Machine {
     name: "whole",
     kinds: &[("change", CHANGE), ("look", LOOK), ("hear", HEAR), ("hear alone", HEAR_ALONE)],
 };

@@ -8,13 +8,11 @@ use super::*;
 use crate::run::event::Values;
 use crate::seam::{Call, CallOps, Came, Here};
 
-const RECV: CallOps = CallOps {
-    begin: Op::of_kind("recv", Access::Act, ring::READ),
-    refuse: Op::of_kind("recv", Access::Act, ring::MISS),
-    queue: Op::of_kind("wait_to_recv", Access::Act, ring::MISS),
-    hear: Op::of_kind("recv", Access::Wait, ring::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Peek, ring::MISS),
-};
+const RECV: CallOps = CallOps::acting(
+    ("recv", "wait_to_recv"),
+    [ring::READ, ring::MISS, ring::MISS, ring::HEAR],
+    CallOps::stop_waiting(ring::MISS),
+);
 const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, ring::READ);
 const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, ring::MISS);
 const RESUBSCRIBE: Op = Op::of_kind("resubscribe", Access::Tell, ring::SUBSCRIBE);
@@ -50,15 +48,13 @@ impl<T> Receiver<T> {
     /// The number of messages that it has not received, with those that it has missed. Not a point.
     #[track_caller]
     pub fn len(&self) -> usize {
-        let seen = |len: &usize| (&LEN, Values::Read(*len as u64));
-        self.end.wrapped().now(here(), || self.real.len(), seen)
+        self.end.wrapped().count(&LEN, here(), || self.real.len())
     }
 
     /// Returns `true` if it has received all messages. Not a point.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
-        let seen = |empty: &bool| (&IS_EMPTY, Values::Read(u64::from(*empty)));
-        self.end.wrapped().now(here(), || self.real.is_empty(), seen)
+        self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
     /// Returns `true` if both receive from the same channel.
@@ -69,22 +65,19 @@ impl<T> Receiver<T> {
     /// The number of senders. Not a point.
     #[track_caller]
     pub fn sender_strong_count(&self) -> usize {
-        let seen = |count: &usize| (&STRONG_COUNT, Values::Read(*count as u64));
-        self.end.wrapped().now(here(), || self.real.sender_strong_count(), seen)
+        self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.sender_strong_count())
     }
 
     /// The number of weak senders. Not a point.
     #[track_caller]
     pub fn sender_weak_count(&self) -> usize {
-        let seen = |count: &usize| (&WEAK_COUNT, Values::Read(*count as u64));
-        self.end.wrapped().now(here(), || self.real.sender_weak_count(), seen)
+        self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.sender_weak_count())
     }
 
     /// Returns `true` if all senders are gone. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
-        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
-        self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+        self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 }
 
@@ -93,8 +86,7 @@ impl<T: Clone> Receiver<T> {
     #[track_caller]
     pub fn resubscribe(&self) -> Self {
         let here = here();
-        let made = || self.real.resubscribe();
-        let real = self.end.wrapped().now(here, made, |_| (&RESUBSCRIBE, Values::None));
+        let real = self.end.wrapped().act(&RESUBSCRIBE, here, || self.real.resubscribe());
         Receiver::with(real, &self.end.channel, here)
     }
 

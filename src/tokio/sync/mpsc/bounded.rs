@@ -11,31 +11,30 @@ use super::error::{SendError, TryRecvError, TrySendError};
 use super::receiver::receiver;
 use super::sender::sender;
 use super::*;
-use crate::run::event::Values;
 use crate::seam::{Call, Came, Here, Turn, here, in_run};
 
-const SEND: CallOps = CallOps {
-    begin: Op::of_kind("send", Access::Act, mail::PUSH),
-    refuse: Op::of_kind("send", Access::Act, mail::SEE_CLOSED),
-    queue: Op::of_kind("queue_to_send", Access::Act, mail::ASK),
-    hear: Op::of_kind("send", Access::Wait, mail::GO_AND_PUSH),
-    leave: Op::of_kind("leave_the_queue", Access::Tell, mail::LEAVE),
-};
+const SEND: CallOps = CallOps::acting(
+    ("send", "queue_to_send"),
+    [mail::PUSH, mail::SEE_CLOSED, mail::ASK, mail::GO_AND_PUSH],
+    CallOps::leave_the_queue(mail::LEAVE),
+);
 /// In vain, after a wait. Nothing was got: a sender of one message has no part of its room.
 const SEND_FAILED: Op = Op::of_kind("send", Access::Wait, mail::LEAVE);
-const RESERVE: CallOps = CallOps {
-    begin: Op::of_kind("reserve", Access::Act, mail::ASK),
-    refuse: Op::of_kind("reserve", Access::Act, mail::SEE_CLOSED),
-    queue: Op::of_kind("queue_to_reserve", Access::Act, mail::ASK),
-    hear: Op::of_kind("reserve", Access::Wait, mail::GO),
-    leave: Op::of_kind("leave_the_queue", Access::Tell, mail::LEAVE),
-};
+const RESERVE: CallOps = CallOps::acting(
+    ("reserve", "queue_to_reserve"),
+    [mail::ASK, mail::SEE_CLOSED, mail::ASK, mail::GO],
+    CallOps::leave_the_queue(mail::LEAVE),
+);
 /// Room for some of the messages may have been got in the queue.
 const RESERVE_FAILED: Op = Op::of_kind("reserve", Access::Wait, mail::LEAVE);
-const TRY_SEND: Op = Op::of_kind("try_send", Access::Tell, mail::PUSH);
-const TRY_SEND_FAILED: Op = Op::of_kind("try_send", Access::Peek, mail::LOOK);
-const TRY_RESERVE: Op = Op::of_kind("try_reserve", Access::Tell, mail::ASK);
-const TRY_RESERVE_FAILED: Op = Op::of_kind("try_reserve", Access::Peek, mail::LOOK);
+const TRY_SEND: [&Op; 2] = [
+    &Op::of_kind("try_send", Access::Tell, mail::PUSH),
+    &Op::of_kind("try_send", Access::Peek, mail::LOOK),
+];
+const TRY_RESERVE: [&Op; 2] = [
+    &Op::of_kind("try_reserve", Access::Tell, mail::ASK),
+    &Op::of_kind("try_reserve", Access::Peek, mail::LOOK),
+];
 const CAPACITY: Op = Op::of_kind("capacity", Access::Peek, mail::LOOK);
 
 /// tokio's [`mpsc::channel`](::tokio::sync::mpsc::channel): a channel with room for `buffer` messages.
@@ -123,8 +122,7 @@ impl<T> Receiver<T> {
     /// The number of messages that there is room for now. Not a point.
     #[track_caller]
     pub fn capacity(&self) -> usize {
-        let seen = |room: &usize| (&CAPACITY, Values::Read(*room as u64));
-        self.end.wrapped().now(here(), || self.real.capacity(), seen)
+        self.end.wrapped().count(&CAPACITY, here(), || self.real.capacity())
     }
 
     /// The number of messages that there is room for when it is empty.
@@ -155,11 +153,7 @@ impl<T> Sender<T> {
     /// The message, if there is no room or the receiver is closed.
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let op = |sent: &Result<(), _>| match sent {
-            Ok(()) => (&TRY_SEND, Values::None),
-            Err(_) => (&TRY_SEND_FAILED, Values::Failed),
-        };
-        self.end.wrapped().now(here(), || self.real.try_send(message), op)
+        self.end.wrapped().attempt(TRY_SEND, here(), || self.real.try_send(message))
     }
 
     /// Blocks the thread until the message is sent, outside of runs. In a run it fails the run: await
@@ -239,7 +233,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
         let here = here();
-        let real = self.end.wrapped().now(here, || self.real.try_reserve(), tries)?;
+        let real = self.end.wrapped().attempt(TRY_RESERVE, here, || self.real.try_reserve())?;
         Ok(Permit::new(real, &self.end.channel, here))
     }
 
@@ -250,7 +244,8 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
         let here = here();
-        let real = self.end.wrapped().now(here, || self.real.try_reserve_many(n), tries)?;
+        let real =
+            self.end.wrapped().attempt(TRY_RESERVE, here, || self.real.try_reserve_many(n))?;
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
@@ -262,7 +257,7 @@ impl<T> Sender<T> {
     pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
         let here = here();
         let Sender { real, end } = self;
-        match end.wrapped().now(here, || real.try_reserve_owned(), tries) {
+        match end.wrapped().attempt(TRY_RESERVE, here, || real.try_reserve_owned()) {
             Ok(real) => Ok(OwnedPermit::new(real, end, here)),
             Err(TrySendError::Full(real)) => Err(TrySendError::Full(Sender { real, end })),
             Err(TrySendError::Closed(real)) => Err(TrySendError::Closed(Sender { real, end })),
@@ -272,8 +267,7 @@ impl<T> Sender<T> {
     /// The number of messages that there is room for now. Not a point.
     #[track_caller]
     pub fn capacity(&self) -> usize {
-        let seen = |room: &usize| (&CAPACITY, Values::Read(*room as u64));
-        self.end.wrapped().now(here(), || self.real.capacity(), seen)
+        self.end.wrapped().count(&CAPACITY, here(), || self.real.capacity())
     }
 
     /// The number of messages that there is room for when it is empty.
@@ -286,12 +280,5 @@ fn reserves<P>(reserved: &Result<P, SendError<()>>) -> Came {
     match reserved {
         Ok(_) => Came::Done,
         Err(_) => Came::GivesBack(&RESERVE_FAILED),
-    }
-}
-
-fn tries<P, E>(reserved: &Result<P, E>) -> (&'static Op, Values) {
-    match reserved {
-        Ok(_) => (&TRY_RESERVE, Values::None),
-        Err(_) => (&TRY_RESERVE_FAILED, Values::Failed),
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use ::tokio::sync::mpsc as real;
 
 use super::{End, Sender};
-use crate::run::event::Values;
-use crate::run::op::{Access, Op, mail};
+use crate::run::op::of_tokio::mail;
+use crate::run::op::{Access, Op};
 use crate::seam::{Here, Wrapped, here};
 
 const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
@@ -43,14 +43,15 @@ impl<'a, T> Permit<'a, T> {
     #[track_caller]
     pub fn send(mut self, value: T) {
         let real = self.real.take().expect(UNSENT);
-        self.channel.now(here(), || real.send(value), |()| (&SEND, Values::None));
+        self.channel.act(&SEND, here(), || real.send(value));
     }
 }
 
 impl<T> Drop for Permit<'_, T> {
     fn drop(&mut self) {
         if let Some(real) = self.real.take() {
-            self.channel.last(&RELEASE, self.here, || drop(real));
+            drop(real);
+            self.channel.last(&RELEASE, self.here);
         }
     }
 }
@@ -111,7 +112,8 @@ impl<T> Drop for PermitIterator<'_, T> {
     fn drop(&mut self) {
         match self.real.take() {
             Some(real) if real.len() > 0 => {
-                self.channel.last(&RELEASE, self.here, || drop(real));
+                drop(real);
+                self.channel.last(&RELEASE, self.here);
             }
             _ => {}
         }
@@ -184,7 +186,7 @@ impl<T> OwnedPermit<T> {
         act: impl FnOnce(real::OwnedPermit<T>) -> real::Sender<T>,
     ) -> Sender<T> {
         let (real, end) = (self.real.take().expect(UNSENT), self.end.take().expect(UNSENT));
-        let real = end.wrapped().now(here, || act(real), |_| (op, Values::None));
+        let real = end.wrapped().act(op, here, || act(real));
         Sender { real, end }
     }
 }
@@ -192,7 +194,8 @@ impl<T> OwnedPermit<T> {
 impl<T> Drop for OwnedPermit<T> {
     fn drop(&mut self) {
         if let (Some(real), Some(end)) = (self.real.take(), &self.end) {
-            end.wrapped().last(&RELEASE, self.here, || drop(real));
+            drop(real);
+            end.wrapped().last(&RELEASE, self.here);
         }
     }
 }

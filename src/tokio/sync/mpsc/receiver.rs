@@ -57,11 +57,7 @@ macro_rules! receiver {
             #[track_caller]
             pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
                 let real = &mut self.real;
-                let op = |received: &Result<T, _>| match received {
-                    Ok(_) => (&TRY_RECV, Values::None),
-                    Err(_) => (&TRY_RECV_FAILED, Values::Failed),
-                };
-                self.end.wrapped().now(here(), || real.try_recv(), op)
+                self.end.wrapped().attempt(TRY_RECV, here(), || real.try_recv())
             }
 
             /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
@@ -85,28 +81,25 @@ macro_rules! receiver {
                 // A poll that waits would not be woken by it. The next one asks anew.
                 self.recv.leave(self.end.wrapped());
                 let real = &mut self.real;
-                self.end.wrapped().now(here(), || real.close(), |()| (&CLOSE, Values::None));
+                self.end.wrapped().act(&CLOSE, here(), || real.close());
             }
 
             /// Returns `true` if it was closed, or all senders are gone. Not a point.
             #[track_caller]
             pub fn is_closed(&self) -> bool {
-                let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
-                self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+                self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
             }
 
             /// Returns `true` if no message is there. Not a point.
             #[track_caller]
             pub fn is_empty(&self) -> bool {
-                let seen = |empty: &bool| (&IS_EMPTY, Values::Read(u64::from(*empty)));
-                self.end.wrapped().now(here(), || self.real.is_empty(), seen)
+                self.end.wrapped().check(&IS_EMPTY, here(), || self.real.is_empty())
             }
 
             /// The number of messages that are there. Not a point.
             #[track_caller]
             pub fn len(&self) -> usize {
-                let seen = |len: &usize| (&LEN, Values::Read(*len as u64));
-                self.end.wrapped().now(here(), || self.real.len(), seen)
+                self.end.wrapped().count(&LEN, here(), || self.real.len())
             }
 
             /// Polls for the next message. When it is pending, the task is woken for it. The first poll is a point.
@@ -131,15 +124,13 @@ macro_rules! receiver {
             /// The number of senders. Not a point.
             #[track_caller]
             pub fn sender_strong_count(&self) -> usize {
-                let seen = |count: &usize| (&STRONG_COUNT, Values::Read(*count as u64));
-                self.end.wrapped().now(here(), || self.real.sender_strong_count(), seen)
+                self.end.wrapped().count(&STRONG_COUNT, here(), || self.real.sender_strong_count())
             }
 
             /// The number of weak senders. Not a point.
             #[track_caller]
             pub fn sender_weak_count(&self) -> usize {
-                let seen = |count: &usize| (&WEAK_COUNT, Values::Read(*count as u64));
-                self.end.wrapped().now(here(), || self.real.sender_weak_count(), seen)
+                self.end.wrapped().count(&WEAK_COUNT, here(), || self.real.sender_weak_count())
             }
 
             fn begin(&mut self, here: Here) {

@@ -11,11 +11,12 @@ use super::error::{SendError, TryRecvError};
 use super::receiver::receiver;
 use super::sender::sender;
 use super::*;
-use crate::run::event::Values;
 use crate::seam::{Call, Came, Here, Turn, here, in_run};
 
-const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
-const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, mail::SEE_CLOSED);
+const SEND: [&Op; 2] = [
+    &Op::of_kind("send", Access::Tell, mail::PUSH),
+    &Op::of_kind("send", Access::Peek, mail::SEE_CLOSED),
+];
 
 /// tokio's [`mpsc::unbounded_channel`](::tokio::sync::mpsc::unbounded_channel): a channel for any number of messages.
 ///
@@ -97,10 +98,6 @@ impl<T> UnboundedSender<T> {
     /// The message, if the receiver is closed or dropped.
     #[track_caller]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        let op = |sent: &Result<(), _>| match sent {
-            Ok(()) => (&SEND, Values::None),
-            Err(_) => (&SEND_FAILED, Values::Failed),
-        };
-        self.end.wrapped().now(here(), || self.real.send(message), op)
+        self.end.wrapped().attempt(SEND, here(), || self.real.send(message))
     }
 }

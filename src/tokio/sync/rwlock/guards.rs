@@ -1,7 +1,5 @@
 //! The guards of the reader-writer lock.
 
-use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use ::tokio::sync::{
@@ -11,9 +9,8 @@ use ::tokio::sync::{
 };
 
 use super::{Ops, RwLock};
-use crate::run::event::Values;
 use crate::seam::{Wrapped, here};
-use crate::tokio::sync::held::Held;
+use crate::tokio::sync::held::{Held, guards, writers};
 
 /// The guard of a [`RwLock`] that is read.
 #[must_use = "if unused, the lock is given up at once"]
@@ -147,8 +144,7 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
     #[track_caller]
     pub fn downgrade(self) -> RwLockReadGuard<'a, T> {
         let (wrapped, ops) = (self.held.owner, self.ops);
-        let real =
-            wrapped.now(here(), || self.real.downgrade(), |_| (&ops.downgrade, Values::None));
+        let real = wrapped.act(&ops.downgrade, here(), || self.real.downgrade());
         RwLockReadGuard { real, held: self.held.releasing(&ops.end_reading) }
     }
 }
@@ -193,8 +189,7 @@ impl<T> OwnedRwLockWriteGuard<T> {
     pub fn downgrade(self) -> OwnedRwLockReadGuard<T> {
         let OwnedRwLockWriteGuard { real, held } = self;
         let ops = held.owner.ops;
-        let downgraded = |_: &RealOwnedRead<T>| (&ops.downgrade, Values::None);
-        let real = held.owner.wrapped.now(here(), || real.downgrade(), downgraded);
+        let real = held.owner.wrapped.act(&ops.downgrade, here(), || real.downgrade());
         OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
     }
 
@@ -244,37 +239,6 @@ impl<T, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
     }
 }
 
-/// Writes what all guards have in common.
-macro_rules! guards {
-    ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
-        impl<$($generics)*> Deref for $guard {
-            type Target = $value;
-
-            fn deref(&self) -> &$value {
-                &self.real
-            }
-        }
-
-        impl<$($generics)*> fmt::Debug for $guard
-        where
-            $value: fmt::Debug,
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-
-        impl<$($generics)*> fmt::Display for $guard
-        where
-            $value: fmt::Display,
-        {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-    )*};
-}
-
 guards! {
     ['a, U: ?Sized] RwLockReadGuard<'a, U>, U
     [T, U: ?Sized] OwnedRwLockReadGuard<T, U>, U
@@ -282,17 +246,6 @@ guards! {
     [T] OwnedRwLockWriteGuard<T>, T
     ['a, U: ?Sized] RwLockMappedWriteGuard<'a, U>, U
     [T, U: ?Sized] OwnedRwLockMappedWriteGuard<T, U>, U
-}
-
-/// Writes what the guards of writers have in common.
-macro_rules! writers {
-    ($([$($generics:tt)*] $guard:ty, $value:ty)*) => {$(
-        impl<$($generics)*> DerefMut for $guard {
-            fn deref_mut(&mut self) -> &mut $value {
-                &mut self.real
-            }
-        }
-    )*};
 }
 
 writers! {

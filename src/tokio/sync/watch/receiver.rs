@@ -8,20 +8,10 @@ use super::*;
 use crate::run::event::Values;
 use crate::seam::{Call, CallOps, Came, Here};
 
-const CHANGED: CallOps = CallOps {
-    begin: Op::of_kind("changed", Access::Act, version::LOOK),
-    refuse: Op::of_kind("changed", Access::Act, version::LOOK),
-    queue: Op::of_kind("wait_for_a_change", Access::Act, version::LOOK),
-    hear: Op::of_kind("changed", Access::Wait, version::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Peek, version::LOOK),
-};
-const WAIT_FOR: CallOps = CallOps {
-    begin: Op::of_kind("wait_for", Access::Act, version::LOOK),
-    refuse: Op::of_kind("wait_for", Access::Act, version::LOOK),
-    queue: Op::of_kind("wait_for_a_value", Access::Act, version::LOOK),
-    hear: Op::of_kind("wait_for", Access::Wait, version::HEAR),
-    leave: Op::of_kind("stop_waiting", Access::Peek, version::LOOK),
-};
+const CHANGED: CallOps =
+    CallOps::seeing(("changed", "wait_for_a_change"), [version::LOOK, version::HEAR]);
+const WAIT_FOR: CallOps =
+    CallOps::seeing(("wait_for", "wait_for_a_value"), [version::LOOK, version::HEAR]);
 const BORROW_AND_UPDATE: Op = Op::of_kind("borrow_and_update", Access::Peek, version::LOOK);
 const HAS_CHANGED: Op = Op::of_kind("has_changed", Access::Peek, version::LOOK);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, version::LOOK);
@@ -61,7 +51,7 @@ impl<T> Receiver<T> {
     pub fn borrow(&self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
         self.value.may_borrow("borrow", wrapped, here);
-        let real = wrapped.now(here, || self.real.borrow(), |_| (&BORROW, Values::None));
+        let real = wrapped.act(&BORROW, here, || self.real.borrow());
         Ref::new(real, &self.value)
     }
 
@@ -70,8 +60,8 @@ impl<T> Receiver<T> {
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
         self.value.may_borrow("borrow_and_update", wrapped, here);
-        let (real, seen) = (&mut self.real, (&BORROW_AND_UPDATE, Values::None));
-        let real = wrapped.now(here, || real.borrow_and_update(), |_| seen);
+        let real = &mut self.real;
+        let real = wrapped.act(&BORROW_AND_UPDATE, here, || real.borrow_and_update());
         Ref::new(real, &self.value)
     }
 
@@ -91,8 +81,7 @@ impl<T> Receiver<T> {
     /// Returns `true` if all senders are gone. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
-        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
-        self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+        self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 
     /// Has the value count as not seen. Affects no other end.
@@ -104,8 +93,7 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn mark_unchanged(&mut self) {
         let real = &mut self.real;
-        let seen = (&MARK_UNCHANGED, Values::None);
-        self.end.wrapped().now(here(), || real.mark_unchanged(), |()| seen);
+        self.end.wrapped().act(&MARK_UNCHANGED, here(), || real.mark_unchanged());
     }
 
     /// Waits for a version that it has not seen, which counts as seen then. A point. Cancel safe: a dropped call has
@@ -166,8 +154,7 @@ impl<T> Clone for Receiver<T> {
     #[track_caller]
     fn clone(&self) -> Self {
         let here = here();
-        let made = || self.real.clone();
-        let real = self.end.wrapped().now(here, made, |_| (&CLONE, Values::None));
+        let real = self.end.wrapped().act(&CLONE, here, || self.real.clone());
         Receiver::with(real, self.end.channel.clone(), self.value.clone(), here)
     }
 }

@@ -8,13 +8,8 @@ use super::*;
 use crate::run::event::Values;
 use crate::seam::{Call, CallOps, Came, Here};
 
-const CLOSED: CallOps = CallOps {
-    begin: Op::of_kind("closed", Access::Act, version::SEE_CLOSED),
-    refuse: Op::of_kind("closed", Access::Act, version::SEE_CLOSED),
-    queue: Op::of_kind("wait_for_the_end", Access::Act, version::SEE_CLOSED),
-    hear: Op::of_kind("closed", Access::Wait, version::SEE_CLOSED),
-    leave: Op::of_kind("stop_waiting", Access::Peek, version::SEE_CLOSED),
-};
+const CLOSED: CallOps =
+    CallOps::seeing(("closed", "wait_for_the_end"), [version::SEE_CLOSED, version::SEE_CLOSED]);
 const SEND: Op = Op::of_kind("send", Access::Tell, version::SEND);
 const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, version::SEE_CLOSED);
 const SEND_MODIFY: Op = Op::of_kind("send_modify", Access::Tell, version::SEND);
@@ -127,15 +122,14 @@ impl<T> Sender<T> {
     pub fn borrow(&self) -> Ref<'_, T> {
         let (wrapped, here) = (self.end.wrapped(), here());
         self.value.may_borrow("borrow", wrapped, here);
-        let real = wrapped.now(here, || self.real.borrow(), |_| (&BORROW, Values::None));
+        let real = wrapped.act(&BORROW, here, || self.real.borrow());
         Ref::new(real, &self.value)
     }
 
     /// Returns `true` if there is no receiver. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
-        let seen = |closed: &bool| (&IS_CLOSED, Values::Read(u64::from(*closed)));
-        self.end.wrapped().now(here(), || self.real.is_closed(), seen)
+        self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 
     /// Waits until there is no receiver. A point. Cancel safe.
@@ -148,23 +142,20 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
         let here = here();
-        let made = || self.real.subscribe();
-        let real = self.end.wrapped().now(here, made, |_| (&SUBSCRIBE, Values::None));
+        let real = self.end.wrapped().act(&SUBSCRIBE, here, || self.real.subscribe());
         Receiver::with(real, self.end.channel.clone(), self.value.clone(), here)
     }
 
     /// The number of receivers. Not a point.
     #[track_caller]
     pub fn receiver_count(&self) -> usize {
-        let seen = |count: &usize| (&RECEIVER_COUNT, Values::Read(*count as u64));
-        self.end.wrapped().now(here(), || self.real.receiver_count(), seen)
+        self.end.wrapped().count(&RECEIVER_COUNT, here(), || self.real.receiver_count())
     }
 
     /// The number of senders. Not a point.
     #[track_caller]
     pub fn sender_count(&self) -> usize {
-        let seen = |count: &usize| (&SENDER_COUNT, Values::Read(*count as u64));
-        self.end.wrapped().now(here(), || self.real.sender_count(), seen)
+        self.end.wrapped().count(&SENDER_COUNT, here(), || self.real.sender_count())
     }
 
     /// Returns `true` if both send to the same channel.
@@ -177,8 +168,7 @@ impl<T> Clone for Sender<T> {
     #[track_caller]
     fn clone(&self) -> Self {
         let here = here();
-        let made = || self.real.clone();
-        let real = self.end.wrapped().now(here, made, |_| (&CLONE, Values::None));
+        let real = self.end.wrapped().act(&CLONE, here, || self.real.clone());
         Sender::with(real, &self.end.channel, &self.value, here)
     }
 }

@@ -284,7 +284,7 @@ fn a_relation_that_is_not_declared_is_found() {
 #[cfg(feature = "tokio")]
 mod of_tokio {
     use super::*;
-    use crate::run::op::{permits, readers, tellings, whole};
+    use crate::run::op::of_tokio::{permits, readers, tellings, whole};
 
     const ALL: Acts =
         &[Act::semaphore, Act::rwlock, Act::notify, Act::once, Act::race, Act::spawn, Act::abort];

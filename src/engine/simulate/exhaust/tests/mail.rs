@@ -4,7 +4,7 @@ use super::channels::Act;
 use super::program::{Act as AnyAct, Program};
 use super::{compare_all, effort};
 use crate::run::op::kind::{Kind, faults};
-use crate::run::op::{mail, ring, version};
+use crate::run::op::of_tokio::{mail, ring, version};
 use crate::run::rng::Rng;
 
 /// Acts, some of them more often than others.

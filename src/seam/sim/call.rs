@@ -1,0 +1,252 @@
+//! Calls of [wrapped](super::wrapped) objects: the point, and the wait if the object has none of what is asked for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use pin_project_lite::pin_project;
+
+use super::Here;
+use super::wrapped::{CallOps, Came, Owner, Wrapped};
+use crate::rt::{Ear, Hold, PendingOp, WORLD, World, in_run};
+use crate::run::event::Values;
+use crate::run::op::Op;
+
+/// The way of a call through its point and its waits.
+pub(crate) struct Turn {
+    ops: &'static CallOps,
+    pending: PendingOp,
+    /// Made when the object is first asked.
+    ear: Option<Arc<Ear>>,
+    /// True from the point until the object has given its answer.
+    waits: bool,
+    /// True if the object knows that it waits.
+    is_queued: bool,
+    /// True if the future that asks the object is made in the turn of the call.
+    is_made_in_turn: bool,
+}
+
+impl std::fmt::Debug for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").finish_non_exhaustive()
+    }
+}
+
+impl Turn {
+    pub(crate) fn new(ops: &'static CallOps, here: Here) -> Turn {
+        let pending = PendingOp::new(&ops.begin, here);
+        Turn { ops, pending, ear: None, waits: false, is_queued: false, is_made_in_turn: false }
+    }
+
+    /// Gets ready for the next call.
+    pub(crate) fn renew(&mut self, here: Here) {
+        self.pending = PendingOp::new(&self.ops.begin, here);
+        (self.waits, self.is_queued) = (false, false);
+    }
+
+    /// Returns `true` from the first poll until the call is done.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.waits || self.is_announced()
+    }
+
+    /// Returns `true` from the first poll until its turn.
+    fn is_announced(&self) -> bool {
+        self.pending.announcement.is_open()
+    }
+
+    /// Records that the object knows of the call before its point.
+    pub(crate) fn enqueue(&mut self) {
+        self.is_queued = true;
+    }
+
+    /// Has the object asked by `ask` in the turn of the call. Only in a run.
+    pub(crate) fn poll<R>(
+        &mut self,
+        wrapped: &Wrapped,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        judge: impl FnOnce(&R) -> Came,
+    ) -> Poll<R> {
+        if self.poll_turn(wrapped, cx).is_pending() {
+            return Poll::Pending;
+        }
+        let ear = self.ear.get_or_insert_with(|| WORLD.with(World::ear));
+        ear.open();
+        let waker = Waker::from(ear.clone());
+        match ask(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => {
+                self.done(judge(&result));
+                Poll::Ready(result)
+            }
+            Poll::Pending => {
+                self.wait(wrapped, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ready when the object may be asked: the point has come, or the object has woken the call.
+    fn poll_turn(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) -> Poll<()> {
+        if self.pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending))) {
+            return Poll::Ready(());
+        }
+        let polled = match self.waits {
+            false => self.pending.poll(cx, wrapped),
+            true => {
+                let polled = self.pending.poll_waiting(cx, wrapped);
+                // It may have been announced anew, by another task.
+                if let (true, Some(ear)) = (polled.is_pending(), &self.ear) {
+                    ear.listen(&self.pending);
+                }
+                polled
+            }
+        };
+        polled.map(|()| {
+            self.pending.perform_out_of_turn(|pending| {
+                WORLD.with(|world| world.take_turn_out_of_turn(pending));
+            });
+        })
+    }
+
+    /// Records the end of the call.
+    fn done(&mut self, came: Came) {
+        let is_vain = matches!(came, Came::ToNothing | Came::GivesBack(_));
+        let op = match (self.waits, came) {
+            (true, Came::GivesBack(op)) => op,
+            (true, _) => &self.ops.hear,
+            (false, _) if is_vain => &self.ops.refuse,
+            (false, _) => &self.ops.begin,
+        };
+        let values = if is_vain { Values::Failed } else { Values::None };
+        let hold = if came == Came::Holds { Hold::Begins } else { Hold::Stays };
+        (self.waits, self.is_queued) = (false, false);
+        self.record(op, values, hold);
+    }
+
+    /// Announces that the call waits.
+    fn wait(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
+        if !self.waits {
+            (self.waits, self.is_queued) = (true, true);
+            self.record(&self.ops.queue, Values::None, Hold::Stays);
+        }
+        self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
+        let polled = self.pending.poll_waiting(cx, wrapped);
+        debug_assert!(polled.is_pending(), "an operation is announced before it is done");
+        if let Some(ear) = &self.ear {
+            ear.listen(&self.pending);
+        }
+    }
+
+    fn record(&self, op: &'static Op, values: Values, hold: Hold) {
+        let (object, place) = (self.pending.object, self.pending.place);
+        let object = object.expect("a wrapped object is one");
+        WORLD.with(|world| world.did(op, object, place, (values, hold)));
+    }
+
+    /// Gives the call up, in the step in which the object learns it.
+    pub(crate) fn leave(&mut self, wrapped: &Wrapped) {
+        if self.is_queued {
+            wrapped.last(&self.ops.leave, self.pending.place);
+        }
+        self.renew(self.pending.place);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let (Some(ear), true) = (self.ear.take(), in_run()) {
+            WORLD.with(|world| world.keep_ear(ear));
+        }
+    }
+}
+
+pin_project! {
+    /// A call of a wrapped object: a point, then its effect or a wait.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub(crate) struct Call<O: Owner, F, J> {
+        // Before the future: dropped first, it records that the call is given up.
+        turn: OwnedTurn<O>,
+        #[pin]
+        future: F,
+        judge: J,
+    }
+}
+
+struct OwnedTurn<O: Owner> {
+    owner: O,
+    turn: Turn,
+}
+
+impl<O: Owner> Drop for OwnedTurn<O> {
+    fn drop(&mut self) {
+        if self.turn.is_queued {
+            self.turn.leave(self.owner.wrapped());
+        }
+    }
+}
+
+impl<O: Owner, F, J> Call<O, F, J>
+where
+    F: Future,
+    J: Fn(&F::Output) -> Came,
+{
+    /// The point of a call, which `future` does, waiting if it must.
+    pub(crate) fn new(owner: O, ops: &'static CallOps, here: Here, future: F, judge: J) -> Self {
+        Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
+    }
+
+    /// Has the future that does the call made again when its turn comes: see [`poll_making`](Self::poll_making). Its
+    /// making, recorded as `op`, must be the last operation of the step, and is recorded no more.
+    pub(crate) fn make_again_in_turn(self: Pin<&mut Self>, op: &'static Op) {
+        let OwnedTurn { owner, turn } = self.project().turn;
+        let object = owner.wrapped().id(turn.pending.place);
+        turn.is_made_in_turn = WORLD.with(|world| world.forget(op, object));
+    }
+
+    /// As [`poll`](Future::poll). In its turn `make` makes the future again, if that was asked for.
+    pub(crate) fn poll_making(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        make: impl FnOnce(&O) -> F,
+    ) -> Poll<F::Output> {
+        let mut this = self.project();
+        if !in_run() {
+            return this.future.poll(cx);
+        }
+        let OwnedTurn { owner, turn } = this.turn;
+        let again = turn.is_made_in_turn;
+        let ask = |cx: &mut Context<'_>| {
+            if again {
+                this.future.set(make(owner));
+            }
+            this.future.as_mut().poll(cx)
+        };
+        let polled = turn.poll(owner.wrapped(), cx, ask, &*this.judge);
+        turn.is_made_in_turn &= turn.is_announced() && !turn.waits;
+        polled
+    }
+
+    /// The future that does the call, and its turn.
+    pub(crate) fn parts(self: Pin<&mut Self>) -> (Pin<&mut F>, &O, &mut Turn) {
+        let this = self.project();
+        (this.future, &this.turn.owner, &mut this.turn.turn)
+    }
+}
+
+impl<O: Owner, F, J> Future for Call<O, F, J>
+where
+    F: Future,
+    J: Fn(&F::Output) -> Came,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if !in_run() {
+            return this.future.poll(cx);
+        }
+        let OwnedTurn { owner, turn } = this.turn;
+        turn.poll(owner.wrapped(), cx, |cx| this.future.poll(cx), &*this.judge)
+    }
+}

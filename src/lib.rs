@@ -232,7 +232,7 @@ mod testing;
 pub mod time;
 #[cfg(all(feature = "tokio", feature = "sim", not(sim_real)))]
 pub mod tokio;
-/// What code written for tokio uses, under tokio's names. In this build they are tokio's own.
+/// tokio's names, for code that is written for tokio. In this build they are tokio's own.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
     pub use crate::task::spawn;

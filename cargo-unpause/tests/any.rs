@@ -44,6 +44,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         [
             "test a_thread_panics ... FAILED",
             "test another_test_changes_the_same_static ... ok",
+            "test has_another_run_each_time ... ok",
             "test is_ignored ... ignored, to be ignored",
             "test locks_in_two_orders ... FAILED",
             "test one_test_changes_a_static ... ok",
@@ -62,8 +63,12 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     );
     assert_eq!(exit, 1);
     assert!(!output.contains("printed by a test"), "{output}");
-    for part in ["UNDECIDED  suite::takes_very_many_steps: ", "a run takes more than 1000000 steps"]
-    {
+    for part in [
+        "UNDECIDED  suite::takes_very_many_steps: ",
+        "a run takes more than 1000000 steps",
+        "UNDECIDED  suite::has_another_run_each_time: ",
+        "its runs are not repeatable",
+    ] {
         assert!(errors.contains(part), "{errors}");
     }
     for part in [

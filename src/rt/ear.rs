@@ -1,7 +1,7 @@
 //! Objects of other libraries whose operations are points: a semaphore of tokio, for instance.
 //!
-//! Such an object decides by itself who waits and who goes on: it is handed a waker, an [`Ear`], which enables the
-//! announcement of the operation that waits. The run knows the object by the operations that were done to it.
+//! Such an object has queues of its own. It is handed a waker, an [`Ear`], which enables the announcement of the
+//! operation that waits. The run knows the object by the operations that were done to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +30,7 @@ pub(crate) struct Ear {
     woken: AtomicBool,
 }
 
-/// Whether an operation makes its task a holder of the object, for reports of deadlocks.
+/// The change of an object's holders by an operation, for reports of deadlocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hold {
     /// No change.

@@ -1,7 +1,7 @@
-//! What code written for tokio uses, under tokio's names: `use sim::tokio;` in the place of the crate.
+//! tokio's names, for code that is written for tokio: `use sim::tokio;` in the place of the crate.
 //!
 //! Needs the feature `tokio`. In a run each operation that awaits is a point, and the others are part of the step in
-//! which they are done. Who waits, who goes on, and what a dropped future leaves behind, is decided by tokio's own
+//! which they are done. Queues, wake-ups and the effects of dropped futures are those of tokio's own
 //! objects: each of these types has one inside. Outside of runs it does all of the work, and in the real build the
 //! names *are* tokio's.
 //!

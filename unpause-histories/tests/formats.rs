@@ -213,7 +213,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// Whether serde_json prints a double as std does. Two shortest decimals can be equally near to it, and
+/// Returns `true` if serde_json prints a double as std does. Two shortest decimals can be equally near to it, and
 /// then each printer has its own: they are two numbers, of which one only is read as the double.
 fn printed_alike(float: &f64) -> bool {
     let (ours, theirs) = (format!("{float:?}"), serde_json::to_string(float).unwrap());

@@ -103,6 +103,19 @@ fn takes_very_many_steps() {
     }
 }
 
+/// std counts the threads of the process, and goes on counting in the next run.
+#[test]
+fn has_another_run_each_time() {
+    let id = thread::spawn(|| thread::current().id()).join().unwrap();
+    let number: usize =
+        format!("{id:?}").chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let other = count.clone();
+    let thread = thread::spawn(move || add(&other));
+    (0..number).for_each(|_| add(&count));
+    thread.join().unwrap();
+}
+
 #[test]
 fn sleeps_for_an_hour() {
     let thread = thread::spawn(|| thread::sleep(Duration::from_secs(3600)));

@@ -65,7 +65,7 @@ fn a_set_aborts_its_tasks_and_loses_no_result() {
 }
 
 #[test]
-fn what_is_dropped_while_it_waits_for_the_next_task_loses_no_result() {
+fn a_wait_for_the_next_task_that_is_dropped_loses_no_result() {
     let report = Runner::new().hermetic().seeds(0..500).run(async || {
         let mut tasks = JoinSet::new();
         for n in 1..=2u32 {

@@ -142,7 +142,7 @@ fn reason(report: &Report) -> Option<String> {
         Failure::StepLimit { steps, .. } => {
             Some(format!("a run takes more than {steps} steps (SIM_STEPS=10000000 allows more)"))
         }
-        Failure::Diverged { .. } => Some(format!(
+        Failure::Diverged { .. } | Failure::NonDeterminism { .. } => Some(format!(
             "its runs are not repeatable, so it uses something that is not controlled: {}",
             one_line(failure, &finding.run)
         )),

@@ -1,9 +1,9 @@
 //! Permits that tasks take and give back, in the order in which they asked: semaphores, fair locks, the capacity of
 //! a bounded channel.
 //!
-//! Whoever asks takes what is there, and if that is not enough queues for the rest. What is given back goes to the
-//! head of the queue until the head has all, then to the next; so permits are free only while nobody queues. Whoever
-//! leaves the queue gives back what it had got.
+//! A task that asks takes the free permits, and queues for the rest. Permits that are given back go to the head of the
+//! queue until it has all, then to the next; so permits are free only while the queue is empty. A task that leaves the
+//! queue gives back those that it had got.
 
 #[cfg(test)]
 use crate::run::op::kind::Machine;

@@ -1,4 +1,5 @@
-//! Notifications: tasks wait to be told, one at a time or all at once; what is told to nobody is kept, once.
+//! Notifications: tasks wait to be told, one at a time or all at once. One notification of a single task is kept if no
+//! task waits.
 
 #[cfg(test)]
 use crate::run::op::kind::Machine;
@@ -21,7 +22,7 @@ pub(crate) const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).look
 /// Joined the queue of those who wait.
 pub(crate) const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Took what was told to nobody, or saw that all were told.
+/// Took a notification that was kept, or saw that all were told.
 pub(crate) const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
 
 /// Went on. Guard: it was told.
@@ -39,7 +40,7 @@ pub(crate) const TELL_LAST: Kind =
 pub(crate) const TELL_ALL: Kind =
     Kind::of(TELLS_ALL).conflicts_with(queue() | CREATES | (TELLS & !TELLS_ALL)).enables(HEARS);
 
-/// Stopped waiting; what it was told goes to another one.
+/// Stopped waiting. Its notification goes to another task.
 pub(crate) const LEAVE: Kind = Kind::of(LEAVES).conflicts_with(queue() | TELLS).enables(HEARS);
 
 const fn queue() -> Bits {

@@ -1,4 +1,4 @@
-//! What tasks of small programs do with channels of tokio.
+//! Acts on tokio's channels.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -92,7 +92,7 @@ impl Act {
 }
 
 thread_local! {
-    /// What the tasks of the run got, in their order.
+    /// The results of the tasks of the run, in their order.
     static GOT: RefCell<Vec<(usize, String)>> = const { RefCell::new(Vec::new()) };
 }
 

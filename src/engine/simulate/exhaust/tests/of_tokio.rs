@@ -121,20 +121,20 @@ impl Objects {
     }
 }
 
-/// What a task holds.
+/// A guard that a task holds.
 enum Guard<'a> {
     Read(#[allow(dead_code)] RwLockReadGuard<'a, ()>),
     Write(RwLockWriteGuard<'a, ()>),
 }
 
-/// What a task holds, the last at the end.
+/// The permits and guards of a task, the last at the end.
 #[derive(Default)]
 pub(super) struct Holds<'a> {
     permits: Vec<SemaphorePermit<'a>>,
     guards: Vec<Guard<'a>>,
 }
 
-/// What an act gave.
+/// The result of an act.
 #[derive(Default)]
 struct Gave<'a> {
     permit: Option<SemaphorePermit<'a>>,

@@ -169,7 +169,7 @@ fn a_cancelled_recv_loses_no_message() {
 }
 
 #[test]
-fn what_some_receiver_has_not_received_is_counted() {
+fn messages_that_a_receiver_lacks_are_counted() {
     holds(async || {
         let (sender, mut first) = broadcast::channel(4);
         let mut second = sender.subscribe();

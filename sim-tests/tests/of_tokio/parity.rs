@@ -1,7 +1,5 @@
 //! tokio's names mean the same in both builds, in runs and outside of them.
 
-#![forbid(unsafe_code)]
-
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

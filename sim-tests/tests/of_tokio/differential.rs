@@ -212,7 +212,7 @@ async fn act(ends: &mut Ends, act: Act) -> Option<String> {
     Some(text)
 }
 
-/// What the tasks of the run at hand got.
+/// The results of the tasks of the run at hand.
 type Got = Mutex<Vec<Vec<String>>>;
 
 /// Runs the program.
@@ -238,7 +238,7 @@ async fn body(program: &Arc<Vec<Vec<Act>>>, got: &Arc<Got>) {
     }
 }
 
-/// What came of a run.
+/// The results of the tasks, and the tasks that wait for ever.
 type Result = (Vec<Vec<String>>, BTreeSet<String>);
 
 fn result(run: &Run, got: &Got) -> Result {

@@ -1,4 +1,5 @@
-//! tokio's channels: in runs under the exhaustive search, in the real build on threads.
+//! tokio's names: in runs under the exhaustive search, in the real build on threads.
+
 #![forbid(unsafe_code)]
 
 mod broadcast;
@@ -6,7 +7,9 @@ mod bugs;
 mod deadlocks;
 mod differential;
 mod ends;
+mod locks;
 mod mpsc;
+mod parity;
 mod unbounded;
 mod watch;
 
@@ -52,6 +55,17 @@ fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
     let finding = report.finding.as_ref().expect("it passed");
     let Outcome::Failed(failure) = &finding.run.outcome else { panic!("{screen}") };
     Some((failure.clone(), screen))
+}
+
+/// Asserts that `body` fails in some order, and that its screen has these parts.
+#[track_caller]
+fn fails_with(parts: &[&str], body: impl AsyncFn() + Sync) {
+    let Some((_, screen)) = fails(body) else { return };
+    // Lines are broken where there is no room, and columns are wide.
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in parts {
+        assert!(words.contains(part), "{part}\n{screen}");
+    }
 }
 
 /// The results of the runs of a body.

@@ -99,7 +99,7 @@ async fn last_handled(marks_after: bool) {
     };
     yield_now().await;
     if marks_after {
-        // What came while it was handled counts as seen, too.
+        // A value that came while it was handled counts as seen, too.
         receiver.mark_unchanged();
     }
     while receiver.changed().await.is_ok() {

@@ -77,7 +77,7 @@ fn room_is_given_in_the_order_in_which_it_is_asked_for() {
             spawn(async move { sender.send("small").await.unwrap() })
         };
         yield_now().await;
-        // Whoever has queued first has all the room until it has enough.
+        // The first in the queue has all the room until it has enough.
         one.send("first");
         let mut got = Vec::new();
         for _ in 0..3 {

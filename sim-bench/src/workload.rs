@@ -41,8 +41,12 @@ pub(crate) enum Workload {
     W3,
     /// One mutex, locked and unlocked.
     W4,
+    /// The same with tokio's, which is given in the order in which it is asked for.
+    W4t,
     /// One producer, one consumer.
     W5,
+    /// The same with tokio's channel.
+    W5t,
     /// Spawn and join, all tasks alive at once.
     W6,
     /// Spawn and join, one task at a time.
@@ -54,9 +58,9 @@ pub(crate) enum Workload {
 }
 
 /// All workloads, in the order they are shown.
-pub(crate) const ALL: [Workload; 11] = {
+pub(crate) const ALL: [Workload; 13] = {
     use Workload::*;
-    [W0, W1, W1r8, W2, W3, W4, W5, W6, W6s, W7, W8]
+    [W0, W1, W1r8, W2, W3, W4, W4t, W5, W5t, W6, W6s, W7, W8]
 };
 
 /// The bar for our result on a workload. Zero asks nothing.
@@ -80,7 +84,9 @@ impl Workload {
             Workload::W2 => "W2",
             Workload::W3 => "W3",
             Workload::W4 => "W4",
+            Workload::W4t => "W4t",
             Workload::W5 => "W5",
+            Workload::W5t => "W5t",
             Workload::W6 => "W6",
             Workload::W6s => "W6s",
             Workload::W7 => "W7",
@@ -97,7 +103,9 @@ impl Workload {
             Workload::W2 => "2 tasks x 1000 x (load; store)",
             Workload::W3 => "2 tasks x (load; store)",
             Workload::W4 => "4 tasks x 250 lock/unlock of one mutex",
+            Workload::W4t => "W4 with tokio's mutex",
             Workload::W5 => "one producer, one consumer, 1000 messages",
+            Workload::W5t => "W5 with tokio's channel",
             Workload::W6 => "spawn + join of 1000 tasks, all alive",
             Workload::W6s => "spawn + join of 1000 tasks, one at a time",
             Workload::W7 => "100 tasks x 100 yields",
@@ -117,8 +125,8 @@ impl Workload {
             Workload::W1 | Workload::W1r8 => of(W1, 1),
             Workload::W2 => of(W2, 2),
             Workload::W3 => of(W3, 2),
-            Workload::W4 => of(W4, 1),
-            Workload::W5 => 2 * W5_MESSAGES + 4,
+            Workload::W4 | Workload::W4t => of(W4, 1),
+            Workload::W5 | Workload::W5t => 2 * W5_MESSAGES + 4,
             Workload::W6 | Workload::W6s => of(W6, 0),
             Workload::W7 => of(W7, 1),
             Workload::W8 => of(W8, 1),
@@ -133,7 +141,8 @@ impl Workload {
     /// The bar for our result.
     pub(crate) fn bars(self) -> Bars {
         use Workload::*;
-        let nanos_max = if matches!(self, W1 | W2 | W4 | W5 | W7 | W8) { 25.0 } else { 0.0 };
+        let by_point = matches!(self, W1 | W2 | W4 | W4t | W5 | W5t | W7 | W8);
+        let nanos_max = if by_point { 25.0 } else { 0.0 };
         let ratio_min = match self {
             W6 | W7 => 10.0,
             W3 => 8.0,

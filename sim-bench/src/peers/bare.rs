@@ -25,8 +25,8 @@ pub(crate) const PEER: Peer = Peer { name: "the body alone", can, run };
 type Task = Pin<Box<dyn Future<Output = u64> + Send>>;
 
 fn can(workload: Workload) -> bool {
-    use Workload::{W1, W1r8, W2, W5, W7, W8};
-    matches!(workload, W1 | W1r8 | W2 | W5 | W7 | W8)
+    use Workload::{W1, W1r8, W2, W5, W5t, W7, W8};
+    matches!(workload, W1 | W1r8 | W2 | W5 | W5t | W7 | W8)
 }
 
 fn run(workload: Workload, runs: u64) {
@@ -35,7 +35,7 @@ fn run(workload: Workload, runs: u64) {
             Workload::W1 => yields(W1, seed),
             Workload::W1r8 => w1r8(seed),
             Workload::W2 => load_store(W2, seed),
-            Workload::W5 => w5(seed),
+            Workload::W5 | Workload::W5t => w5(seed),
             Workload::W7 => yields(W7, seed),
             Workload::W8 => w8(seed),
             _ => unreachable!("not without somebody who spawns"),

@@ -25,7 +25,7 @@ fn run(workload: Workload, runs: u64) {
         Workload::W0 => go(runs, || {}),
         Workload::W2 => go(runs, || load_store(W2)),
         Workload::W3 => go(runs, || load_store(W3)),
-        Workload::W4 => go(runs, w4),
+        Workload::W4 | Workload::W4t => go(runs, w4),
         _ => unreachable!("not for loom"),
     }
 }

@@ -46,7 +46,9 @@ pub(crate) fn run(workload: Workload, runs: u64, settings: Settings) -> u64 {
         Workload::W2 => go.run(async || load_store(W2).await),
         Workload::W3 => go.run(async || load_store(W3).await),
         Workload::W4 => go.run(w4),
+        Workload::W4t => go.run(w4t),
         Workload::W5 => go.run(w5),
+        Workload::W5t => go.run(w5t),
         Workload::W6 => go.run(w6),
         Workload::W6s => go.run(w6s),
         Workload::W7 => go.run(async || yields(W7).await),
@@ -128,24 +130,33 @@ async fn load_store(shape: Shape) {
     check_loaded(shape, &last);
 }
 
-async fn w4() {
-    let counter = Arc::new(sim::Mutex::new(0u64));
-    let task = move |counter: Arc<sim::Mutex<u64>>| async move {
-        let mut seen = 0;
-        for _ in 0..W4.rounds {
-            let mut counter = counter.lock().await;
-            seen += *counter;
-            *counter += 1;
+/// Writes W4 over a mutex.
+macro_rules! w4 {
+    ($name:ident, $($mutex:tt)*) => {
+        async fn $name() {
+            let counter = Arc::new($($mutex)*::new(0u64));
+            let task = move |counter: Arc<$($mutex)*<u64>>| async move {
+                let mut seen = 0;
+                for _ in 0..W4.rounds {
+                    let mut counter = counter.lock().await;
+                    seen += *counter;
+                    *counter += 1;
+                }
+                seen
+            };
+            let spawn = |_| sim::spawn(task(counter.clone()));
+            let tasks: Vec<_> = (0..W4.tasks).map(spawn).collect();
+            let mut sum = 0;
+            for task in tasks {
+                sum += task.await.unwrap();
+            }
+            assert_eq!(sum, sum_below(W4.tasks * W4.rounds));
         }
-        seen
     };
-    let tasks: Vec<_> = (0..W4.tasks).map(|_| sim::spawn(task(counter.clone()))).collect();
-    let mut sum = 0;
-    for task in tasks {
-        sum += task.await.unwrap();
-    }
-    assert_eq!(sum, sum_below(W4.tasks * W4.rounds));
 }
+
+w4!(w4, sim::Mutex);
+w4!(w4t, sim::tokio::sync::Mutex);
 
 /// With the channel of `futures`, as it is, and a yield before each of its operations: they are no
 /// points, and without them the producer would send all it has in one step.
@@ -163,6 +174,27 @@ async fn w5() {
         for _ in 0..W5_MESSAGES {
             yield_now().await;
             sum += receiver.next().await.unwrap();
+        }
+        sum
+    });
+    assert_eq!(producer.await.unwrap(), W5_MESSAGES);
+    assert_eq!(consumer.await.unwrap(), sum_below(W5_MESSAGES));
+}
+
+/// With a yield before each message that is sent, which is no point.
+async fn w5t() {
+    let (sender, mut receiver) = sim::tokio::sync::mpsc::unbounded_channel();
+    let producer = sim::spawn(async move {
+        for message in 0..W5_MESSAGES {
+            yield_now().await;
+            sender.send(message).unwrap();
+        }
+        W5_MESSAGES
+    });
+    let consumer = sim::spawn(async move {
+        let mut sum = 0;
+        for _ in 0..W5_MESSAGES {
+            sum += receiver.recv().await.unwrap();
         }
         sum
     });

@@ -114,8 +114,8 @@ fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u
             (seen.changed, seen.reads) = (hash, 0);
         }
     }
-    if let (Access::Abort, Values::Task(target)) = (access, event.values) {
-        // The effect of an abort depends on the progress of its target.
+    if let (Access::Abort | Access::Tell, Values::Task(target)) = (access, event.values) {
+        // The effect of an abort, or of a wake-up, depends on the progress of its target.
         hash = mix(hash, tasks[target.index()]);
         tasks[target.index()] = mix(tasks[target.index()], hash);
     }

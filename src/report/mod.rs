@@ -133,9 +133,13 @@ pub struct Searched {
     /// The part that is done, from 0 to 1, if every branch is as large as its siblings: an estimate.
     /// If there is a `bound`, the part of the runs with one more than it says.
     pub part: f64,
-    /// True if tasks woke each other through something outside this library. Accesses to it are invisible, so not all
-    /// orders were tried, and the search is no proof.
+    /// True if waits ended by time limits that the search does not see, so that not all orders were tried, and the
+    /// search is no proof. Only runs of plain threads have any.
     pub blind: bool,
+    /// True if each order of steps was a run of its own, because tasks share something outside this library, such as a
+    /// lock of std or a channel of another crate. Accesses to it are invisible, so all steps may conflict: there are
+    /// more runs, and the search is still a proof.
+    pub by_step: bool,
     /// The functions that threads entered and whose operations on shared memory are invisible: not all orders of these
     /// were tried, and the search is no proof. Only runs of plain threads have any: parts of std that are compiled
     /// already and guard its own state, such as the standard streams and the environment.
@@ -242,7 +246,7 @@ impl Searched {
                 format!("operations of these are not explored: {}", self.unseen.join(", "))
             }
             _ if self.blind => {
-                "tasks woke each other through something outside this library".to_owned()
+                "waits of threads ended by time limits that are not explored".to_owned()
             }
             Some(Bound { what, .. }) if self.complete => {
                 format!("runs with more {what}s were not tried")

@@ -295,6 +295,7 @@ fn report() -> impl Strategy<Value = Report> {
             complete: real,
             part: runs as f64,
             blind: !real,
+            by_step: real,
             unseen: vec![test.clone()],
             repeated: runs,
             audit: Some(Audit {

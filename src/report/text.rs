@@ -189,6 +189,13 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let again = plural(repeated, "run");
         say("", &format!("({again} repeated to reach those with the same prefix)"));
     }
+    if searched.by_step {
+        say(
+            "",
+            "(each order of steps was a run of its own: tasks share something outside this library, such as a lock \
+             of std or a channel of another crate)",
+        );
+    }
     if searched.is_proof() {
         return;
     }
@@ -265,8 +272,7 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
     if searched.blind {
         say(
             "NOT A PROOF: ",
-            "tasks woke each other through something outside this library, such as a channel of another \
-             crate, and not all orders of its operations were tried",
+            "waits of threads ended by time limits, and not all orders of these were tried",
         );
     }
 }

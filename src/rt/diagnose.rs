@@ -62,7 +62,7 @@ fn last(state: &RunState, task: TaskId) -> Option<&Event> {
 }
 
 /// The last known place of a task without announcements: that of its last event, or the place where it was spawned.
-fn last_place(state: &RunState, task: TaskId) -> Place {
+pub(super) fn last_place(state: &RunState, task: TaskId) -> Place {
     last(state, task).map_or(state.board.tasks[task.index()].place, |event| event.place)
 }
 

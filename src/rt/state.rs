@@ -12,6 +12,7 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::choose::Chooser;
+use super::diagnose::last_place;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
 use super::record::RunRecord;
@@ -23,7 +24,7 @@ use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, S
 use crate::run::choice::Strategy;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
-use crate::run::op::{Access, Op};
+use crate::run::op::{Access, Op, task};
 use crate::run::pool::Pool;
 
 /// `TaskRow::ready_at` of a task that is not in `ready`.
@@ -222,6 +223,18 @@ impl RunState {
     pub(crate) fn add_object(&mut self, object: ObjectId, initial: u64) {
         self.memory.push(initial);
         self.board.object_keys.push(self.objects.rows[object.index()].key);
+    }
+
+    /// Wakes `task` by a waker that the current task called, and records it.
+    pub(super) fn wake_by(&mut self, task: TaskId) {
+        let current = self.current();
+        let wakes = self.board.tasks.get(task.index()).is_some_and(|row| !row.woken);
+        if wakes && task != current && !self.over && !self.is_done(task) {
+            // A waker does not know where it is called.
+            let place = last_place(self, current);
+            self.happened(&task::WAKE_BY_WAKER, None, place, Values::Task(task));
+        }
+        self.wake(task);
     }
 
     /// Wakes `task` on behalf of a future that is not of this library.

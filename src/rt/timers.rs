@@ -250,6 +250,7 @@ impl World {
     pub(crate) fn set_timer(&self, time: u64) {
         let mut state = self.state();
         let task = state.current();
+        state.touch(task, Contact::Sleeps);
         state.timers.waiting.push((time, task));
     }
 

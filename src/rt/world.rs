@@ -126,7 +126,11 @@ impl World {
     /// Wakes a task on behalf of a future that is not of this library.
     pub(super) fn wake(&self, task: TaskId) {
         if let Ok(mut state) = self.state.try_borrow_mut() {
-            state.wake(task);
+            // The operation of the step took effect before.
+            if now::is_done() {
+                state.take_in_done();
+            }
+            state.wake_by(task);
         }
     }
 

@@ -213,6 +213,8 @@ pub(crate) enum Contact {
     Disarmed,
     /// Time moved on, to the end of a wait of the other one, because no task could step.
     TimedOut,
+    /// Began to wait for a time, without an announcement. Of the task itself.
+    Sleeps,
 }
 
 /// A [`Contact`] of the task that took the step.

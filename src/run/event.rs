@@ -59,7 +59,7 @@ pub enum Values {
     Refused(u64, u64),
     /// An attempt that failed (`try_lock` on a held lock).
     Failed,
-    /// The task it was about: the one spawned, joined or aborted.
+    /// The task it was about: the one spawned, joined, aborted or woken.
     Task(TaskId),
 }
 

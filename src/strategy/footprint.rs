@@ -23,6 +23,8 @@ pub(crate) enum StepItem {
     /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
     /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
+    /// An operation on anything that is not of this library: conflicts with any other one.
+    Unseen,
     /// The end of the run: no other task takes a step after it.
     Over,
 }
@@ -53,6 +55,7 @@ impl StepItem {
                 };
                 a == b && matter
             }
+            (StepItem::Unseen, StepItem::Unseen) => true,
             _ => false,
         }
     }

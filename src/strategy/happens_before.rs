@@ -95,7 +95,7 @@ impl HappensBefore {
                         self.tasks[child.index()].creator = None;
                         self.tasks[step.task.index()].children -= 1;
                     }
-                    StepItem::Over => {}
+                    StepItem::Over | StepItem::Unseen => {}
                 }
             }
             self.tasks[step.task.index()].steps.pop();
@@ -184,7 +184,7 @@ impl HappensBefore {
                     (child.creator, child.name, child.children) = (Some(index), name, 0);
                     child.ended = false;
                 }
-                StepItem::Over => {}
+                StepItem::Over | StepItem::Unseen => {}
             }
         }
     }
@@ -242,6 +242,12 @@ impl HappensBefore {
                 StepItem::Over => {
                     let last = self.tasks.iter().filter_map(|log| log.steps.last());
                     last.for_each(|index| add(*index));
+                }
+                // The last step conflicts with all before it.
+                StepItem::Unseen => {
+                    if let Some(last) = (self.steps.len() as Index).checked_sub(1) {
+                        add(last);
+                    }
                 }
                 StepItem::Spawned(_) => {}
             }

@@ -39,6 +39,9 @@ pub(crate) trait Search: Send + Sync {
         false
     }
 
+    /// Starts again, so that each order of steps is a run of its own: tasks share something that it does not see.
+    fn tell_steps_apart(&self) {}
+
     /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if it does not compute
     /// classes, because it makes every run.
     ///
@@ -67,9 +70,10 @@ pub(crate) struct SearchProgress {
     /// under the assumption that siblings have equally large subtrees. For a bounded search, the part of the runs
     /// within the current bound.
     pub(crate) part: f64,
-    /// True if tasks woke each other by something that is not of this library. Their shared state is not
-    /// seen, so not all orders were tried.
+    /// True if time moved on by a way that is not seen, so that not all orders were tried.
     pub(crate) blind: bool,
+    /// True if each order of steps is a run of its own, because tasks share something that is not of this library.
+    pub(crate) by_step: bool,
     /// The bound of the search; none if it left nothing out.
     pub(crate) within: Option<SearchBound>,
 }

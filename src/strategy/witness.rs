@@ -22,6 +22,8 @@ pub(crate) struct Witness(Arc<Mutex<Observation>>);
 struct Observation {
     /// True if each order of recorded calls is a class of its own.
     strict: bool,
+    /// True if each order of steps is a class of its own.
+    by_step: bool,
     order: HappensBefore,
     observer: Observer,
     /// The run has ended, and its last step is not in the order yet.
@@ -59,15 +61,22 @@ impl Witness {
         self.seen().strict = true;
     }
 
+    /// Makes each order of steps a class of its own, from the next run on.
+    pub(crate) fn tell_steps_apart(&self) {
+        self.seen().by_step = true;
+    }
+
     /// Calls `look` with the happens-before order of the last run. `cut` is true if its last step ended it, although
     /// other tasks may still be enabled.
     pub(crate) fn look<T>(&self, cut: bool, look: impl FnOnce(&HappensBefore) -> T) -> T {
         look(self.seen().finish(cut))
     }
 
-    /// Returns `true` if tasks of the last run were seen to share something that is not of this library.
+    /// Returns `true` if tasks of the last run were seen to share something that is not of this library, so that its
+    /// class means nothing.
     pub(crate) fn is_blind(&self) -> bool {
-        self.seen().observer.is_blind()
+        let seen = self.seen();
+        seen.observer.is_blind() || seen.observer.tells_steps_apart() && !seen.by_step
     }
 
     fn seen(&self) -> MutexGuard<'_, Observation> {
@@ -83,14 +92,15 @@ impl Observation {
         if self.strict {
             self.observer.tell_orders_apart();
         }
+        if self.by_step {
+            self.observer.tell_steps_apart();
+        }
     }
 
     /// Adds the last step of the run, once.
     fn finish(&mut self, cut: bool) -> &HappensBefore {
         if std::mem::take(&mut self.ends) {
-            if cut {
-                self.observer.over();
-            }
+            self.observer.end(cut);
             self.add_step();
         }
         &self.order

@@ -19,7 +19,7 @@ const GOLDEN: &[(&str, u64)] = &[
     ("deadlock", 0xcb4e_9601_9218_765d),
     ("queue", 0x4d4b_9dc2_2f21_d516),
     ("store", 0x79fc_84e8_8abf_5dde),
-    ("mix", 0xcdc3_a970_dfbb_41f0),
+    ("mix", 0xb8ad_f679_bf03_4b9e),
 ];
 
 /// The same under the default.
@@ -28,7 +28,7 @@ const GOLDEN_DEFAULT: &[(&str, u64)] = &[
     ("deadlock", 0xf994_1398_68aa_bd60),
     ("queue", 0xef16_e924_d22d_3b13),
     ("store", 0x7b9c_c8d8_912e_3415),
-    ("mix", 0x2aa6_0235_d21a_ccad),
+    ("mix", 0x7e3e_6a0e_56b9_a73c),
 ];
 
 fn fingerprint(program: Program) -> u64 {

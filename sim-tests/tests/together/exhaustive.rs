@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::task::{Context, Poll, Waker};
 
 use sim::Ordering::SeqCst;
 use sim::census::class_of;
@@ -107,7 +108,7 @@ fn a_search_that_was_stopped_says_that_it_proves_nothing() {
 
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
-fn what_is_shared_without_being_seen_is_no_proof() {
+fn tasks_that_share_something_unseen_are_searched_step_by_step() {
     let report = search().run(async || {
         let (tell, told) = futures::channel::oneshot::channel();
         let task = sim::spawn(async move { told.await.unwrap_or(0) });
@@ -117,8 +118,73 @@ fn what_is_shared_without_being_seen_is_no_proof() {
     });
     assert!(report.passed());
     let searched = report.searched.clone().unwrap();
-    assert!(searched.complete && searched.blind && !searched.is_proof());
+    assert!(searched.by_step && searched.is_proof(), "{searched:?}");
+    // The task starts before or after the message is sent.
+    assert_eq!(report.runs, 2, "{}", screen(&report));
     assert!(screen(&report).contains("something outside this library"), "{}", screen(&report));
+}
+
+/// A future that is ready when a flag is set, and a lock of std with its waker, which no search sees.
+struct Told {
+    flag: Arc<Atomic<bool>>,
+    waker: Arc<std::sync::Mutex<Option<Waker>>>,
+}
+
+impl Told {
+    fn new() -> Told {
+        Told { flag: Arc::new(Atomic::new(false)), waker: Arc::default() }
+    }
+
+    fn twin(&self) -> Told {
+        Told { flag: self.flag.clone(), waker: self.waker.clone() }
+    }
+
+    /// Waits. With `again` it loads the flag once more when its waker is in place.
+    async fn wait(self, again: bool) {
+        if self.flag.load(SeqCst).await {
+            return;
+        }
+        sim::task::yield_now().await;
+        let register = |cx: &mut Context<'_>| {
+            *self.waker.lock().unwrap() = Some(cx.waker().clone());
+            Poll::Ready(())
+        };
+        std::future::poll_fn(register).await;
+        if again && self.flag.load(SeqCst).await {
+            return;
+        }
+        std::future::poll_fn(|_| match self.waker.lock().unwrap().is_some() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        })
+        .await;
+    }
+
+    async fn tell(self) {
+        self.flag.store(true, SeqCst).await;
+        if let Some(waker) = self.waker.lock().unwrap().take() {
+            waker.wake();
+        }
+    }
+}
+
+fn told(again: bool) -> Report {
+    search().run(async || {
+        let told = Told::new();
+        let task = sim::spawn(told.twin().wait(again));
+        told.tell().await;
+        task.await.unwrap();
+    })
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_waker_that_is_registered_too_late_is_found() {
+    let report = told(false);
+    let outcome = &report.finding.as_ref().expect("a lost wake-up").run.outcome;
+    assert!(matches!(outcome, Outcome::Failed(Failure::Deadlock { .. })), "{outcome:?}");
+    let fixed = told(true);
+    assert!(fixed.passed() && fixed.searched.as_ref().unwrap().is_proof(), "{}", screen(&fixed));
 }
 
 #[test]
@@ -256,7 +322,11 @@ fn a_search_runs_each_class_of_the_census_once() {
         let each = search().seeds(0..3000).each_run(body, |run| {
             classes.insert(class_of(&run));
         });
-        if [&report, &each].iter().all(|report| report.searched.as_ref().unwrap().is_proof()) {
+        let by_class = |report: &&Report| {
+            let searched = report.searched.as_ref().unwrap();
+            searched.is_proof() && !searched.by_step
+        };
+        if [&report, &each].iter().all(by_class) {
             assert_eq!(report.runs, classes.len() as u64, "{}", program.name);
             compared += 1;
         }

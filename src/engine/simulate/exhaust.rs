@@ -76,31 +76,46 @@ pub(super) fn exhaust(
     }
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);
-    let within = SearchLimits { deadline, numbers: 0..end, give_up_at: half };
-    let ended = explore_all(session, search, &mut visit, within, &mut explored);
+    // One that makes every run has no classes, and rests on nothing that could be wrong.
+    let reduces = search.has_class(0).is_some();
+    let (mut numbers, mut sampled) = (0..end, None);
+    let ended = loop {
+        let give_up_at = half.filter(|half| numbers.start < *half);
+        let within = SearchLimits { deadline, numbers: numbers.clone(), give_up_at };
+        let ended;
+        (ended, numbers.start) = explore_all(session, search, &mut visit, within, &mut explored);
+        if !reduces || ended != SearchEnd::Complete || explored.found.is_some() {
+            break ended;
+        }
+        let sample = || audit::audit(session, Some(search), audit::RUNS, each);
+        let audited: Sampled = session.quietly(sample);
+        let SearchProgress { by_step, blind, .. } = search.progress();
+        if !audited.shares_unseen() || by_step || blind {
+            sampled = Some(audited);
+            break ended;
+        }
+        // Orders of steps that the search took for equal are not.
+        search.tell_steps_apart();
+        explored.tally.runs = 0;
+    };
     let mut searched = how_far(search.progress(), ended);
     let before = explored.tally.runs;
     if let (Some(fallback), Some(half), SearchEnd::GivenUp) = (fallback.clone(), half, ended) {
         let within = SearchLimits { deadline, numbers: half..end, give_up_at: None };
-        let ended = explore_all(session, &fallback, &mut visit, within, &mut explored);
+        let (ended, _) = explore_all(session, &fallback, &mut visit, within, &mut explored);
         let (runs, searched_then) =
             (explored.tally.runs - before, how_far(fallback.progress(), ended));
         searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
     }
-    // One that makes every run has no classes, and rests on nothing that could be wrong.
-    let reduces = search.has_class(0).is_some() && !matches!(visit, RunVisitor::One(_));
-    if reduces && ended == SearchEnd::Complete && explored.found.is_none() {
-        let sample = || audit::audit(session, Some(search), audit::RUNS, each);
-        let sampled: Sampled = session.quietly(sample);
+    if let Some(sampled) = sampled {
         let missed = sampled.audit.missed.is_some();
         searched.audit = Some(sampled.audit.clone());
         searched.blind |= sampled.blind;
         explored.found = sampled.found(explored.tally.runs);
         if let (None, true, Some(fallback)) = (&explored.found, missed, fallback) {
             // The search is wrong. One that leaves nothing out gets the runs that are left.
-            let within =
-                SearchLimits { deadline, numbers: explored.tally.runs..end, give_up_at: None };
-            let ended = explore_all(session, &fallback, &mut visit, within, &mut explored);
+            let within = SearchLimits { deadline, numbers, give_up_at: None };
+            let (ended, _) = explore_all(session, &fallback, &mut visit, within, &mut explored);
             let (runs, searched_then) =
                 (explored.tally.runs - before, how_far(fallback.progress(), ended));
             searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
@@ -120,14 +135,14 @@ struct SearchLimits {
     give_up_at: Option<u64>,
 }
 
-/// Makes the runs of a search.
+/// Makes the runs of a search. Returns the number of the next run, too.
 fn explore_all(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
     visit: &mut RunVisitor<'_>,
     within: SearchLimits,
     explored: &mut Explored,
-) -> SearchEnd {
+) -> (SearchEnd, u64) {
     let config = session.config;
     let mut worker = Worker::new(search.strategy());
     let watched =
@@ -137,6 +152,7 @@ fn explore_all(
     let before = explored.tally.runs;
     let mut runs = Runs { session, search, visit, explored, worker, number: 0 };
     let limits = session.limits();
+    let mut next = within.numbers.start;
     let ended = session.quietly(|| {
         for number in within.numbers {
             // A test without a run would be no test.
@@ -149,6 +165,7 @@ fn explore_all(
             }
             watched.watched.begin(number);
             runs.number = number;
+            next = number + 1;
             let failure = session.once(&mut runs.worker, Seed(number), &limits);
             runs.worker.add_unseen(&mut runs.explored.unseen);
             let next = runs.judge(failure);
@@ -168,7 +185,7 @@ fn explore_all(
         // Those before it began anew are none.
         explored.tally.runs = before + search.progress().runs;
     }
-    ended
+    (ended, next)
 }
 
 /// The continuation after a run of a search.
@@ -275,6 +292,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         // An estimate, which is not to say that all is done where it is not.
         part: if complete { 1.0 } else { progress.part.min(0.9999) },
         blind: progress.blind,
+        by_step: progress.by_step,
         unseen: Vec::new(),
         bound: progress.within.map(bound),
         audit: None,

@@ -1,6 +1,7 @@
 //! A task, as others see it: aborted, woken, looked at, joined.
 
 use super::kind::{Bits, Kind};
+use super::{Access, Op};
 
 const LIVES: Bits = 1 << 0;
 const ENDS: Bits = 1 << 1;
@@ -32,6 +33,9 @@ pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES).enables(LIVE
 
 /// Another task moved or dropped a future that had announced an operation of it.
 pub(crate) const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES).disables(LIVES);
+
+/// The call of a waker of a task that was not woken yet.
+pub(crate) const WAKE_BY_WAKER: Op = Op::new("wake", Access::Tell);
 
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {

@@ -8,9 +8,9 @@
 //! Partial Order Reduction*, POPL 2014) where these are certain.
 //!
 //! The search assumes that a run is a function of its decisions, that the declarations of [`op`](crate::run::op)
-//! hold, and that footprints contain all effects of tasks on each other. If a task wakes another one by something
-//! that is not of this library, the wake-up is seen, but the state that they share is not: the search then reports
-//! that it proves nothing.
+//! hold, and that footprints contain all effects of tasks on each other. If a task wakes another one through
+//! something that is not of this library, the wake-up is seen, but the state that they share is not: the search then
+//! starts again, and takes all steps as conflicting. It explores each order of steps, and is still a proof.
 //!
 //! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
 //! always the same.
@@ -233,26 +233,23 @@ impl Explorer {
     /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if its last step ended
     /// it, although other tasks may still be enabled.
     fn finish_run(&mut self, cut: bool) {
-        if self.observer.take_learnt() {
-            // Steps that were taken as independent may conflict.
-            self.runs += 1;
-            self.restart();
-            return;
-        }
         match self.course {
             Course::Restarted => return,
             Course::Blocked => self.blocked += 1,
             Course::On | Course::Ended => {
                 self.runs += 1;
                 self.depth = self.depth.min(self.frames.len());
-                if cut {
-                    self.observer.over();
-                }
+                self.observer.end(cut);
                 if self.depth > self.kept {
                     self.add_step(self.depth - 1);
                 }
                 self.classes.add(self.order.class());
             }
+        }
+        if self.observer.take_learnt() {
+            // Steps that were taken as independent may conflict.
+            self.restart();
+            return;
         }
         self.plan();
     }
@@ -278,6 +275,12 @@ impl Explorer {
     /// Starts again, with each order of calls as a run of its own. The runs so far do not count.
     fn tell_orders_apart(&mut self) {
         self.observer.tell_orders_apart();
+        self.restart();
+    }
+
+    /// Starts again, with each order of steps as a run of its own. The runs so far do not count.
+    fn tell_steps_apart(&mut self) {
+        self.observer.tell_steps_apart();
         self.restart();
     }
 
@@ -364,8 +367,8 @@ impl Explorer {
             part = 1.0;
         }
         let Explorer { runs, blocked, .. } = *self;
-        let blind = self.observer.is_blind();
-        SearchProgress { runs, blocked, part, blind, ..SearchProgress::default() }
+        let (blind, by_step) = (self.observer.is_blind(), self.observer.tells_steps_apart());
+        SearchProgress { runs, blocked, part, blind, by_step, ..SearchProgress::default() }
     }
 
     /// The decisions of the current run, for repeating it.

@@ -5,7 +5,7 @@
 //! come from events and announcements. Nothing is learnt from other runs, except that runs must be distinguished
 //! by the order of recorded calls.
 
-use crate::run::board::{Announced, CallPoint, Contact, Status};
+use crate::run::board::{Announced, CallPoint, Contact, Status, TaskRow};
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
@@ -23,7 +23,9 @@ pub(crate) struct Observer {
     strict: bool,
     /// True if the body read a history since the last call of `take_learnt`.
     learnt: bool,
-    /// True if tasks waited for each other, or woke each other, by something that is not of this library.
+    /// True if all steps conflict, because tasks share something that is not of this library.
+    by_step: bool,
+    /// True if time moved on by a way that is not seen.
     blind: bool,
     task: TaskId,
     /// True if the time moved before the step.
@@ -32,6 +34,8 @@ pub(crate) struct Observer {
     contacts: usize,
     calls: usize,
     woken: Vec<bool>,
+    /// The tasks that wait for something unseen at the end of the run.
+    waiting: Vec<TaskId>,
     /// True if the task is dropped in the step.
     dies: bool,
     items: Vec<StepItem>,
@@ -44,6 +48,7 @@ impl Observer {
     /// Begins a run.
     pub(crate) fn begin(&mut self) {
         self.draws.clear();
+        self.waiting.clear();
     }
 
     /// Reads the run before the step of `task`.
@@ -69,25 +74,32 @@ impl Observer {
         self.draws.push((value, bound));
     }
 
-    /// Reads the run after a step that is not the last.
-    pub(crate) fn after(&mut self, view: &View<'_>) {
-        self.after_last(view);
-        let row = view.task(self.task);
-        self.blind |= row.status == Status::Blocked && row.announced.is_empty();
+    /// Reads the run after its last step.
+    pub(crate) fn after_last(&mut self, view: &View<'_>) {
+        self.after(view);
+        let waits = |row: &TaskRow| row.status == Status::Blocked && row.announced.is_empty();
+        let waiting = (0..).zip(view.tasks()).filter(|(_, row)| waits(row));
+        self.waiting.clear();
+        self.waiting.extend(waiting.map(|(task, _)| TaskId(task)));
     }
 
-    /// Reads the run after a step that may be the last.
-    pub(crate) fn after_last(&mut self, view: &View<'_>) {
+    /// Reads the run after a step.
+    pub(crate) fn after(&mut self, view: &View<'_>) {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
         }
+        let (mut timed, mut shares) = (false, false);
         for mark in &view.contacts()[self.contacts..] {
             let kind = match mark.contact {
+                Contact::Sleeps => {
+                    self.blind = true;
+                    continue;
+                }
                 Contact::Looked => LOOK,
                 Contact::Disarmed => DISARM,
                 // The time moved because no task could step: an effect of all of them.
                 Contact::TimedOut => {
-                    self.blind = true;
+                    (self.blind, timed) = (true, true);
                     WAKE
                 }
             };
@@ -98,8 +110,12 @@ impl Observer {
             let target = TaskId(task as u32);
             if target != self.task && !woken && view.task(target).woken {
                 self.items.push(StepItem::Task { target, kind: WAKE, done: true });
-                self.blind = true;
+                shares |= !timed;
             }
+        }
+        // The waker came through memory that is not seen, and may have been one of several there.
+        if shares && !self.blind {
+            self.learn_to_tell_steps_apart();
         }
         // The effects of a task on itself are ordered by its steps.
         let own =
@@ -112,11 +128,22 @@ impl Observer {
         } else {
             add_guarded(view, self.task, &mut self.guarded);
         }
+        if self.by_step {
+            self.items.push(StepItem::Unseen);
+        }
     }
 
-    /// Records that the step ended the run, although other tasks may still be enabled.
-    pub(crate) fn over(&mut self) {
-        self.items.push(StepItem::Over);
+    /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although other
+    /// tasks may still be enabled.
+    pub(crate) fn end(&mut self, cut: bool) {
+        // A task that panicked waits for nothing.
+        let panicked = cut.then_some(self.task);
+        if !self.blind && self.waiting.iter().any(|task| Some(*task) != panicked) {
+            self.learn_to_tell_steps_apart();
+        }
+        if cut {
+            self.items.push(StepItem::Over);
+        }
     }
 
     /// Adds the points of recorded calls that the step reached.
@@ -160,8 +187,24 @@ impl Observer {
         self.strict
     }
 
-    /// Returns `true` if tasks were seen to share something that is not of this library. Their accesses to it are
-    /// not seen.
+    /// Makes each order of all steps a run of its own, from now on.
+    pub(crate) fn tell_steps_apart(&mut self) {
+        self.by_step = true;
+    }
+
+    /// Returns `true` if each order of all steps is a run of its own: see
+    /// [`tell_steps_apart`](Self::tell_steps_apart).
+    pub(crate) fn tells_steps_apart(&self) -> bool {
+        self.by_step
+    }
+
+    fn learn_to_tell_steps_apart(&mut self) {
+        self.learnt |= !self.by_step;
+        self.tell_steps_apart();
+    }
+
+    /// Returns `true` if tasks affected each other by a way that is not seen, and that
+    /// [`tell_steps_apart`](Self::tell_steps_apart) does not replace.
     pub(crate) fn is_blind(&self) -> bool {
         self.blind
     }
@@ -174,7 +217,7 @@ impl Observer {
     /// Begins a run and forgets everything learnt from others.
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
-        (self.learnt, self.strict, self.blind) = (false, false, false);
+        (self.learnt, self.strict, self.by_step, self.blind) = (false, false, false, false);
     }
 
     /// The task of the step.

@@ -247,7 +247,7 @@ fn may_disable_some(item: &StepItem) -> bool {
             *done && kind.may_disable_some()
         }
         StepItem::Over => true,
-        StepItem::Spawned(_) | StepItem::Called { .. } => false,
+        StepItem::Spawned(_) | StepItem::Called { .. } | StepItem::Unseen => false,
     }
 }
 

@@ -55,6 +55,10 @@ impl Search for Exhaustive {
         self.explorer().observer.tells_orders_apart()
     }
 
+    fn tell_steps_apart(&self) {
+        self.explorer().tell_steps_apart();
+    }
+
     fn has_class(&self, class: u64) -> Option<bool> {
         self.explorer().classes.has(class)
     }

@@ -44,7 +44,8 @@ pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) audit: Audit,
     /// A run that fails, though the search passed, and its seed.
     failing: Option<(Run, Seed)>,
-    /// True if tasks woke each other through something outside this library: their classes mean nothing then.
+    /// True if tasks woke each other through something outside this library that the search does not know of: their
+    /// classes mean nothing then.
     pub(in crate::engine::simulate) blind: bool,
 }
 
@@ -64,6 +65,9 @@ pub(in crate::engine::simulate) fn audit(
         let witness = Witness::default();
         if search.is_some_and(|search| search.tells_orders_apart()) {
             witness.tell_orders_apart();
+        }
+        if search.is_some_and(|search| search.progress().by_step) {
+            witness.tell_steps_apart();
         }
         let mut worker = Worker::new(witness.watch(strategy.create()));
         let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
@@ -103,6 +107,11 @@ pub(in crate::engine::simulate) fn audit(
 }
 
 impl Sampled {
+    /// Returns `true` if tasks share something that the search does not see, and no sampled run failed.
+    pub(in crate::engine::simulate) fn shares_unseen(&self) -> bool {
+        (self.blind || self.audit.unseen) && self.failing.is_none()
+    }
+
     /// A run of this seed fails.
     fn fails(&mut self, run: Run, seed: Seed) {
         self.audit.failed = true;

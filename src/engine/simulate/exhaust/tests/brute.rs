@@ -49,9 +49,7 @@ impl Brute {
     /// The class of the run that ended.
     pub(super) fn class(&self, cut: bool) -> u64 {
         let mut path = self.path();
-        if cut {
-            path.observer.over();
-        }
+        path.observer.end(cut);
         path.add_last_step();
         path.order.class()
     }
@@ -69,6 +67,11 @@ impl Brute {
     /// Classes have the order of calls in them.
     pub(super) fn tell_orders_apart(&self) {
         self.path().observer.tell_orders_apart();
+    }
+
+    /// Classes have the order of steps in them.
+    pub(super) fn tell_steps_apart(&self) {
+        self.path().observer.tell_steps_apart();
     }
 
     /// On to the next run; false if that was the last.

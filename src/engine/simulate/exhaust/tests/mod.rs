@@ -16,6 +16,7 @@ mod of_tokio;
 mod orders;
 mod program;
 mod timed;
+mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -85,6 +86,8 @@ struct All {
     runs: u64,
     blocked: u64,
     astray: u64,
+    /// True if the search took all steps as conflicting.
+    by_step: bool,
     /// True if a step ended a run while tasks were left.
     cut_short: bool,
 }
@@ -101,10 +104,13 @@ fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()
 }
 
-/// By going through all decisions; none if there are too many.
-fn by_brute_force(program: &Program, runs_max: u64) -> Option<All> {
+/// By going through all decisions; none if there are too many. With `by_step`, each order of steps is a class.
+fn by_brute_force(program: &Program, by_step: bool, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
     brute.tell_orders_apart();
+    if by_step {
+        brute.tell_steps_apart();
+    }
     let mut worker = Worker::new(Box::new(brute.clone()));
     let mut all = All::default();
     loop {
@@ -156,6 +162,7 @@ fn by_search(program: &Program) -> All {
         if !more {
             let progress = search.progress();
             (all.runs, all.blocked) = (progress.runs, progress.blocked);
+            all.by_step = progress.by_step;
             all.astray = search.explorer().astray;
             return all;
         }
@@ -173,6 +180,8 @@ struct Tally {
     blocked: u64,
     astray: u64,
     twice: u64,
+    /// Programs that were searched step by step.
+    by_step: u64,
     /// Programs that left tasks behind.
     cut_short: u64,
 }
@@ -180,8 +189,14 @@ struct Tally {
 impl Tally {
     /// Compares one program.
     fn compare(&mut self, program: &Program, runs_max: u64) {
-        let Some(brute) = by_brute_force(program, runs_max) else { return };
+        // Cheap, and it tells that the program is too large before it is searched.
+        let Some(brute) = by_brute_force(program, false, runs_max) else { return };
         let search = by_search(program);
+        let brute = match search.by_step {
+            true => by_brute_force(program, true, runs_max).expect("as many runs as before"),
+            false => brute,
+        };
+        self.by_step += u64::from(search.by_step);
         let missing: Vec<_> = brute.results.difference(&search.results).collect();
         assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
         let extra: Vec<_> = search.results.difference(&brute.results).collect();
@@ -192,7 +207,7 @@ impl Tally {
         let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
         let missing = missing.count();
         assert!(missing == 0, "{program:?}\nmisses {missing} classes of {all}");
-        if !brute.cut_short {
+        if !brute.cut_short && !search.by_step {
             // The census goes by what was recorded, and knows nothing of a search.
             assert_eq!(brute.census.len(), all, "{program:?}\nthe census tells equal runs apart");
             let coarser = program.tells_more_than_its_operations();
@@ -392,6 +407,15 @@ fn races_of_waits_are_explored_as_by_brute_force() {
 fn aborts_of_waits_are_explored_as_by_brute_force() {
     let acts = [Act::spawn, Act::abort, Act::semaphore, Act::rwlock, Act::notify, Act::both];
     generated_few("aborted waits", &acts);
+}
+
+#[test]
+fn unseen_wake_ups_are_explored_as_by_brute_force() {
+    let acts = [Act::bell, Act::bell, Act::load, Act::store, Act::lock, Act::unlock];
+    let tally = compare_all("unseen", |rng| Program::generate(rng, &acts, (2, 3)));
+    assert!(tally.by_step * 3 > tally.programs, "{tally:?}");
+    let acts = [Act::bell, Act::bell, Act::add, Act::spawn, Act::abort, Act::join, Act::both];
+    compare_all("unseen ends", |rng| Program::generate(rng, &acts, (2, 3)));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 #[cfg(feature = "tokio")]
 use super::channels::Ends;
+use super::unseen::Bell;
 use crate::run::clock::ClockMode;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
@@ -69,6 +70,10 @@ pub(super) enum Act {
     AwaitWithin(usize, u64, u64),
     /// Two sleeps at once, in seconds; the shorter one ends both.
     Race(u64, u64),
+    /// Waits until a bell rings.
+    Hear(usize),
+    /// Rings a bell.
+    Ring(usize),
 }
 
 impl Act {
@@ -260,6 +265,7 @@ struct Shared {
     #[cfg(feature = "tokio")]
     of_tokio: super::of_tokio::Objects,
     start: Instant,
+    bells: [Bell; 2],
 }
 
 /// The body that runs the program.
@@ -272,6 +278,7 @@ pub(super) async fn body(program: &Program) {
         #[cfg(feature = "tokio")]
         of_tokio: super::of_tokio::Objects::new(),
         start: Instant::now(),
+        bells: Default::default(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     let ends = ends(program);
@@ -460,6 +467,8 @@ fn perform<'a>(
                     let [one, other] = [one, other].map(|seconds| Duration::from_secs(*seconds));
                     let _ = timeout(one, crate::time::sleep(other)).await;
                 }
+                Act::Hear(bell) => shared.bells[*bell].hear().await,
+                Act::Ring(bell) => shared.bells[*bell].ring(),
                 Act::AwaitBeside(one) => {
                     let add = shared.words[1].fetch_add(1, SeqCst);
                     futures::future::join(await_value(shared, 0, *one), add).await;

@@ -253,7 +253,7 @@ pub use self::engine::runner::{self, Runner};
 #[doc(inline)]
 pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering, spin_until};
 #[doc(inline)]
-pub use self::task::{JoinError, JoinHandle, block_on, map_concurrently, spawn};
+pub use self::task::{JoinError, JoinHandle, block_on, cancellable, map_concurrently, spawn};
 #[doc(inline)]
 pub use self::testing::generate::{
     self, CommandId, Gen, Program, Reference, Results, Script, Shape,

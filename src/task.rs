@@ -4,6 +4,7 @@
 //! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
 
 mod abort;
+mod cancellable;
 mod join_set;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, here};
 
 pub use self::abort::AbortHandle;
+pub use self::cancellable::{Cancellable, cancellable};
 pub use self::join_set::JoinSet;
 pub use crate::seam::JoinError;
 

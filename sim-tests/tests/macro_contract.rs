@@ -39,6 +39,8 @@ mod stub {
             pub(crate) coverage: bool,
             pub(crate) closure: bool,
             pub(crate) clock: Option<&'static str>,
+            pub(crate) cancel: Option<&'static str>,
+            pub(crate) progress: Option<&'static str>,
             pub(crate) points: Option<&'static str>,
             pub(crate) arc: bool,
             pub(crate) chances: Option<&'static str>,

@@ -5,21 +5,25 @@
 //! warning.
 
 mod clock;
+mod faults;
 mod grammar;
 mod idle;
+mod invalid;
 mod names;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use self::faults::FaultSettings;
 use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
 pub(crate) use self::idle::idle_text;
+pub use self::invalid::InvalidSetting;
 use self::names::unknown;
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
+use crate::run::faults::{Faults, Progress};
 use crate::run::isolation::Isolation;
 use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
@@ -63,6 +67,8 @@ pub(crate) struct Settings {
     pub(crate) chances: Option<String>,
     /// When the time of a run moves, by name.
     pub(crate) clock: Option<String>,
+    /// What may befall tasks.
+    pub(crate) faults: FaultSettings,
     /// What the runs of plain threads share, by name.
     pub(crate) isolate: Option<String>,
     pub(crate) shard: Option<Shard>,
@@ -102,6 +108,8 @@ pub(crate) struct Config {
     pub(crate) chances: Chances,
     /// When the time of a run moves.
     pub(crate) clock: ClockMode,
+    /// What may befall tasks.
+    pub(crate) faults: Faults,
     /// What the runs of plain threads share.
     pub(crate) isolate: Isolation,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
@@ -148,26 +156,6 @@ pub(crate) enum LogMode {
     /// In every run.
     All,
 }
-
-/// A setting that cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InvalidSetting {
-    /// The name of the setting, such as `SIM_SEEDS`.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// The expected form.
-    pub grammar: String,
-}
-
-impl fmt::Display for InvalidSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidSetting { name, value, grammar } = self;
-        write!(f, "{name} is {value:?}, but should be {grammar}")
-    }
-}
-
-impl std::error::Error for InvalidSetting {}
 
 impl Settings {
     /// The settings in the environment, and warnings about variables that look like one.
@@ -245,6 +233,12 @@ impl Settings {
                 read(&mut self.chances, known, Chances::GRAMMAR)
             }
             "SIM_CLOCK" => read(&mut self.clock, clock::known(value), ClockMode::GRAMMAR),
+            "SIM_CANCEL" => {
+                read(&mut self.faults.cancel, faults::known_pattern(value), faults::PATTERN_GRAMMAR)
+            }
+            "SIM_PROGRESS" => {
+                read(&mut self.faults.progress, faults::known_progress(value), Progress::GRAMMAR)
+            }
             "SIM_ARC" => read(&mut self.arc, flag(value), "1 or 0"),
             "SIM_SHARD" => {
                 read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
@@ -297,6 +291,7 @@ impl Settings {
             arc: over.arc.or(self.arc),
             chances: over.chances.or(self.chances),
             clock: over.clock.or(self.clock),
+            faults: self.faults.overridden_by(over.faults),
             isolate: over.isolate.or(self.isolate),
             shard: over.shard.or(self.shard),
             hang: over.hang.or(self.hang),
@@ -388,6 +383,7 @@ impl Settings {
             grammar: Chances::GRAMMAR.to_owned(),
         })?;
         let clock = self.clock_mode()?;
+        let faults = self.faults(chances)?;
         let isolate = self.isolation()?;
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
@@ -414,6 +410,7 @@ impl Settings {
             points,
             chances,
             clock,
+            faults,
             isolate,
             jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),

@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
+use super::deadlock;
 use super::names::DisplayNames;
 use super::places::{self, cut_place};
 use super::statistics::{self, share};
 use super::{Finding, Report};
 use crate::run::event::{Event, show_time};
 use crate::run::ids::TaskId;
-use crate::run::{Failure, Outcome, Run, Spin, Wait, circle_of};
+use crate::run::{Failure, Outcome, Run, Spin, circle_of};
 use unpause_check::picture::draw;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 use unpause_check::verdict::Verdict;
 
 /// Maximum number of lines of a message.
 const MESSAGE_LINES: usize = 24;
-/// Maximum number of waiting tasks listed.
-const WAITS_MAX: usize = 12;
 /// The number of last steps of a run in which moves of its time are counted.
 const MOVING_TIME_STEPS: usize = 1_000;
 /// With more steps for each move, more than the time moves.
@@ -198,7 +197,7 @@ pub(super) fn details(
         return;
     };
     match failure {
-        Failure::Deadlock { waits } => deadlock(screen, waits, names),
+        Failure::Deadlock { waits } => deadlock::draw(screen, &finding.run, waits, names),
         Failure::History { history, verdict, .. } => {
             if let Some(history) = finding.run.histories.get(*history) {
                 draw(screen, history, Some(verdict));
@@ -396,53 +395,8 @@ fn spin(run: &Run, spin: &Spin, names: &DisplayNames<'_>) -> String {
     format!("{} repeated {looks}, {} times in a row", names.task(spin.task), spin.times)
 }
 
-/// Writes the waiting tasks, with the holder of each object.
-fn deadlock(screen: &mut Screen, waits: &[Wait], names: &DisplayNames<'_>) {
-    let circle = circle_of(waits);
-    screen.heading("deadlock", &names_of_circle(&circle, names));
-    let mut waits: Vec<&Wait> = waits.iter().collect();
-    // The circle first, in its order: the others wait only because of it.
-    waits.sort_by_key(|w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
-    let tasks = waits.iter().map(|w| names.task(w.task).chars().count());
-    let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
-    for wait in waits.iter().take(WAITS_MAX) {
-        let mut line = Line::default();
-        line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
-        line.put(left, Paint::Plain, &names.wait(wait));
-        place(screen, line, &wait.place.to_string());
-        if let Some(holder) = &wait.holder {
-            let mut line = Line::default();
-            let text = format!("held by {} since step {}", names.task(holder.task), holder.step);
-            line.put(left, Paint::Faint, &text);
-            place(screen, line, &holder.place.to_string());
-        }
-    }
-    if waits.len() > WAITS_MAX {
-        let left_out = plural((waits.len() - WAITS_MAX) as u64, "task");
-        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
-    }
-    if circle.is_empty() {
-        // A task that waits for something foreign may be woken from outside the run.
-        let foreign = waits.iter().any(|wait| wait.op.is_none());
-        let text =
-            if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };
-        screen.blank();
-        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, text));
-    }
-}
-
-const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake them. A task that only `waits` waits for \
-    something that is not of this library. If a thread or a timer outside of the run should have woken it: a run \
-    cannot wait for those. Use sim::spawn in place of std::thread and sim::time in place of timers, and keep I/O out of \
-    the test.";
-
-fn names_of_circle(circle: &[TaskId], names: &DisplayNames<'_>) -> String {
-    let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));
-    shown.collect::<Vec<_>>().join(" → ")
-}
-
 /// Adds a line with a place on the right, or below if there is no room.
-fn place(screen: &mut Screen, mut line: Line, place: &str) {
+pub(super) fn place(screen: &mut Screen, mut line: Line, place: &str) {
     let room = screen.width().saturating_sub(line.width() + 2);
     if room < 16 {
         screen.line(line);

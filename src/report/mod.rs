@@ -5,6 +5,7 @@
 //! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
 
 mod calls;
+mod deadlock;
 mod failure;
 mod folds;
 mod lanes;

@@ -17,7 +17,7 @@ fn waits(state: &RunState) -> Vec<Wait> {
     let mut waits = Vec::new();
     for (index, row) in state.board.tasks.iter().enumerate() {
         let task = TaskId(index as u32);
-        if state.is_done(task) || state.timers.is_hand(task) {
+        if state.is_done(task) || state.timers.is_hand(task) || row.stalled {
             continue;
         }
         if row.announced.is_empty() {

@@ -76,7 +76,13 @@ impl Executor<'_> {
             return false;
         }
         if state.board.ready.is_empty() && !state.advance_time() {
-            state.fail(stuck(self.world, state));
+            match state.waits_for_stalled_only() {
+                true => {
+                    state.board.ends_stalled = true;
+                    state.end();
+                }
+                false => state.fail(stuck(self.world, state)),
+            }
             return false;
         }
         if state.board.step >= self.limits.steps_max {
@@ -291,7 +297,7 @@ impl Executor<'_> {
                 state.fail(mismatch.failure());
             }
         }
-        if state.failure.is_none() && state.board.ready.is_empty() {
+        if state.failure.is_none() && state.board.ready.is_empty() && !state.faults.has_stalled {
             note_stuck(&mut state);
         }
         drop(state);

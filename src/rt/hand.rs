@@ -50,7 +50,7 @@ impl World {
     /// Spawns the hand, as the first child of the body, which takes its first step.
     pub(super) fn spawn_hand(&self, place: Place) {
         let hand = Hand { pending: PendingOp::new(&MOVE, place) };
-        let task = self.spawn(Box::pin(super::TaskBody::new(hand)), Some(NAME.into()), place);
+        let task = self.spawn_safe(Box::pin(super::TaskBody::new(hand)), Some(NAME.into()), place);
         self.state().timers.hand = Some(task);
         // It is not reported if it has not ended.
         self.detach(self.run(), task, true, false);

@@ -13,6 +13,7 @@ mod diagnose;
 #[cfg(feature = "tokio")]
 mod ear;
 mod executor;
+mod fault;
 mod hand;
 mod lock;
 mod memory;
@@ -40,6 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(crate) use self::body::{Body, TaskBody};
 #[cfg(feature = "tokio")]
 pub(crate) use self::ear::{Ear, Hold};
+pub(crate) use self::fault::Cancellation;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{in_run, is_turn_of, run};
 pub(crate) use self::object::Object;
@@ -57,13 +59,14 @@ use self::state::RunState;
 use self::task_waker::{Seats, Signals};
 use crate::run::choice::Strategy;
 use crate::run::clock::ClockMode;
+use crate::run::faults::Faults;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
 use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
 
 /// The limits of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunLimits {
     /// The maximum number of steps of a run.
     pub(crate) steps_max: u32,
@@ -71,6 +74,8 @@ pub(crate) struct RunLimits {
     pub(crate) hang: Option<(u32, u64)>,
     /// When its time moves.
     pub(crate) clock: ClockMode,
+    /// What may befall its tasks.
+    pub(crate) faults: Faults,
     /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
     pub(crate) searched: bool,
 }
@@ -134,6 +139,7 @@ impl Worker {
         {
             let mut state = self.world.state();
             let stale = state.begin(number);
+            state.faults.wanted.clone_from(&limits.faults);
             state.add_task(None, None, place);
             drop(state);
             drop(stale);
@@ -142,7 +148,7 @@ impl Worker {
         self.world.state().begin_choices(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let Worker { world, seats, progress, .. } = self;
-        let mut executor = Executor { world, seats, main, limits: *limits, progress };
+        let mut executor = Executor { world, seats, main, limits: limits.clone(), progress };
         WORLD.set(world, || {
             now::during(number, || {
                 executor.run();
@@ -267,7 +273,7 @@ fn paths(state: &RunState) -> Vec<TaskPath> {
 }
 
 fn leaked(state: &RunState) -> Vec<TaskId> {
-    if state.failure.is_some() {
+    if state.failure.is_some() || state.faults.has_stalled {
         return Vec::new();
     }
     let last = state.board.step.saturating_sub(1);

@@ -121,6 +121,13 @@ impl World {
 
     /// Spawns a task. Not a point: the task is a candidate from the next point on.
     pub(crate) fn spawn(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
+        let task = self.spawn_safe(body, name, place);
+        self.endanger(task, place);
+        task
+    }
+
+    /// As [`spawn`](Self::spawn), a task that no fault befalls.
+    pub(super) fn spawn_safe(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
         let mut state = self.state();
         let parent = state.current();
         let task = state.add_task(Some(parent), name, place);
@@ -138,6 +145,8 @@ impl World {
         let task = state.add_task(Some(parent), None, place);
         state.take_body(task, None);
         state.happened(&SPAWN, None, place, Values::Task(task));
+        drop(state);
+        self.endanger(task, place);
         task
     }
 

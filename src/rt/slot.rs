@@ -1,6 +1,7 @@
 //! The private part of a task's row, and the announcement that a future holds.
 
 use super::body::BoxBody;
+use super::fault::FaultCounts;
 use super::object::AnnouncementId;
 
 /// The data of a task that strategies do not see; the rest is its row on the board.
@@ -16,6 +17,8 @@ pub(crate) struct TaskSlot {
     pub(crate) ended: Option<BoxBody>,
     /// The number of objects that the task has created.
     pub(super) objects: u32,
+    /// The faults that it has decided on.
+    pub(super) faults: FaultCounts,
     /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }

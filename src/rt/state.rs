@@ -12,7 +12,7 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::choose::Chooser;
-use super::diagnose::last_place;
+use super::fault::{FaultCounts, FaultState};
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
 use super::record::RunRecord;
@@ -24,7 +24,7 @@ use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, S
 use crate::run::choice::Strategy;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
-use crate::run::op::{Access, Op, task};
+use crate::run::op::{Access, Op};
 use crate::run::pool::Pool;
 
 /// `TaskRow::ready_at` of a task that is not in `ready`.
@@ -57,6 +57,8 @@ pub(crate) struct RunState {
     pub(super) heard: Vec<AnnouncementId>,
     /// Tasks that wait until a time.
     pub(super) timers: Timers,
+    /// What may befall tasks.
+    pub(super) faults: FaultState,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
     /// True if the end of the step needs more work than to record one event and one announcement: the step is
@@ -93,6 +95,7 @@ impl RunState {
             ears: Vec::new(),
             heard: Vec::new(),
             timers: Timers::default(),
+            faults: FaultState::default(),
             dirty: Vec::new(),
             attention: true,
             aborts: 0,
@@ -118,6 +121,7 @@ impl RunState {
         self.board.object_keys.clear();
         self.board.contacts.clear();
         self.board.time_moves.clear();
+        self.board.ends_stalled = false;
         self.board.calls.clear();
         self.board.watches.clear();
         self.record.clear();
@@ -125,6 +129,7 @@ impl RunState {
         self.over = false;
         self.heard.clear();
         self.timers.clear();
+        self.faults.clear();
         self.dirty.clear();
         self.attention = true;
         self.aborts = 0;
@@ -144,7 +149,7 @@ impl RunState {
         self.end();
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.over = true;
         self.attention = true;
     }
@@ -176,6 +181,7 @@ impl RunState {
             enabled: 0,
             woken: true,
             aborted: false,
+            stalled: false,
         });
         row.parent = parent;
         row.nth = nth;
@@ -190,12 +196,14 @@ impl RunState {
         // Its first step needs no announcement.
         row.woken = true;
         row.aborted = false;
+        row.stalled = false;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);
         self.board.arrived.push(id);
         let slot = self.slots.push(TaskSlot::default);
         slot.cancelled = false;
+        slot.faults = FaultCounts::default();
         slot.joiner = None;
         slot.detached = None;
         slot.objects = 0;
@@ -223,27 +231,6 @@ impl RunState {
     pub(crate) fn add_object(&mut self, object: ObjectId, initial: u64) {
         self.memory.push(initial);
         self.board.object_keys.push(self.objects.rows[object.index()].key);
-    }
-
-    /// Wakes `task` by a waker that the current task called, and records it.
-    pub(super) fn wake_by(&mut self, task: TaskId) {
-        let current = self.current();
-        let wakes = self.board.tasks.get(task.index()).is_some_and(|row| !row.woken);
-        if wakes && task != current && !self.over && !self.is_done(task) {
-            // A waker does not know where it is called.
-            let place = last_place(self, current);
-            self.happened(&task::WAKE_BY_WAKER, None, place, Values::Task(task));
-        }
-        self.wake(task);
-    }
-
-    /// Wakes `task` on behalf of a future that is not of this library.
-    pub(crate) fn wake(&mut self, task: TaskId) {
-        self.record.foreign |= task != self.board.current && !self.over;
-        if task.index() < self.board.tasks.len() && !self.is_done(task) {
-            self.board.tasks.at_mut(task.index()).woken = true;
-            self.insert_ready(task);
-        }
     }
 
     /// Aborts `task`: it ends before its next step.
@@ -478,9 +465,9 @@ impl RunState {
     }
 
     #[inline]
-    fn insert_ready(&mut self, task: TaskId) {
+    pub(super) fn insert_ready(&mut self, task: TaskId) {
         let row = self.board.tasks.at_mut(task.index());
-        if row.ready_at == NOT_READY {
+        if row.ready_at == NOT_READY && !row.stalled {
             row.ready_at = self.board.ready.len() as u32;
             row.status = Status::Ready;
             self.board.ready.push(task);
@@ -505,5 +492,5 @@ impl RunState {
 
 #[inline]
 pub(super) fn can_step(row: &TaskRow) -> bool {
-    row.enabled > 0 || row.woken || row.aborted
+    (row.enabled > 0 || row.woken || row.aborted) && !row.stalled
 }

@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Wake, Waker};
 
 use super::body::BoxBody;
+use super::diagnose::last_place;
 use super::now::in_run;
+use super::state::RunState;
 use super::world::WORLD;
+use crate::run::event::Values;
 use crate::run::ids::TaskId;
+use crate::run::op::task;
 
 /// The flags that wakers share with the executor, across threads.
 #[derive(Debug)]
@@ -116,6 +120,29 @@ impl Seats {
                 self.seats[index].shared = shared;
                 self.seats[index].waker = waker;
             }
+        }
+    }
+}
+
+impl RunState {
+    /// Wakes `task` by a waker that the current task called, and records it.
+    pub(super) fn wake_by(&mut self, task: TaskId) {
+        let current = self.current();
+        let wakes = self.board.tasks.get(task.index()).is_some_and(|row| !row.woken);
+        if wakes && task != current && !self.over && !self.is_done(task) {
+            // A waker does not know where it is called.
+            let place = last_place(self, current);
+            self.happened(&task::WAKE_BY_WAKER, None, place, Values::Task(task));
+        }
+        self.wake(task);
+    }
+
+    /// Wakes `task` on behalf of a future that is not of this library.
+    pub(crate) fn wake(&mut self, task: TaskId) {
+        self.record.foreign |= task != self.board.current && !self.over;
+        if task.index() < self.board.tasks.len() && !self.is_done(task) {
+            self.board.tasks.at_mut(task.index()).woken = true;
+            self.insert_ready(task);
         }
     }
 }

@@ -84,6 +84,8 @@ pub struct TaskRow {
     pub(crate) woken: bool,
     /// To be dropped at its next step.
     pub(crate) aborted: bool,
+    /// It takes no step any more.
+    pub(crate) stalled: bool,
 }
 
 impl TaskRow {
@@ -209,6 +211,8 @@ pub(crate) struct CallMark {
 pub(crate) enum Contact {
     /// Acted on whether the other one had ended.
     Looked,
+    /// Acted on which tasks the other one had spawned.
+    Counted,
     /// Took an announcement of the other one back, because its future was moved or dropped.
     Disarmed,
     /// Time moved on, to the end of a wait of the other one, because no task could step.
@@ -270,6 +274,8 @@ pub(crate) struct Board {
     pub(crate) object_keys: Vec<u64>,
     /// Effects of tasks on each other that leave no event.
     pub(crate) contacts: Vec<ContactMark>,
+    /// True if the run ended because all tasks that are left have stalled, or wait for one that has.
+    pub(crate) ends_stalled: bool,
     /// The moves of the time.
     pub(crate) time_moves: Vec<TimeMove>,
     /// The changes of recorded calls.

@@ -198,6 +198,11 @@ impl<'a> View<'a> {
         self.board.time_moves.last().is_some_and(|moved| moved.step == self.board.step)
     }
 
+    /// Returns `true` if the run ended because all tasks that are left have stalled, or wait for one that has.
+    pub(crate) fn ends_stalled(&self) -> bool {
+        self.board.ends_stalled
+    }
+
     /// The conditions that tasks wait for or are about to evaluate again.
     pub(crate) fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
         self.board.watches.iter().filter(move |watch| watch.task == task)

@@ -7,6 +7,7 @@ pub(crate) mod choice;
 pub(crate) mod clock;
 pub mod coverage;
 pub mod event;
+pub(crate) mod faults;
 pub mod ids;
 pub(crate) mod isolation;
 mod memory;

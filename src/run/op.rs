@@ -4,6 +4,7 @@
 //! (strategies, reports) looks at [`Access`] alone, so a new primitive needs no change anywhere else. The machine of
 //! an operation declares its conflicts: `kind`.
 
+pub(crate) mod cancellation;
 pub(crate) mod clock;
 pub(crate) mod kind;
 pub(crate) mod lock;

@@ -150,6 +150,11 @@ fn points_left(left: Option<u32>) -> Option<u32> {
     })
 }
 
+/// Returns `true` if this thread polls a task of a stress test.
+pub(crate) fn is_disturbed() -> bool {
+    SHAKER.with(|shaker| shaker.borrow().is_some())
+}
+
 /// Returns `true` if the task that this thread polls was aborted.
 pub(crate) fn is_aborted() -> bool {
     SHAKER.with(|shaker| shaker.borrow().as_ref().is_some_and(|shaker| shaker.abort.is_aborted()))

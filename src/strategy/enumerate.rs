@@ -295,6 +295,7 @@ impl Interpreter<'_> {
             enabled: 0,
             woken: true,
             aborted: false,
+            stalled: false,
         });
     }
 

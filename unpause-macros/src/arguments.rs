@@ -11,7 +11,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 23] = [
+pub(crate) const NAMES: [&str; 25] = [
     "seeds",
     "seed",
     "strategy",
@@ -20,6 +20,8 @@ pub(crate) const NAMES: [&str; 23] = [
     "hang",
     "limit",
     "clock",
+    "cancel",
+    "progress",
     "replay",
     "must_fail",
     "coverage",
@@ -90,6 +92,8 @@ pub(crate) struct Arguments {
     pub(crate) races: bool,
     /// `last` or `any`.
     pub(crate) clock: Option<LitStr>,
+    pub(crate) cancel: Option<LitStr>,
+    pub(crate) progress: Option<LitStr>,
     /// `all` or `default`. Beside `native`.
     pub(crate) points: Option<LitStr>,
     /// True if the flag is present. Beside `native`.
@@ -145,7 +149,10 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
+    // Weak operations of this library are points of awaited tasks, too.
+    let is_weak = arguments.chances.as_ref().is_some_and(|words| words.value().trim() == "weak");
     if !arguments.native {
+        of_native.retain(|(_, name)| name != "chances" || !is_weak);
         errors.extend(of_native.into_iter().map(|(span, name)| {
             let write = form(&name);
             Error::new(
@@ -290,6 +297,11 @@ impl Argument {
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
             "clock" => arguments.clock = Some(value::one_of(name, &value, &["last", "any"])?),
+            "cancel" => arguments.cancel = Some(value::text(name, &value)?),
+            "progress" => {
+                let known = ["lock-free", "obstruction-free"];
+                arguments.progress = Some(value::one_of(name, &value, &known)?);
+            }
             "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
             "chances" => arguments.chances = Some(value::some_of(name, &value)?),
             "isolate" => {
@@ -324,6 +336,8 @@ pub(crate) fn form(name: &str) -> &'static str {
         "leaks" => "`native, leaks`",
         "races" => "`native, races`",
         "clock" => "`clock = \"any\"`",
+        "cancel" => "`cancel = \"worker-*\"`",
+        "progress" => "`progress = \"lock-free\"`",
         "points" => "`native, points = \"all\"`",
         "arc" => "`native, arc`",
         "chances" => "`native, chances = \"timers, spurious\"`",

@@ -91,6 +91,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let leaks = arguments.leaks;
     let points = option(arguments.points.as_ref(), quote!(&'static ::core::primitive::str));
     let clock = option(arguments.clock.as_ref(), quote!(&'static ::core::primitive::str));
+    let cancel = option(arguments.cancel.as_ref(), quote!(&'static ::core::primitive::str));
+    let progress = option(arguments.progress.as_ref(), quote!(&'static ::core::primitive::str));
     let arc = arguments.arc;
     let chances = option(arguments.chances.as_ref(), quote!(&'static ::core::primitive::str));
     let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
@@ -126,6 +128,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             statistics: #statistics,
             leaks: #leaks,
             clock: #clock,
+            cancel: #cancel,
+            progress: #progress,
             points: #points,
             arc: #arc,
             chances: #chances,
@@ -279,6 +283,8 @@ mod tests {
                         statistics: true,
                         leaks: false,
                         clock: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        cancel: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        progress: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         points: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         arc: false,
                         chances: ::core::option::Option::None::<&'static ::core::primitive::str>,

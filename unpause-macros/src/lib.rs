@@ -46,7 +46,9 @@ use proc_macro::TokenStream;
 /// | `clock = "any"` | when the time of `sim::time` moves in a run: when no task can step, or at any moment | `"last"` or `"any"`; default `"last"` |
 /// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
 /// | `isolate = "process"` | what the runs of plain threads share; `process` gives each run a process of its own | `"process"` or `"run"`; needs `native` |
-/// | `chances = "timers, spurious, weak"` | events that may happen to plain threads at any moment | some of these words with commas between them, or `"none"`; needs `native` |
+/// | `cancel = "worker-*"` | tasks of these names may be aborted at any point, by choice | the name of a task, in which `*` stands for any text |
+/// | `progress = "lock-free"` | spawned tasks may stall for good at any point, and the others must end | `"lock-free"` or `"obstruction-free"` |
+/// | `chances = "timers, spurious, weak"` | events that may happen to plain threads at any moment; without `native`, `"weak"` is about `compare_exchange_weak` of `sim::Atomic` | some of these words with commas between them, or `"none"`; needs `native`, but for `"weak"` alone |
 /// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///

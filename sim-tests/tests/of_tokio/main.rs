@@ -4,6 +4,7 @@
 
 mod broadcast;
 mod bugs;
+mod cancel;
 mod deadlocks;
 mod differential;
 mod ends;

@@ -14,6 +14,7 @@ mod detection;
 mod determinism;
 mod exhaustive;
 mod false_proofs;
+mod faults;
 mod generated;
 mod generated_arguments;
 mod generated_checks;

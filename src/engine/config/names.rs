@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 24] = [
+const VARIABLES: [&str; 26] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -13,6 +13,8 @@ const VARIABLES: [&str; 24] = [
     "SIM_ARC",
     "SIM_CHANCES",
     "SIM_CLOCK",
+    "SIM_CANCEL",
+    "SIM_PROGRESS",
     "SIM_ISOLATE",
     "SIM_SHARD",
     "SIM_HANG",

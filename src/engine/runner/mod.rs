@@ -72,13 +72,13 @@
 //!
 //! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
 //!   Await them to include them in the proof.
-//! - Everything that tasks share must be of this library. Orders of accesses to anything else (a channel of another
-//!   crate, a lock of std, a thread-local) are not tried. If tasks wake each other through such a thing, the report
-//!   says so, and it is no proof.
+//! - Accesses to anything that is not of this library (a channel of another crate, a lock of std, a thread-local) are not
+//!   seen. If tasks wake each other through such a thing, or the order of steps that share nothing else makes a
+//!   difference, the search starts again and explores each order of steps: many more runs, and still a proof.
 //! - A complete search checks itself. It samples a hundred runs, looks up the class of each among those that it
-//!   explored, and repeats each with its steps in another order of the class. A run that fails, is of an unknown
-//!   class or behaves differently in the other order revokes the proof: the report says whether the search is at
-//!   fault or tasks share something invisible ([`Searched::audit`](crate::report::Searched::audit)).
+//!   explored, and repeats each with its steps in another order of the class. A run that fails or is of an unknown
+//!   class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)); one that behaves differently in the
+//!   other order has the search start again, as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
 //!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`](crate::JoinHandle) is no
 //!   point: it takes the result if the task has ended.
@@ -142,7 +142,9 @@
 //! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
 //! | `SIM_ARC` | the counts of `Arc` are points of plain threads | `1`, `0` |
 //! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, or at any moment | `last`, `any` |
-//! | `SIM_CHANCES` | events that may happen to plain threads at any moment | `timers`, `spurious,weak`, `none` |
+//! | `SIM_CANCEL` | the names of the tasks that may be aborted at any point, with `*` for any text | `worker-*` |
+//! | `SIM_PROGRESS` | the guarantee of progress to test: tasks may stall for good at any point | `lock-free`, `obstruction-free` |
+//! | `SIM_CHANCES` | events that may happen to plain threads at any moment; `weak` to awaited tasks, too | `timers`, `spurious,weak`, `none` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |
 //! | `SIM_HANG` | time limit of a step, or of real threads on which no task moves; the default is 10 s, `0s` is no limit | `30s` |
@@ -164,6 +166,7 @@ mod clock;
 mod each;
 mod ended;
 mod existing;
+mod faults;
 mod native;
 pub(crate) mod outcome;
 mod part;

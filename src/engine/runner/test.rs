@@ -12,7 +12,7 @@ use super::part::TestRun;
 use super::site::{self, Site};
 use super::target::TestTarget;
 use super::{Runner, TestResult, native};
-use crate::engine::config::Settings;
+use crate::engine::config::{FaultSettings, Settings};
 use crate::report::{Report, Style, one_line, text};
 use crate::run::trace::format::is_inline;
 use crate::run::{Failure, Outcome};
@@ -73,6 +73,10 @@ pub struct Attributes {
     pub leaks: bool,
     /// When the time of `sim::time` moves.
     pub clock: Option<&'static str>,
+    /// The names of the tasks that may be aborted.
+    pub cancel: Option<&'static str>,
+    /// The guarantee of progress.
+    pub progress: Option<&'static str>,
     /// The operations of plain threads that are points.
     pub points: Option<&'static str>,
     /// The counts of `Arc` are points of plain threads.
@@ -125,6 +129,10 @@ fn test_body(
         coverage: attributes.coverage.then_some(true),
         closure: attributes.closure.then_some(true),
         clock: attributes.clock.map(str::to_owned),
+        faults: FaultSettings {
+            cancel: attributes.cancel.map(str::to_owned),
+            progress: attributes.progress.map(str::to_owned),
+        },
         points: attributes.points.map(str::to_owned),
         arc: attributes.arc.then_some(true),
         chances: attributes.chances.map(str::to_owned),

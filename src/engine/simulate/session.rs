@@ -50,7 +50,8 @@ impl<'a> Session<'a> {
     pub(super) fn limits(&self) -> RunLimits {
         let searched = self.config.strategy.is_search();
         let (steps_max, clock) = (self.config.steps_max, self.config.clock);
-        RunLimits { steps_max, hang: None, clock, searched }
+        let faults = self.config.faults.clone();
+        RunLimits { steps_max, hang: None, clock, faults, searched }
     }
 
     /// Runs the body once on `worker`.

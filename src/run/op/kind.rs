@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{clock, lock, of_tokio, task, word};
+use super::{cancellation, clock, lock, of_tokio, task, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -130,7 +130,8 @@ pub(crate) struct Machine {
 /// All machines.
 #[cfg(test)]
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
-    let simple = [&word::MACHINE, &lock::MACHINE, &task::MACHINE, &clock::MACHINE];
+    let simple =
+        [&word::MACHINE, &lock::MACHINE, &task::MACHINE, &clock::MACHINE, &cancellation::MACHINE];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }
 

@@ -10,12 +10,16 @@ const JOINS: Bits = 1 << 3;
 const ABORTS: Bits = 1 << 4;
 const WAKES: Bits = 1 << 5;
 const DISARMS: Bits = 1 << 6;
+const STALLS: Bits = 1 << 7;
+const COUNTS: Bits = 1 << 8;
 
 /// The task took a step, whatever it did. In every step of it; asked for as long as it has not ended.
-pub(crate) const LIVE: Kind = Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS);
+pub(crate) const LIVE: Kind =
+    Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS);
 
 /// The task ended.
-pub(crate) const END: Kind = Kind::of(ENDS).conflicts_with(LOOKS | JOINS | ABORTS).enables(JOINS);
+pub(crate) const END: Kind =
+    Kind::of(ENDS).conflicts_with(LOOKS | JOINS | ABORTS | STALLS).enables(JOINS);
 
 /// Another task acted on whether it had ended.
 pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ENDS);
@@ -34,6 +38,12 @@ pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES).enables(LIVE
 /// Another task moved or dropped a future that had announced an operation of it.
 pub(crate) const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES).disables(LIVES);
 
+/// It takes no step any more.
+pub(crate) const STALL: Kind = Kind::of(STALLS).conflicts_with(LIVES | ENDS).disables(LIVES);
+
+/// Another task acted on which tasks it had spawned.
+pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LIVES);
+
 /// The call of a waker of a task that was not woken yet.
 pub(crate) const WAKE_BY_WAKER: Op = Op::new("wake", Access::Tell);
 
@@ -48,5 +58,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("abort", ABORT),
         ("wake", WAKE),
         ("disarm", DISARM),
+        ("stall", STALL),
+        ("count", COUNT),
     ],
 };

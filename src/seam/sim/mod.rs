@@ -3,6 +3,7 @@
 
 #[cfg(feature = "tokio")]
 mod call;
+mod cancel;
 mod crew;
 mod foreign;
 mod foreign_lock;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(feature = "tokio")]
 pub(crate) use self::call::{Call, Turn};
+pub(crate) use self::cancel::Cancel;
 pub(crate) use self::crew::Crew;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::{ForeignOp, ForeignWord};

@@ -10,7 +10,7 @@ use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, WATCH};
-use crate::run::op::task::{ABORT, DISARM, END, JOIN, LOOK, WAKE};
+use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, lock, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep};
@@ -36,6 +36,8 @@ pub(crate) struct Observer {
     woken: Vec<bool>,
     /// The tasks that wait for something unseen at the end of the run.
     waiting: Vec<TaskId>,
+    /// True if no task could step at the end of the run, though it passed.
+    ends_stalled: bool,
     /// True if the task is dropped in the step.
     dies: bool,
     items: Vec<StepItem>,
@@ -77,8 +79,11 @@ impl Observer {
     /// Reads the run after its last step.
     pub(crate) fn after_last(&mut self, view: &View<'_>) {
         self.after(view);
-        let waits = |row: &TaskRow| row.status == Status::Blocked && row.announced.is_empty();
+        let waits = |row: &TaskRow| {
+            row.status == Status::Blocked && row.announced.is_empty() && !row.stalled
+        };
         let waiting = (0..).zip(view.tasks()).filter(|(_, row)| waits(row));
+        self.ends_stalled = view.ends_stalled();
         self.waiting.clear();
         self.waiting.extend(waiting.map(|(task, _)| TaskId(task)));
     }
@@ -96,6 +101,7 @@ impl Observer {
                     continue;
                 }
                 Contact::Looked => LOOK,
+                Contact::Counted => COUNT,
                 Contact::Disarmed => DISARM,
                 // The time moved because no task could step: an effect of all of them.
                 Contact::TimedOut => {
@@ -136,6 +142,7 @@ impl Observer {
     /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although other
     /// tasks may still be enabled.
     pub(crate) fn end(&mut self, cut: bool) {
+        let cut = cut && !self.ends_stalled;
         // A task that panicked waits for nothing.
         let panicked = cut.then_some(self.task);
         if !self.blind && self.waiting.iter().any(|task| Some(*task) != panicked) {
@@ -244,6 +251,7 @@ fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
     match (event.op.access, event.values) {
         (Access::Join, Values::Task(target)) => on(target, JOIN),
         (Access::Abort, Values::Task(target)) => on(target, ABORT),
+        (Access::Tell, Values::Task(target)) => on(target, event.op.kind?),
         (Access::Spawn, Values::Task(child)) => Some(StepItem::Spawned(child)),
         (access, _) => {
             let kind = event.op.kind.or_else(|| access.kind(event.is_look()))?;

@@ -8,6 +8,7 @@ mod brute;
 #[cfg(feature = "tokio")]
 mod channels;
 mod diamond;
+mod fated;
 mod faults;
 #[cfg(feature = "tokio")]
 mod mail;
@@ -26,6 +27,7 @@ use self::program::{Act, Program, body};
 use super::ends_by_a_step;
 use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::clock::ClockMode;
+use crate::run::faults::Faults;
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
 use crate::run::{Failure, Outcome, Run};
@@ -92,12 +94,17 @@ struct All {
     cut_short: bool,
 }
 
-const LIMITS: RunLimits =
-    RunLimits { steps_max: 200, hang: None, clock: ClockMode::Last, searched: true };
+const LIMITS: RunLimits = RunLimits {
+    steps_max: 200,
+    hang: None,
+    clock: ClockMode::Last,
+    faults: Faults::NONE,
+    searched: true,
+};
 
 /// The limits of runs of a program.
 fn limits(program: &Program) -> RunLimits {
-    RunLimits { clock: program.clock, ..LIMITS }
+    RunLimits { clock: program.clock, faults: program.faults.clone(), ..LIMITS }
 }
 
 fn place() -> crate::run::ids::Place {

@@ -9,8 +9,10 @@ use std::time::Duration;
 use super::channels::Ends;
 use super::unseen::Bell;
 use crate::run::clock::ClockMode;
+use crate::run::faults::Faults;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
+use crate::task::Builder;
 use crate::time::{Instant, timeout};
 use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
@@ -70,6 +72,10 @@ pub(super) enum Act {
     AwaitWithin(usize, u64, u64),
     /// Two sleeps at once, in seconds; the shorter one ends both.
     Race(u64, u64),
+    /// A part that may be dropped at any of its points.
+    Cancellable(Vec<Act>),
+    /// An exchange that may fail although it sees the expected value.
+    ExchangeWeakly(usize, u64, u64),
     /// Waits until a bell rings.
     Hear(usize),
     /// Rings a bell.
@@ -181,12 +187,15 @@ pub(super) struct Program {
     awaited: usize,
     /// When the time moves.
     pub(super) clock: ClockMode,
+    /// What may befall the tasks.
+    pub(super) faults: Faults,
 }
 
 impl Program {
     /// A body, tasks of which it spawns the first at once, and how many of those it awaits.
     pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
-        Program { tasks: Arc::new(tasks), early, awaited, clock: ClockMode::Last }
+        let (clock, faults) = (ClockMode::Last, Faults::NONE);
+        Program { tasks: Arc::new(tasks), early, awaited, clock, faults }
     }
 
     pub(super) fn generate(
@@ -226,9 +235,15 @@ impl Program {
         Program { clock: ClockMode::Any, ..self }
     }
 
+    /// The same, with these faults.
+    pub(super) fn befallen_by(self, faults: Faults) -> Program {
+        Program { faults, ..self }
+    }
+
     /// Returns `true` if its tasks draw values.
     pub(super) fn draws(&self) -> bool {
-        self.tasks.iter().flatten().any(|act| matches!(act, Act::StoreDrawn(_)))
+        let draws = |act: &Act| matches!(act, Act::StoreDrawn(_) | Act::Cancellable(_));
+        self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
     }
 
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
@@ -251,8 +266,11 @@ impl Program {
             }
             more(act)
         };
-        let gives_up = |act: &Act| matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..));
-        self.tasks.iter().flatten().any(|act| more(act) || gives_up(act))
+        let gives_up = |act: &Act| {
+            matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..) | Act::Cancellable(_))
+        };
+        let is_befallen = self.faults != Faults::NONE;
+        is_befallen || self.tasks.iter().flatten().any(|act| more(act) || gives_up(act))
     }
 }
 
@@ -283,7 +301,9 @@ pub(super) async fn body(program: &Program) {
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     let ends = ends(program);
     for (at, ends) in ends.into_iter().enumerate() {
-        handles.push(Some(crate::spawn(task(shared.clone(), at + 1, 0, ends))));
+        let name = format!("t{}", at + 1);
+        let task = task(shared.clone(), at + 1, 0, ends);
+        handles.push(Some(Builder::new().name(name).spawn(task)));
     }
     let mut local = Local { number: 0, depth: 0, handles, ends: Ends::default() };
     let acts = program.tasks[0].clone();
@@ -466,6 +486,16 @@ fn perform<'a>(
                 Act::Race(one, other) => {
                     let [one, other] = [one, other].map(|seconds| Duration::from_secs(*seconds));
                     let _ = timeout(one, crate::time::sleep(other)).await;
+                }
+                Act::Cancellable(acts) => {
+                    let cut = crate::cancellable(perform(shared, local, acts)).await.is_none();
+                    if cut {
+                        shared.words[0].store(6, SeqCst).await;
+                    }
+                }
+                Act::ExchangeWeakly(word, old, new) => {
+                    let word = &shared.words[*word];
+                    let _ = word.compare_exchange_weak(*old, *new, SeqCst, SeqCst).await;
                 }
                 Act::Hear(bell) => shared.bells[*bell].hear().await,
                 Act::Ring(bell) => shared.bells[*bell].ring(),

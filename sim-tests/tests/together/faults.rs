@@ -1,0 +1,234 @@
+//! Faults that a test asks for: cancellations, aborts, stalls and spurious failures.
+
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::report::{Report, Style, text};
+use sim::run::{Failure, Outcome, Run};
+use sim::task::Builder;
+use sim::{Atomic, Mutex, Runner, cancellable, spawn};
+
+fn search() -> Runner {
+    Runner::new().hermetic().strategy("exhaustive")
+}
+
+fn screen(report: &Report) -> String {
+    text(report, &Style::default())
+}
+
+#[track_caller]
+fn proves(report: &Report) {
+    let screen = screen(report);
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{screen}");
+}
+
+#[track_caller]
+fn failure(report: &Report) -> (&Run, &Failure) {
+    let run = &report.finding.as_ref().expect("it passed").run;
+    let Outcome::Failed(failure) = &run.outcome else { panic!("{}", screen(report)) };
+    (run, failure)
+}
+
+/// Moves an amount from one account to the other, in two operations or in one.
+async fn transfer(accounts: &[Atomic<u32>; 2], log: &Mutex<()>, at_once: bool) {
+    let guard = log.lock().await;
+    accounts[0].fetch_sub(1, SeqCst).await;
+    if !at_once {
+        accounts[1].fetch_add(1, SeqCst).await;
+    }
+    drop(guard);
+}
+
+async fn transfers(at_once: bool) {
+    let (accounts, log) = ([Atomic::new(1), Atomic::new(0)], Mutex::new(()));
+    let done = cancellable(transfer(&accounts, &log, at_once)).await.is_some();
+    let sum = accounts[0].load(SeqCst).await + accounts[1].load(SeqCst).await;
+    let is_whole = sum == u32::from(!at_once || !done);
+    assert!(is_whole || at_once, "half of a transfer was done");
+    // A dropped future gives its lock back.
+    assert!(log.try_lock().await.is_some());
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_future_is_dropped_at_each_of_its_points() {
+    let found = search().run(async || transfers(false).await);
+    assert!(matches!(failure(&found).1, Failure::Panic { .. }), "{}", screen(&found));
+    let shown = screen(&found);
+    assert!(shown.contains("canceller") && shown.contains("be_cancelled"), "{shown}");
+    proves(&search().run(async || transfers(true).await));
+    // By seeds, too, and a trace of it replays.
+    let found = Runner::new().hermetic().run(async || transfers(false).await);
+    let trace = sim::run::trace::format::inline(&sim::run::trace::Trace::of(
+        failure(&found).0,
+        Default::default(),
+    ));
+    let again = Runner::new().hermetic().replay(&trace).run(async || transfers(false).await);
+    assert_eq!(failure(&again).1.signature(), failure(&found).1.signature());
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_cancellation_that_the_failure_does_not_need_is_shrunk_away() {
+    let report = Runner::new().hermetic().run(async || {
+        let count = Arc::new(Atomic::new(0));
+        let task = |n: u32| {
+            let count = count.clone();
+            spawn(async move {
+                cancellable(async { sim::task::yield_now().await }).await;
+                let old = count.load(SeqCst).await;
+                count.store(old + n, SeqCst).await;
+            })
+        };
+        for task in [task(1), task(1)] {
+            task.await.unwrap();
+        }
+        assert_eq!(count.load(SeqCst).await, 2);
+    });
+    let (run, _) = failure(&report);
+    assert!(run.draws.iter().all(|draw| draw.value == 0), "{}", screen(&report));
+    assert!(!screen(&report).contains("canceller"), "{}", screen(&report));
+}
+
+/// A worker that marks its job as taken, and takes the mark away at its end or when it is dropped.
+async fn marked(taken: Arc<std::sync::atomic::AtomicU32>, steps: Arc<Atomic<u32>>, guards: bool) {
+    struct Mark(Arc<std::sync::atomic::AtomicU32>);
+    impl Drop for Mark {
+        fn drop(&mut self) {
+            self.0.store(0, SeqCst);
+        }
+    }
+    taken.store(1, SeqCst);
+    let guard = guards.then(|| Mark(taken.clone()));
+    steps.fetch_add(1, SeqCst).await;
+    steps.fetch_add(1, SeqCst).await;
+    drop(guard);
+    taken.store(0, SeqCst);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn tasks_are_aborted_by_name() {
+    let body = |guards: bool, name: &'static str| {
+        async move || {
+            let (taken, steps) = (Arc::default(), Arc::new(Atomic::new(0)));
+            let work = marked(Arc::clone(&taken), steps, guards);
+            let _ = Builder::new().name(name).spawn(work).await;
+            assert_eq!(taken.load(SeqCst), 0, "the mark is left");
+        }
+    };
+    let runner = || search().cancel("job-*");
+    let found = runner().run(body(false, "job-1"));
+    assert!(matches!(failure(&found).1, Failure::Panic { .. }));
+    proves(&runner().run(body(true, "job-1")));
+    proves(&runner().run(body(false, "other")));
+}
+
+/// A counter with a lock made of a word, or without one.
+async fn counts(with_lock: bool) {
+    let (word, count) = (Arc::new(Atomic::new(false)), Arc::new(Atomic::new(0)));
+    let add = |_| {
+        let (word, count) = (word.clone(), count.clone());
+        async move {
+            if with_lock {
+                let take = || word.compare_exchange(false, true, SeqCst, SeqCst);
+                sim::spin_until(async || take().await.is_ok()).await;
+                let old = count.load(SeqCst).await;
+                count.store(old + 1, SeqCst).await;
+                word.store(false, SeqCst).await;
+                return;
+            }
+            let mut old = count.load(SeqCst).await;
+            while let Err(now) = count.compare_exchange(old, old + 1, SeqCst, SeqCst).await {
+                old = now;
+            }
+        }
+    };
+    sim::map_concurrently(0..2, add).await;
+    assert_eq!(count.load(SeqCst).await, 2);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_lock_is_not_lock_free_and_a_loop_of_exchanges_is() {
+    for strategy in ["exhaustive", "portfolio"] {
+        let runner = || Runner::new().hermetic().strategy(strategy).progress("lock-free");
+        let found = runner().run(async || counts(true).await);
+        assert!(matches!(failure(&found).1, Failure::Deadlock { .. }), "{}", screen(&found));
+        assert!(screen(&found).contains("stall 0."), "{}", screen(&found));
+        let free = runner().run(async || counts(false).await);
+        assert!(free.passed(), "{}", screen(&free));
+        if strategy == "exhaustive" {
+            proves(&free);
+        }
+    }
+    // Without stalls both pass.
+    proves(&search().run(async || counts(true).await));
+}
+
+/// Two tasks that raise a flag each, and back off if the other one's is up: alone, each of them comes through.
+async fn backs_off() {
+    let flags = Arc::new([Atomic::new(false), Atomic::new(false)]);
+    let enter = |n: usize| {
+        let flags = flags.clone();
+        async move {
+            loop {
+                flags[n].store(true, SeqCst).await;
+                if !flags[1 - n].load(SeqCst).await {
+                    flags[n].store(false, SeqCst).await;
+                    return;
+                }
+                flags[n].store(false, SeqCst).await;
+            }
+        }
+    };
+    sim::map_concurrently(0..2, enter).await;
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_task_alone_must_end_to_be_obstruction_free() {
+    let runner = |guarantee: &str| {
+        Runner::new().hermetic().seeds(0..300).max_steps(300).progress(guarantee).shrink(false)
+    };
+    // One stalls with its flag up: the other one repeats itself.
+    let found = runner("lock-free").run(async || backs_off().await);
+    assert!(matches!(failure(&found).1, Failure::StepLimit { .. }), "{}", screen(&found));
+    let found = runner("obstruction-free").run(async || backs_off().await);
+    assert!(matches!(failure(&found).1, Failure::StepLimit { .. }), "{}", screen(&found));
+    let found = search().progress("obstruction-free").run(async || counts(true).await);
+    assert!(matches!(failure(&found).1, Failure::Deadlock { .. }), "{}", screen(&found));
+    proves(&search().progress("obstruction-free").run(async || counts(false).await));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_weak_exchange_fails_without_a_reason() {
+    let body = |weak: bool| {
+        async move || {
+            let word = Atomic::new(0);
+            let set = match weak {
+                true => word.compare_exchange_weak(0, 1, SeqCst, SeqCst).await,
+                false => word.compare_exchange(0, 1, SeqCst, SeqCst).await,
+            };
+            assert_eq!(set, Ok(0), "set by another task");
+        }
+    };
+    let found = search().chances("weak").run(body(true));
+    assert!(matches!(failure(&found).1, Failure::Panic { .. }));
+    proves(&search().chances("weak").run(body(false)));
+    proves(&search().run(body(true)));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_search_says_that_faults_are_bounded() {
+    let report = search().run(async || {
+        for _ in 0..3 {
+            cancellable(async { sim::task::yield_now().await }).await;
+        }
+    });
+    let shown = screen(&report);
+    assert!(!report.searched.as_ref().unwrap().is_proof(), "{shown}");
+    assert!(shown.contains("NOT A PROOF: not tried: more than two faults"), "{shown}");
+}

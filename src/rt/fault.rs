@@ -1,0 +1,323 @@
+//! Faults: what befalls a task, or a future, at a moment that the scheduler chooses.
+//!
+//! Each fault is a task of the run with a single step. A value that is drawn when the victim begins decides if the run
+//! has it: 0 is none, so that shrinking removes what is not needed. Its moment is then a choice like any other: a trace
+//! has it as a step, and a search tries each. A fault that every run had would come at last where all else is blocked,
+//! and hide a wait without end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use super::object::{AnnouncementId, Object};
+use super::state::RunState;
+use super::world::{WORLD, World};
+use crate::run::board::{Contact, Status};
+use crate::run::event::Values;
+use crate::run::faults::{Faults, Progress};
+use crate::run::ids::{Place, TaskId};
+use crate::run::op::{Access, Op, cancellation, task};
+
+/// The maximum number of faults of one kind that one task decides on. Not of a run: the decisions of a task would then
+/// depend on those of others, which no search sees.
+const FAULTS_MAX: u32 = 2;
+
+const STALL: Op = Op::of_kind("stall", Access::Tell, task::STALL);
+const CANCEL: Op = Op::of_kind("cancel", Access::Tell, cancellation::CANCEL);
+const COME_LATE: Op = Op::of_kind("come_late", Access::Peek, cancellation::COME_LATE);
+
+/// The part of a program that a search does not see.
+const BEYOND: &str = "more than two faults of one kind that one task may have or hand out";
+
+/// A fault to come.
+enum Fault {
+    /// A task is aborted.
+    Abort(TaskId),
+    /// A task takes no step any more.
+    Stall(TaskId),
+    /// All tasks of one spawner but one take no step any more.
+    StallOthers,
+    /// A future is dropped.
+    Cancel(Arc<Cancellation>),
+}
+
+/// The number of faults that a task has decided on, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FaultCounts {
+    aborts: u32,
+    stalls: u32,
+    cancels: u32,
+    weak: u32,
+}
+
+/// The faults of a run.
+#[derive(Debug, Default)]
+pub(super) struct FaultState {
+    /// The faults that it may have.
+    pub(super) wanted: Faults,
+    /// The tasks that are faults.
+    tasks: Vec<TaskId>,
+    /// True if a task has stalled for good.
+    pub(super) has_stalled: bool,
+}
+
+impl FaultState {
+    pub(super) fn clear(&mut self) {
+        self.tasks.clear();
+        self.has_stalled = false;
+    }
+}
+
+/// A future that may be dropped, and the fault that has it dropped.
+#[derive(Debug)]
+pub(crate) struct Cancellation {
+    object: Object,
+    state: Mutex<CancellationState>,
+}
+
+#[derive(Debug, Default)]
+struct CancellationState {
+    is_cancelled: bool,
+    /// True if the future has ended.
+    is_over: bool,
+    /// The announcement that waits for the fault.
+    waits: Option<AnnouncementId>,
+}
+
+impl Cancellation {
+    pub(crate) fn new(place: Place) -> Arc<Cancellation> {
+        let object = Object::new("future", place, false);
+        Arc::new(Cancellation { object, state: Mutex::default() })
+    }
+
+    /// The object of its operations.
+    pub(crate) fn object(&self) -> &Object {
+        &self.object
+    }
+
+    fn state(&self) -> MutexGuard<'_, CancellationState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.state().is_cancelled
+    }
+
+    /// Has the fault enable this announcement.
+    pub(crate) fn wait(&self, id: AnnouncementId) {
+        self.state().waits = Some(id);
+    }
+
+    /// Records that the future has ended: a fault that comes now is too late.
+    pub(crate) fn end(&self) {
+        self.state().is_over = true;
+    }
+}
+
+/// The body of the task.
+struct FaultBody {
+    fault: Fault,
+    place: Place,
+}
+
+impl Future for FaultBody {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        let FaultBody { fault, place } = &*self;
+        WORLD.with(|world| match fault {
+            Fault::Abort(task) => world.abort(world.run(), *task, place),
+            Fault::Stall(task) => world.state().stall(*task, place),
+            Fault::StallOthers => world.stall_others(place),
+            Fault::Cancel(cancellation) => world.cancel(cancellation, place),
+        });
+        Poll::Ready(())
+    }
+}
+
+impl World {
+    /// Decides which faults a task that was just spawned may have.
+    #[inline]
+    pub(super) fn endanger(&self, task: TaskId, place: Place) {
+        if self.state().faults.wanted.befall_tasks() {
+            self.decide_on(task, place);
+        }
+    }
+
+    #[cold]
+    fn decide_on(&self, task: TaskId, place: Place) {
+        let (faults, name) = {
+            let state = self.state();
+            (state.faults.wanted.clone(), state.board.tasks[task.index()].name.clone())
+        };
+        if faults.cancels(name.as_deref()) {
+            self.may_have(Fault::Abort(task), place);
+        }
+        match faults.progress {
+            Progress::Any => {}
+            Progress::LockFree => {
+                self.may_have(Fault::Stall(task), place);
+            }
+            // With the first task of its spawner that another one may obstruct.
+            Progress::ObstructionFree => {
+                let is_second = {
+                    let state = self.state();
+                    state.victims(state.current()).count() == 2
+                };
+                if is_second {
+                    self.may_have(Fault::StallOthers, place);
+                }
+            }
+        }
+    }
+
+    /// Decides if a future may be dropped at any of its points.
+    pub(crate) fn may_cancel(&self, cancellation: &Arc<Cancellation>, place: Place) -> bool {
+        self.may_have(Fault::Cancel(cancellation.clone()), place)
+    }
+
+    /// Returns `true` if a `compare_exchange_weak` of the run may fail although it sees the expected value.
+    pub(crate) fn may_fail_weakly(&self) -> bool {
+        self.unsettled().faults.wanted.weak
+    }
+
+    /// Decides if a `compare_exchange_weak` fails although it sees the expected value.
+    #[cold]
+    pub(crate) fn fails_weakly(&self) -> bool {
+        self.decides(|counts| &mut counts.weak, "a spurious failure")
+    }
+
+    /// Decides if the run has a fault of the kind that `count` counts.
+    fn decides(&self, count: fn(&mut FaultCounts) -> &mut u32, why: &'static str) -> bool {
+        let mut state = self.state();
+        let task = state.current();
+        if *count(&mut state.slots.at_mut(task.index()).faults) >= FAULTS_MAX {
+            // A search that never asks must say so.
+            state.record.unseen.insert(BEYOND);
+            return false;
+        }
+        drop(state);
+        let has = self.draw(2, why) == 1;
+        *count(&mut self.state().slots.at_mut(task.index()).faults) += u32::from(has);
+        has
+    }
+
+    /// Decides if the run has this fault, and spawns its task then. Returns `true` if it has.
+    fn may_have(&self, fault: Fault, place: Place) -> bool {
+        type Count = fn(&mut FaultCounts) -> &mut u32;
+        let (why, name, count): (_, _, Count) = match fault {
+            Fault::Abort(_) => ("an abort", "canceller", |counts| &mut counts.aborts),
+            Fault::Cancel(_) => ("a cancellation", "canceller", |counts| &mut counts.cancels),
+            Fault::Stall(_) | Fault::StallOthers => {
+                ("a stall", "staller", |counts| &mut counts.stalls)
+            }
+        };
+        if !self.decides(count, why) {
+            return false;
+        }
+        let body = Box::pin(super::TaskBody::new(FaultBody { fault, place }));
+        let task = self.spawn_safe(body, Some(name.into()), place);
+        self.state().faults.tasks.push(task);
+        // It is not reported if it has not ended.
+        self.detach(self.run(), task, true, false);
+        true
+    }
+
+    /// Has all tasks but one stall of those that were spawned by the task that spawned the current one.
+    fn stall_others(&self, place: Place) {
+        let (spawner, victims) = {
+            let mut state = self.state();
+            let current = state.current();
+            let spawner = state.board.tasks[current.index()].parent.unwrap_or_default();
+            state.touch(spawner, Contact::Counted);
+            let mut victims: Vec<TaskId> = state.victims(spawner).collect();
+            victims.iter().for_each(|task| state.touch(*task, Contact::Looked));
+            victims.retain(|task| !state.is_done(*task));
+            (spawner, victims)
+        };
+        debug_assert!(!victims.contains(&spawner));
+        if victims.len() < 2 {
+            return;
+        }
+        let spared = self.draw(victims.len() as u64, "the task that goes on") as usize;
+        for (at, task) in victims.into_iter().enumerate() {
+            if at != spared {
+                self.state().stall(task, place);
+            }
+        }
+    }
+
+    fn cancel(&self, cancellation: &Cancellation, place: Place) {
+        let mut own = cancellation.state();
+        let (op, waits) = match own.is_over {
+            true => (&COME_LATE, None),
+            false => (&CANCEL, own.waits),
+        };
+        own.is_cancelled = !own.is_over;
+        drop(own);
+        let mut state = self.state();
+        let object = state.objects.find(&cancellation.object);
+        state.happened(op, object, place, Values::None);
+        state.heard.extend(waits);
+        state.attention = true;
+    }
+
+    /// Records an operation of the task of a future that may be dropped.
+    pub(crate) fn note_fate(&self, op: &'static Op, future: &Cancellation, place: Place) {
+        let mut state = self.state();
+        // Of another run, if it is dropped late.
+        if let Some(object) = state.objects.find(future.object()) {
+            state.happened(op, Some(object), place, Values::None);
+        }
+    }
+}
+
+impl RunState {
+    /// The tasks spawned by `spawner` that are no faults and not the clock.
+    fn victims(&self, spawner: TaskId) -> impl Iterator<Item = TaskId> + '_ {
+        let tasks = (1..self.board.tasks.len()).map(|index| TaskId(index as u32));
+        tasks.filter(move |task| {
+            let is_own = self.board.tasks[task.index()].parent == Some(spawner);
+            is_own && !self.faults.tasks.contains(task) && !self.timers.is_hand(*task)
+        })
+    }
+
+    /// Has `task` take no step any more.
+    fn stall(&mut self, task: TaskId, place: Place) {
+        if self.is_done(task) {
+            self.touch(task, Contact::Looked);
+            return;
+        }
+        self.remove_ready(task);
+        self.board.tasks.at_mut(task.index()).stalled = true;
+        self.faults.has_stalled = true;
+        self.happened(&STALL, None, place, Values::Task(task));
+    }
+
+    /// Returns `true` if each task that is left has stalled, or waits for one that has: the run is over, and passed.
+    pub(super) fn waits_for_stalled_only(&self) -> bool {
+        if !self.faults.has_stalled {
+            return false;
+        }
+        let count = self.board.tasks.len();
+        let mut excused: Vec<bool> =
+            (0..count).map(|index| self.board.tasks[index].stalled).collect();
+        // Each round adds a task, or it is the last.
+        loop {
+            let waits_for_one = |index: &usize| {
+                let row = &self.board.tasks[*index];
+                let mut targets = row.announced.iter().filter_map(|announced| announced.target);
+                targets.any(|target| excused[target.index()])
+            };
+            let added: Vec<usize> =
+                (0..count).filter(|index| !excused[*index]).filter(waits_for_one).collect();
+            if added.is_empty() {
+                break;
+            }
+            added.into_iter().for_each(|index| excused[index] = true);
+        }
+        let is_left = |index: usize| self.board.tasks[index].status != Status::Done;
+        (0..count).all(|index| !is_left(index) || excused[index])
+    }
+}

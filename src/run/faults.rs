@@ -1,0 +1,90 @@
+//! Faults of runs: what may befall a task at any moment, if the test asks for it.
+
+use std::sync::Arc;
+
+/// The faults that runs may have.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Faults {
+    /// The names of the tasks that may be aborted at any point: a pattern, in which `*` stands for any text.
+    pub(crate) cancel: Option<Arc<str>>,
+    /// The tasks that may stall for good at any point.
+    pub(crate) progress: Progress,
+    /// True if a `compare_exchange_weak` may fail although it sees the expected value.
+    pub(crate) weak: bool,
+}
+
+/// The guarantee of progress that a test checks: which tasks must end, whichever others stall for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Progress {
+    /// None: no task stalls.
+    #[default]
+    Any,
+    /// Each spawned task may stall. The others must end.
+    LockFree,
+    /// All tasks of one spawner but one may stall at one moment. That one must end.
+    ObstructionFree,
+}
+
+impl Faults {
+    /// No faults.
+    #[cfg(test)]
+    pub(crate) const NONE: Faults = Faults { cancel: None, progress: Progress::Any, weak: false };
+
+    /// Returns `true` if spawned tasks may have faults.
+    #[inline]
+    pub(crate) fn befall_tasks(&self) -> bool {
+        self.cancel.is_some() || self.progress != Progress::Any
+    }
+
+    /// Returns `true` if a task of this name may be aborted.
+    pub(crate) fn cancels(&self, name: Option<&str>) -> bool {
+        match (&self.cancel, name) {
+            (Some(pattern), Some(name)) => matches(pattern, name),
+            _ => false,
+        }
+    }
+}
+
+impl Progress {
+    pub(crate) const GRAMMAR: &'static str = "`lock-free` or `obstruction-free`";
+
+    pub(crate) fn parse(text: &str) -> Option<Progress> {
+        match text {
+            "lock-free" => Some(Progress::LockFree),
+            "obstruction-free" => Some(Progress::ObstructionFree),
+            _ => None,
+        }
+    }
+}
+
+/// Returns `true` if `name` is of the form of `pattern`, in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(start) else { return false };
+    // The leftmost place of each part leaves most for those after it.
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*').filter(|part| !part.is_empty()) {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name) in
+            [("*", ""), ("*", "a"), ("ab", "ab"), ("a*", "a"), ("*b", "ab"), ("a*b*c", "a12b3bc")]
+        {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("", "a"), ("ab", "a"), ("a*", "ba"), ("*b", "bc"), ("a*a", "a"), ("a*b*c", "acb")]
+        {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+}

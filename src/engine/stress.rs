@@ -236,6 +236,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         programs: stress.programs(),
         leaked: Vec::new(),
         stuck: Vec::new(),
+        circle: Vec::new(),
         foreign: false,
         time_moves: Vec::new(),
         output: String::new(),

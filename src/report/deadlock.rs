@@ -2,8 +2,9 @@
 
 use super::failure::place;
 use super::names::DisplayNames;
-use crate::run::event::Values;
+use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
+use crate::run::op::Access;
 use crate::run::{Run, Wait, circle_of};
 use unpause_check::picture::screen::{Line, Paint, Screen, cut, plural};
 
@@ -14,6 +15,7 @@ const WAITS_MAX: usize = 12;
 pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &DisplayNames<'_>) {
     let circle = circle_of(waits);
     screen.heading("deadlock", &names_of_circle(&circle, names));
+    let all = waits;
     let mut waits: Vec<&Wait> = waits.iter().collect();
     // The circle first, in its order: the others wait only because of it.
     waits.sort_by_key(|w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
@@ -24,11 +26,13 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
         line.put(left, Paint::Plain, &names.wait(wait));
         place(screen, line, &wait.place.to_string());
-        if let Some(holder) = &wait.holder {
+        for (text, at) in reasons(run, all, wait, names) {
             let mut line = Line::default();
-            let text = format!("held by {} since step {}", names.task(holder.task), holder.step);
             line.put(left, Paint::Faint, &text);
-            place(screen, line, &holder.place.to_string());
+            match at.is_empty() {
+                true => screen.line(line),
+                false => place(screen, line, &at),
+            }
         }
     }
     if waits.len() > WAITS_MAX {
@@ -46,15 +50,100 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     stalled(screen, run, names);
 }
 
+/// The tasks that wait for each other, in a run that ended although others could step.
+pub(super) fn draw_circle(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
+    if !run.circle.is_empty() {
+        draw(screen, run, &run.circle, names);
+    }
+}
+
+/// The reasons why a wait does not end, with their places.
+fn reasons(
+    run: &Run,
+    waits: &[Wait],
+    wait: &Wait,
+    names: &DisplayNames<'_>,
+) -> Vec<(String, String)> {
+    let mut reasons = Vec::new();
+    if wait.unpolled {
+        let text = "its turn has come, but the task polls another future now".to_owned();
+        reasons.push((text, String::new()));
+    }
+    let Some(object) = wait.object else { return reasons };
+    let waits_too = |task: TaskId| waits.iter().any(|other| other.task == task);
+    let has_stalled = |task: TaskId| stalls(run).any(|stalled| stalled == task);
+    if let Some(holder) = &wait.holder {
+        let who = match holder.task == wait.task {
+            true => "itself".to_owned(),
+            false => names.task(holder.task),
+        };
+        let fate = match () {
+            () if waits_too(holder.task) => "",
+            () if has_stalled(holder.task) => ", which has stalled",
+            // Every task that is left waits.
+            () if run.circle.is_empty() => ", which has ended without giving it up",
+            () => "",
+        };
+        let text = format!("held by {who} since step {}{fate}", holder.step);
+        reasons.push((text, holder.place.to_string()));
+        return reasons;
+    }
+    // A task that was given the object in a queue, and has left it there.
+    let keeper = waits.iter().find(|other| {
+        other.unpolled
+            && other.object == wait.object
+            && (other.task, other.place) != (wait.task, wait.place)
+    });
+    if let Some(keeper) = keeper {
+        let text = format!("given to {}, which polls another future now", names.task(keeper.task));
+        reasons.push((text, keeper.place.to_string()));
+        return reasons;
+    }
+    let begun = run.events.iter().rposition(|event| {
+        event.object == Some(object) && event.task == wait.task && event.op.access != Access::Peek
+    });
+    let mut others = run.events.iter().enumerate().filter(|(_, event)| {
+        event.object == Some(object) && event.task != wait.task && tells(event)
+    });
+    if let Some((at, event)) = others.next_back() {
+        let early = match begun {
+            Some(begun) if at < begun && event.op.name == "notify_waiters" => {
+                ", before it waited: that tells only tasks that wait"
+            }
+            Some(begun) if at < begun => ", before it waited",
+            _ => "",
+        };
+        let who = names.task(event.task);
+        let text = format!("last {} by {who} in step {}{early}", event.op.name, event.step);
+        reasons.push((text, event.place.to_string()));
+    }
+    let is_loss = |event: &&Event| event.object == Some(object) && event.op.name == "forget";
+    if let Some(event) = run.events.iter().rev().find(is_loss) {
+        let text = format!("permits forgotten by {} in step {}", names.task(event.task), event.step);
+        reasons.push((text, event.place.to_string()));
+    }
+    reasons
+}
+
+/// Returns `true` for an operation that may end the wait of another task.
+fn tells(event: &Event) -> bool {
+    let changes = matches!(event.op.access, Access::Tell | Access::Act | Access::Wait);
+    changes && !event.is_look() && event.values != Values::Failed
+}
+
+/// The tasks that stalled.
+fn stalls(run: &Run) -> impl Iterator<Item = TaskId> + '_ {
+    run.events.iter().filter(|event| event.op.name == "stall").filter_map(|event| {
+        match event.values {
+            Values::Task(task) => Some(task),
+            _ => None,
+        }
+    })
+}
+
 /// Names the tasks that stalled because the test asked for it.
 fn stalled(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
-    let stalls = run.events.iter().filter(|event| event.op.name == "stall");
-    let tasks: Vec<String> = stalls
-        .filter_map(|event| match event.values {
-            Values::Task(task) => Some(names.task(task)),
-            _ => None,
-        })
-        .collect();
+    let tasks: Vec<String> = stalls(run).map(|task| names.task(task)).collect();
     if !tasks.is_empty() {
         let have = if tasks.len() == 1 { "has" } else { "have" };
         let text = format!(

@@ -196,6 +196,7 @@ pub(super) fn details(
     let Outcome::Failed(failure) = &finding.run.outcome else {
         return;
     };
+    deadlock::draw_circle(screen, &finding.run, names);
     match failure {
         Failure::Deadlock { waits } => deadlock::draw(screen, &finding.run, waits, names),
         Failure::History { history, verdict, .. } => {

@@ -130,6 +130,7 @@ fn wait() -> impl Strategy<Value = Wait> {
         object: object.map(ObjectId::new),
         target: target.map(TaskId),
         place: here(),
+        unpolled: holder.is_none_or(|(_, step)| step % 2 == 0),
         holder: holder.map(|(task, step)| Holder { task: TaskId(task), step, place: here() }),
     })
 }
@@ -216,6 +217,7 @@ fn run() -> impl Strategy<Value = Run> {
             programs,
             leaked,
             stuck: Vec::new(),
+            circle: Vec::new(),
             foreign: false,
             time_moves: Vec::new(),
             output: String::new(),

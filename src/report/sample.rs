@@ -204,6 +204,7 @@ pub(super) fn deadlock() -> Report {
         target: None,
         place,
         holder: Some(Holder { task: TaskId(holder), step, place: held }),
+        unpolled: false,
     };
     let join = Wait {
         task: TaskId::MAIN,
@@ -212,6 +213,7 @@ pub(super) fn deadlock() -> Report {
         target: Some(TaskId(1)),
         place: here(),
         holder: None,
+        unpolled: false,
     };
     let waits = vec![join, wait(1, b, 2, 4, back, here()), wait(2, a, 1, 2, there, here())];
     s.report("bank::transfers_do_not_block", Failure::Deadlock { waits })
@@ -353,6 +355,7 @@ pub(super) fn starved() -> Report {
         target,
         place: here(),
         holder: None,
+        unpolled: false,
     };
     let main = wait(0, Some(&JOIN), None, Some(TaskId(1)));
     let waits = vec![main, wait(1, Some(&RECEIVE), channel, None)];

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use super::object::ObjectRow;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::Watch;
+use crate::run::board::{Status, Watch};
 use crate::run::event::Event;
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
-use crate::run::{Failure, Wait};
+use crate::run::{Failure, Wait, circle_of};
 
 /// The waits of all tasks that have not ended, with the holders of the locks.
 #[cold]
@@ -23,7 +23,8 @@ fn waits(state: &RunState) -> Vec<Wait> {
         if row.announced.is_empty() {
             let (op, object, target, holder) = (None, None, None, None);
             let place = last_place(state, task);
-            waits.push(Wait { task, op, object, target, place, holder });
+            let unpolled = false;
+            waits.push(Wait { task, op, object, target, place, holder, unpolled });
         }
         for announced in row.announced.iter() {
             let is_watch = |watch: &&Watch| watch.task == task && watch.key == announced.key;
@@ -35,6 +36,7 @@ fn waits(state: &RunState) -> Vec<Wait> {
                     target: None,
                     place: watch.place,
                     holder: None,
+                    unpolled: false,
                 }));
                 continue;
             }
@@ -49,6 +51,7 @@ fn waits(state: &RunState) -> Vec<Wait> {
                 target: announced.target,
                 place: announced.place,
                 holder,
+                unpolled: announced.passed_over,
             });
         }
     }
@@ -95,6 +98,28 @@ impl World {
         let task = state.current();
         doing(&state, task)
     }
+}
+
+/// The tasks that wait for each other in a circle, which nothing ends, although others can step. Each waits for one thing
+/// alone.
+#[cold]
+pub(super) fn circle(state: &RunState) -> Vec<Wait> {
+    let is_blocked = |task: TaskId| state.board.tasks[task.index()].status == Status::Blocked;
+    let mut waits = waits(state);
+    let alone: Vec<bool> = waits
+        .iter()
+        .map(|wait| waits.iter().filter(|other| other.task == wait.task).count() == 1)
+        .collect();
+    let mut alone = alone.into_iter();
+    waits.retain(|wait| alone.next() == Some(true) && is_blocked(wait.task));
+    // Of a lock that several share, another one may end the wait.
+    waits.retain(|wait| {
+        let shared = wait.object.is_some_and(|on| state.objects.rows[on.index()].sharers.len() > 1);
+        !shared
+    });
+    let circle = circle_of(&waits);
+    waits.retain(|wait| circle.contains(&wait.task));
+    waits
 }
 
 /// The failure of a run in which no task can step.

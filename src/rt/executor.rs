@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::RunLimits;
 use super::body::Body;
 use super::choose::Choice;
-use super::diagnose::{doing, stuck, waiting, woken_from_outside};
+use super::diagnose::{circle, doing, stuck, waiting, woken_from_outside};
 use super::now;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
@@ -300,6 +300,7 @@ impl Executor<'_> {
         if state.failure.is_none() && state.board.ready.is_empty() && !state.faults.has_stalled {
             note_stuck(&mut state);
         }
+        note_circle(&mut state);
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
         let main = self.main.as_mut();
@@ -353,6 +354,14 @@ impl Executor<'_> {
         if let Err(payload) = dropped {
             self.panicked(task, payload);
         }
+    }
+}
+
+/// Records the tasks that wait for each other while others can step.
+fn note_circle(state: &mut RunState) {
+    let blocked = state.board.tasks.iter().filter(|row| row.status == Status::Blocked).count();
+    if blocked >= 2 && !matches!(state.failure, Some(Failure::Deadlock { .. })) {
+        state.record.circle = circle(state);
     }
 }
 

@@ -204,6 +204,7 @@ impl Worker {
             programs: Vec::new(),
             leaked,
             stuck: state.record.stuck.clone(),
+            circle: state.record.circle.clone(),
             foreign: state.record.foreign,
             time_moves: state.board.time_moves.clone(),
             output: state.record.output.clone(),
@@ -226,9 +227,10 @@ impl Worker {
         all.extend(&self.world.state().record.unseen);
     }
 
-    /// Returns `true` if detached tasks of the last run wait for ever: see [`Run::stuck`].
+    /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].
     pub(crate) fn left_waiting(&self) -> bool {
-        !self.world.state().record.stuck.is_empty()
+        let record = &self.world.state().record;
+        !record.stuck.is_empty() || !record.circle.is_empty()
     }
 
     /// The number of steps of the last run.

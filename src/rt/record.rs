@@ -7,7 +7,7 @@ use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
-use crate::run::{Condition, DrawRecord, StepRecord};
+use crate::run::{Condition, DrawRecord, StepRecord, Wait};
 
 /// One step, in one word: it is stored at every step.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(crate) struct RunRecord {
     pub(crate) programs: Vec<Arc<dyn ProgramSource>>,
     /// See [`Run::stuck`](crate::run::Run::stuck).
     pub(crate) stuck: Vec<(TaskId, String)>,
+    /// See [`Run::circle`](crate::run::Run::circle).
+    pub(crate) circle: Vec<Wait>,
     /// See [`Run::foreign`](crate::run::Run::foreign).
     pub(crate) foreign: bool,
     /// See [`Run::output`](crate::run::Run::output).
@@ -53,6 +55,7 @@ impl RunRecord {
         self.draws.clear();
         self.conditions.clear();
         self.stuck.clear();
+        self.circle.clear();
         self.foreign = false;
         self.unseen.clear();
         self.output.clear();

@@ -73,6 +73,8 @@ pub struct Run {
     /// Detached tasks that were blocked when the body had ended, with no task left to wake them; with the operation
     /// and its place.
     pub stuck: Vec<(TaskId, String)>,
+    /// Tasks that waited for each other in a circle at the end of the run, while others could step.
+    pub circle: Vec<Wait>,
     /// True if a task woke another one through something outside this library, whose accesses are invisible.
     pub foreign: bool,
     /// The moves of its [time](crate::time), each made when no task could step.
@@ -102,6 +104,7 @@ impl Run {
             programs: Vec::new(),
             leaked: Vec::new(),
             stuck: Vec::new(),
+            circle: Vec::new(),
             foreign: false,
             time_moves: Vec::new(),
             output: String::new(),
@@ -379,6 +382,8 @@ pub struct Wait {
     pub place: Place,
     /// The holder of the object, with the step and the place of the acquisition.
     pub holder: Option<Holder>,
+    /// True if the operation can be done, but the task does not poll its future: it polls another one.
+    pub unpolled: bool,
 }
 
 /// The holder of a lock.

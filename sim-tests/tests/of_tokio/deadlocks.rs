@@ -1,8 +1,11 @@
 //! Reports of tasks that wait for ever.
 
+use std::sync::Arc;
+
+use sim::report::text;
 use sim::run::Failure;
 use sim::spawn;
-use sim::tokio::sync::{broadcast, mpsc, watch};
+use sim::tokio::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, watch};
 
 use crate::fails;
 
@@ -67,4 +70,125 @@ fn a_sender_that_waits_for_the_end_is_named() {
         },
         &["closed", "mpsc", "deadlocks.rs"],
     );
+}
+
+/// A wait for a lock that a task began, and does not poll while it waits for the same lock elsewhere.
+#[test]
+fn a_lock_given_to_a_future_that_nobody_polls_is_named() {
+    waits(
+        async || {
+            let lock = Arc::new(Mutex::new(0));
+            let guard = lock.lock().await;
+            let own = lock.clone();
+            let task = spawn(async move {
+                let mut first = std::pin::pin!(own.lock());
+                // As a `select!` by reference that another branch won.
+                let pause = std::pin::pin!(sim::task::yield_now());
+                futures::future::select(first.as_mut(), pause).await;
+                *own.lock().await += 1;
+            });
+            sim::task::yield_now().await;
+            sim::task::yield_now().await;
+            drop(guard);
+            task.await.unwrap();
+        },
+        &["its turn has come, but the task polls another future now"],
+    );
+}
+
+#[test]
+fn a_notification_that_came_too_early_is_named() {
+    waits(
+        async || {
+            let notify = Arc::new(Notify::new());
+            let own = notify.clone();
+            let task = spawn(async move { own.notify_waiters() });
+            sim::task::yield_now().await;
+            notify.notified().await;
+            task.await.unwrap();
+        },
+        &["last notify_waiters by 0.0", "before it waited: that tells only tasks that wait"],
+    );
+}
+
+#[test]
+fn a_lock_that_its_task_took_with_it_is_named() {
+    waits(
+        async || {
+            let lock = Arc::new(Mutex::new(0));
+            let own = lock.clone();
+            spawn(async move { std::mem::forget(own.lock_owned().await) }).await.unwrap();
+            *lock.lock().await += 1;
+        },
+        &["held by 0.0 since step", "which has ended without giving it up"],
+    );
+}
+
+#[test]
+fn forgotten_permits_are_named() {
+    waits(
+        async || {
+            let permits = Arc::new(Semaphore::new(1));
+            let own = permits.clone();
+            spawn(async move { own.acquire().await.unwrap().forget() }).await.unwrap();
+            drop(permits.acquire().await);
+        },
+        &["permits forgotten by 0.0 in step 2"],
+    );
+}
+
+/// Two tasks that lock in opposite order, in the one order that blocks them, while the body goes on.
+async fn locks_in_opposite_order(goes_on: impl AsyncFn()) {
+    let locks = Arc::new((sim::Mutex::new(()), sim::Mutex::new(())));
+    for turned in [false, true] {
+        let locks = locks.clone();
+        spawn(async move {
+            let (first, second) = if turned { (&locks.1, &locks.0) } else { (&locks.0, &locks.1) };
+            let _first = first.lock().await;
+            for _ in 0..4 {
+                sim::task::yield_now().await;
+            }
+            let _second = second.lock().await;
+        })
+        .detach();
+    }
+    goes_on().await;
+}
+
+#[test]
+fn tasks_that_wait_for_each_other_while_others_step_are_named() {
+    if !sim::SIMULATED {
+        return;
+    }
+    let runner = || sim::Runner::new().hermetic().seeds(0..200).shrink(false);
+    let report = runner().run(async || {
+        let goes_on = async || {
+            for _ in 0..40 {
+                sim::task::yield_now().await;
+            }
+        };
+        locks_in_opposite_order(goes_on).await;
+    });
+    let screen = text(&report, &Default::default());
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.passed(), "{screen}");
+    assert!(words.contains("tasks waited for each other when the test body ended"), "{screen}");
+    assert!(words.contains("held by 0."), "{screen}");
+    // If the body repeats itself, the run reaches the step limit, and names them beside.
+    let report = runner().max_steps(200).run(async || {
+        let goes_on = async || loop {
+            sim::task::yield_now().await;
+        };
+        locks_in_opposite_order(goes_on).await;
+    });
+    let screen = text(&report, &Default::default());
+    assert!(!report.passed() && screen.contains("step limit"), "{screen}");
+    let report = runner().max_steps(200).seeds(0..1).strategy("random").run(async || {
+        let goes_on = async || loop {
+            sim::task::yield_now().await;
+        };
+        locks_in_opposite_order(goes_on).await;
+    });
+    let screen = text(&report, &Default::default());
+    assert!(screen.contains("── deadlock ─"), "{screen}");
 }

@@ -2,8 +2,8 @@
 
 use crate::engine::seeds::Explored;
 use crate::rt::Worker;
-use crate::run::Run;
-use crate::run::ids::Seed;
+use crate::run::ids::{Seed, TaskId};
+use crate::run::{Run, Wait};
 
 /// Adds the last run of `worker`, which still has its histories, to the counts.
 pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str, worker: &Worker) {
@@ -23,8 +23,31 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
     }
 }
 
-/// The warning about detached tasks that a passed run left waiting.
+/// One task of a circle, and the task that it waits for.
+fn of_circle(run: &Run, wait: &Wait) -> String {
+    let task = |id: TaskId| &run.tasks[id.index()];
+    let op = wait.op.map_or("wait", |op| op.name);
+    match (wait.target, &wait.holder) {
+        (None, Some(holder)) => {
+            format!("{} at {op}, {}, held by {}", task(wait.task), wait.place, task(holder.task))
+        }
+        (Some(target), _) => {
+            format!("{} at {op} of {}, {}", task(wait.task), task(target), wait.place)
+        }
+        _ => format!("{} at {op}, {}", task(wait.task), wait.place),
+    }
+}
+
+/// The warning about tasks that a passed run left waiting for ever.
 fn warning(run: &Run) -> Option<String> {
+    if !run.circle.is_empty() {
+        let waits: Vec<String> = run.circle.iter().map(|wait| of_circle(run, wait)).collect();
+        return Some(format!(
+            "seed {}: tasks waited for each other when the test body ended, and nothing would have ended it: {}",
+            run.seed,
+            waits.join("; ")
+        ));
+    }
     let (task, doing) = run.stuck.first()?;
     let task = &run.tasks[task.index()];
     let more = match run.stuck.len() {

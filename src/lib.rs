@@ -251,7 +251,7 @@ mod engine;
 #[doc(inline)]
 pub use self::engine::runner::{self, Runner};
 #[doc(inline)]
-pub use self::sync::{Atomic, Cell, Mutex, MutexGuard, Ordering, spin_until};
+pub use self::sync::{Atomic, Cell, Condvar, Mutex, MutexGuard, Ordering, spin_until};
 #[doc(inline)]
 pub use self::task::{JoinError, JoinHandle, block_on, cancellable, map_concurrently, spawn};
 #[doc(inline)]

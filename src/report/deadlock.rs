@@ -119,7 +119,8 @@ fn reasons(
     }
     let is_loss = |event: &&Event| event.object == Some(object) && event.op.name == "forget";
     if let Some(event) = run.events.iter().rev().find(is_loss) {
-        let text = format!("permits forgotten by {} in step {}", names.task(event.task), event.step);
+        let text =
+            format!("permits forgotten by {} in step {}", names.task(event.task), event.step);
         reasons.push((text, event.place.to_string()));
     }
     reasons

@@ -48,6 +48,7 @@ pub(super) struct FaultCounts {
     aborts: u32,
     stalls: u32,
     cancels: u32,
+    spurious: u32,
     weak: u32,
 }
 
@@ -186,6 +187,12 @@ impl World {
     #[cold]
     pub(crate) fn fails_weakly(&self) -> bool {
         self.decides(|counts| &mut counts.weak, "a spurious failure")
+    }
+
+    /// Decides if the wait that begins may end without a notification.
+    pub(crate) fn wakes_spuriously(&self) -> bool {
+        let is_possible = self.state().faults.wanted.spurious;
+        is_possible && self.decides(|counts| &mut counts.spurious, "a spurious wake-up")
     }
 
     /// Decides if the run has a fault of the kind that `count` counts.

@@ -44,7 +44,7 @@ pub(crate) use self::ear::{Ear, Hold};
 pub(crate) use self::fault::Cancellation;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{in_run, is_turn_of, run};
-pub(crate) use self::object::Object;
+pub(crate) use self::object::{AnnouncementId, Object};
 pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;
 pub(crate) use self::slot::Announcement;

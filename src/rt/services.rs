@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::lock::Vacancy;
-use super::object::Object;
+use super::object::{AnnouncementId, Object};
 use super::pending::PendingOp;
 use super::slot::Announcement;
 use super::state::RunState;
@@ -115,6 +115,26 @@ impl World {
             row.sharers.clear();
         }
         state.mark_dirty(object);
+    }
+
+    // ---- objects that wake their waiters
+
+    /// Records an operation of the current task that took effect.
+    pub(crate) fn record(
+        &self,
+        op: &'static Op,
+        object: Option<ObjectId>,
+        place: Place,
+        values: Values,
+    ) {
+        self.state().happened(op, object, place, values);
+    }
+
+    /// Enables an announcement at the end of the step.
+    pub(crate) fn enable(&self, id: AnnouncementId) {
+        let mut state = self.state();
+        state.heard.push(id);
+        state.attention = true;
     }
 
     // ---- tasks

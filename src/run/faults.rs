@@ -9,6 +9,8 @@ pub(crate) struct Faults {
     pub(crate) cancel: Option<Arc<str>>,
     /// The tasks that may stall for good at any point.
     pub(crate) progress: Progress,
+    /// True if a wait for a condition variable may end without a notification.
+    pub(crate) spurious: bool,
     /// True if a `compare_exchange_weak` may fail although it sees the expected value.
     pub(crate) weak: bool,
 }
@@ -28,7 +30,8 @@ pub(crate) enum Progress {
 impl Faults {
     /// No faults.
     #[cfg(test)]
-    pub(crate) const NONE: Faults = Faults { cancel: None, progress: Progress::Any, weak: false };
+    pub(crate) const NONE: Faults =
+        Faults { cancel: None, progress: Progress::Any, spurious: false, weak: false };
 
     /// Returns `true` if spawned tasks may have faults.
     #[inline]

@@ -6,6 +6,7 @@
 
 pub(crate) mod cancellation;
 pub(crate) mod clock;
+pub(crate) mod condvar;
 pub(crate) mod kind;
 pub(crate) mod lock;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]

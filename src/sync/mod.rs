@@ -5,6 +5,7 @@
 
 mod atomic;
 mod cell;
+mod condvar;
 mod mutex;
 mod spin;
 
@@ -12,6 +13,7 @@ pub use std::sync::atomic::Ordering;
 
 pub use self::atomic::Atomic;
 pub use self::cell::Cell;
+pub use self::condvar::{Condvar, Wait};
 pub use self::mutex::{Lock, Mutex, MutexGuard};
 pub use self::spin::spin_until;
 pub use crate::seam::value::{Bits, Number, Value};

@@ -10,7 +10,7 @@ use async_lock::futures::Lock as RealLock;
 use async_lock::{Mutex as RealMutex, MutexGuard as RealGuard};
 
 use crate::run::op::{Access, Op};
-use crate::seam::{self, Enter, Gate, Pass, SPENT, budget, here};
+use crate::seam::{self, Enter, Gate, Here, Pass, SPENT, budget, here};
 
 const LOCK: Op = Op::new("lock", Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
@@ -88,7 +88,7 @@ impl<T: ?Sized> Mutex<T> {
         async move {
             let pass = enter.await?;
             let inner = self.inner.try_lock()?;
-            Some(MutexGuard { inner, _pass: pass })
+            Some(MutexGuard { inner, pass })
         }
     }
 
@@ -122,7 +122,7 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
         let inner = ready!(take(mutex, &mut this.waits, cx));
         this.mutex = None;
         let pass = this.pass.take().expect("it was got above");
-        Poll::Ready(MutexGuard { inner, _pass: pass })
+        Poll::Ready(MutexGuard { inner, pass })
     }
 }
 
@@ -153,7 +153,20 @@ fn take<'a, T: ?Sized>(
 pub struct MutexGuard<'a, T: ?Sized> {
     // Dropped in this order, because the next holder of the pass must find the lock free.
     inner: RealGuard<'a, T>,
-    _pass: Pass<'a>,
+    pass: Pass<'a>,
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// Takes the same lock again, when this guard has been dropped.
+    pub(super) fn lock_again(&self, here: Here) -> Lock<'a, T> {
+        let mutex = RealGuard::source(&self.inner);
+        Lock {
+            enter: self.pass.enter_again(&LOCK, here),
+            pass: None,
+            mutex: Some(mutex),
+            waits: None,
+        }
+    }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {

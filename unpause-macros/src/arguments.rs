@@ -149,8 +149,10 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
         });
         errors.extend(result.err());
     }
-    // Weak operations of this library are points of awaited tasks, too.
-    let is_weak = arguments.chances.as_ref().is_some_and(|words| words.value().trim() == "weak");
+    // Weak operations and condition variables of this library are points of awaited tasks, too.
+    let is_weak = arguments.chances.as_ref().is_some_and(|words| {
+        words.value().split(',').all(|word| ["weak", "spurious"].contains(&word.trim()))
+    });
     if !arguments.native {
         of_native.retain(|(_, name)| name != "chances" || !is_weak);
         errors.extend(of_native.into_iter().map(|(span, name)| {

@@ -6,7 +6,7 @@ use sim::Ordering::SeqCst;
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
 use sim::task::Builder;
-use sim::{Atomic, Mutex, Runner, cancellable, spawn};
+use sim::{Atomic, Condvar, Mutex, Runner, cancellable, spawn};
 
 fn search() -> Runner {
     Runner::new().hermetic().strategy("exhaustive")
@@ -231,4 +231,60 @@ fn a_search_says_that_faults_are_bounded() {
     let shown = screen(&report);
     assert!(!report.searched.as_ref().unwrap().is_proof(), "{shown}");
     assert!(shown.contains("NOT A PROOF: not tried: more than two faults"), "{shown}");
+}
+
+/// Two tasks that take an item each, of two that are put one by one. With `again` they check after a wait.
+async fn takes(again: bool) {
+    let shared = Arc::new((Mutex::new(0), Condvar::new()));
+    let take = |_| {
+        let shared = shared.clone();
+        async move {
+            let (items, put) = &*shared;
+            let mut left = items.lock().await;
+            if again {
+                left = put.wait_while(left, |left| *left == 0).await;
+            } else if *left == 0 {
+                left = put.wait(left).await;
+            }
+            assert!(*left > 0, "taken from nothing");
+            *left -= 1;
+        }
+    };
+    let puts = async {
+        for _ in 0..2 {
+            *shared.0.lock().await += 1;
+            shared.1.notify_one();
+        }
+    };
+    futures::future::join(sim::map_concurrently(0..2, take), puts).await;
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_condition_is_checked_again_after_a_wait() {
+    for chances in ["none", "spurious"] {
+        let found = search().chances(chances).run(async || takes(false).await);
+        assert!(matches!(failure(&found).1, Failure::Panic { .. }), "{}", screen(&found));
+    }
+    proves(&search().run(async || takes(true).await));
+    let sampled = Runner::new().hermetic().chances("spurious").run(async || takes(true).await);
+    assert!(sampled.passed(), "{}", screen(&sampled));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_notification_before_the_wait_is_lost() {
+    let found = search().run(async || {
+        let shared = Arc::new((Mutex::new(()), Condvar::new()));
+        let own = shared.clone();
+        let task = spawn(async move { own.1.notify_all() });
+        drop(shared.1.wait(shared.0.lock().await).await);
+        task.await.unwrap();
+    });
+    assert!(matches!(failure(&found).1, Failure::Deadlock { .. }), "{}", screen(&found));
+}
+
+#[test]
+fn condition_variables_work_outside_of_runs() {
+    sim::block_on(takes(true));
 }

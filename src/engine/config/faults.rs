@@ -56,6 +56,7 @@ impl Settings {
             return Err(invalid("cancel", "", PATTERN_GRAMMAR));
         }
         let cancel = cancel.as_deref().map(Arc::from);
-        Ok(Faults { cancel, progress, weak: chances.has(Chance::Weak) })
+        let (spurious, weak) = (chances.has(Chance::Spurious), chances.has(Chance::Weak));
+        Ok(Faults { cancel, progress, spurious, weak })
     }
 }

@@ -359,7 +359,8 @@ impl Runner {
     }
 
     /// Choose what may happen to plain threads at any moment: words with commas between them, or `none`, the default. In
-    /// other tests `weak` alone has an effect, on [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak).
+    /// other tests `weak` has an effect on [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak), `spurious` on
+    /// [`Condvar`](crate::Condvar).
     ///
     /// - `timers`: a sleep or a time limit ends although other threads can go on. The virtual time then jumps to it.
     /// - `spurious`: `Condvar::wait`, `park` and other waits for a futex end without a wake.

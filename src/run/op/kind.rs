@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{cancellation, clock, lock, of_tokio, task, word};
+use super::{cancellation, clock, condvar, lock, of_tokio, task, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -130,8 +130,14 @@ pub(crate) struct Machine {
 /// All machines.
 #[cfg(test)]
 pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
-    let simple =
-        [&word::MACHINE, &lock::MACHINE, &task::MACHINE, &clock::MACHINE, &cancellation::MACHINE];
+    let simple = [
+        &word::MACHINE,
+        &lock::MACHINE,
+        &task::MACHINE,
+        &clock::MACHINE,
+        &cancellation::MACHINE,
+        &condvar::MACHINE,
+    ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }
 

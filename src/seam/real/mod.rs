@@ -4,6 +4,7 @@
 //! debug assertions check, at each point, for the jitter of a stress test on this thread ([`crate::seam::jitter`])
 //! and for its value of a static ([`crate::seam::statics`]).
 
+mod bell;
 mod cancel;
 mod handle;
 mod locks;
@@ -16,6 +17,7 @@ mod word;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::handle::{Crew, Handle, Stopper, spawn};
 pub(crate) use self::locks::{Enter, Gate, Pass};

@@ -52,7 +52,8 @@ impl Cancel {
             self.fate = match is_endangered {
                 false => Fate::Safe,
                 true => {
-                    cancellation.id_in_run(here);
+                    let object = cancellation.object();
+                    WORLD.with(|world| world.created(object, ValueKind::Opaque, 0));
                     Fate::Endangered { cancellation, pending: PendingOp::new(&HEAR, here) }
                 }
             };

@@ -20,8 +20,16 @@ pub(crate) struct Gate {
 /// Leave to use a lock: the lock is taken until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
-    /// None outside runs, where the real lock does the work.
-    gate: Option<&'a Gate>,
+    gate: &'a Gate,
+    /// False outside runs, where the real lock does the work.
+    is_taken: bool,
+}
+
+impl<'a> Pass<'a> {
+    /// Takes the lock again, when this pass has been dropped.
+    pub(crate) fn enter_again(&self, op: &'static Op, here: Here) -> Enter<'a> {
+        self.gate.enter(op, here)
+    }
 }
 
 impl Gate {
@@ -55,10 +63,8 @@ impl RunObject for Gate {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        if let Some(gate) = self.gate {
-            if in_run() {
-                WORLD.with(|world| world.release(&gate.object));
-            }
+        if self.is_taken && in_run() {
+            WORLD.with(|world| world.release(&self.gate.object));
         }
     }
 }
@@ -76,14 +82,14 @@ impl<'a> Future for Enter<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
         let Enter { gate, pending: op } = &mut *self;
         if !in_run() {
-            return Poll::Ready(Pass { gate: None });
+            return Poll::Ready(Pass { gate, is_taken: false });
         }
         if op.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
-            return Poll::Ready(Pass { gate: Some(gate) });
+            return Poll::Ready(Pass { gate, is_taken: true });
         }
         op.poll_waiting(cx, *gate).map(|()| {
             op.perform_out_of_turn(|pending| WORLD.with(|world| world.acquire(pending)));
-            Pass { gate: Some(gate) }
+            Pass { gate, is_taken: true }
         })
     }
 }
@@ -101,13 +107,13 @@ impl<'a> Future for TryEnter<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
         let TryEnter { gate, pending: op } = &mut *self;
         if !in_run() {
-            return Poll::Ready(Some(Pass { gate: None }));
+            return Poll::Ready(Some(Pass { gate, is_taken: false }));
         }
         op.poll(cx, *gate).map(|()| {
             let taken =
                 op.perform_out_of_turn(|pending| WORLD.with(|world| world.try_acquire(pending)));
             // Not `then_some`: a pass that is made and dropped gives up a lock that another task holds.
-            taken.then(|| Pass { gate: Some(gate) })
+            taken.then(|| Pass { gate, is_taken: true })
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The simulating side of the seam: primitives use the current run of this thread, if there is one, and the real
 //! object otherwise.
 
+mod bell;
 #[cfg(feature = "tokio")]
 mod call;
 mod cancel;
@@ -20,6 +21,7 @@ mod wrapped;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use self::bell::{Bell, Listen};
 #[cfg(feature = "tokio")]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;

@@ -13,6 +13,14 @@ impl Act {
         Act::Cancellable(acts.collect())
     }
 
+    pub(super) fn condvar(rng: &mut Rng) -> Act {
+        match rng.below(4) {
+            0 | 1 => Act::WaitFor,
+            2 => Act::Notify(true),
+            _ => Act::Notify(false),
+        }
+    }
+
     pub(super) fn exchange_weakly(rng: &mut Rng) -> Act {
         Act::ExchangeWeakly(rng.below(2) as usize, rng.below(2), 1 + rng.below(2))
     }
@@ -48,4 +56,15 @@ fn spurious_failures_are_explored_as_by_brute_force() {
     compare_all("spurious failures", |rng| {
         Program::generate(rng, &acts, (2, 2)).befallen_by(Faults { weak: true, ..Faults::NONE })
     });
+}
+
+#[test]
+fn condition_variables_are_explored_as_by_brute_force() {
+    let acts = [Act::condvar, Act::condvar, Act::condvar, Act::unlock, Act::add, Act::lock];
+    compare_all("condition variables", |rng| {
+        let spurious = rng.below(2) == 1;
+        Program::generate(rng, &acts, (3, 2)).befallen_by(Faults { spurious, ..Faults::NONE })
+    });
+    let acts = [Act::condvar, Act::condvar, Act::spawn, Act::abort, Act::join, Act::cancellable];
+    compare_all("dropped waits for them", |rng| Program::generate(rng, &acts, (3, 2)));
 }

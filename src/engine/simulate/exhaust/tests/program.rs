@@ -14,7 +14,7 @@ use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
 use crate::task::Builder;
 use crate::time::{Instant, timeout};
-use crate::{Atomic, History, JoinHandle, Mutex, MutexGuard};
+use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
 /// The next act of a task.
@@ -76,6 +76,10 @@ pub(super) enum Act {
     Cancellable(Vec<Act>),
     /// An exchange that may fail although it sees the expected value.
     ExchangeWeakly(usize, u64, u64),
+    /// Waits for a notification of the condition variable, with the first lock.
+    WaitFor,
+    /// Notifies one task that waits for it, or all.
+    Notify(bool),
     /// Waits until a bell rings.
     Hear(usize),
     /// Rings a bell.
@@ -242,7 +246,8 @@ impl Program {
 
     /// Returns `true` if its tasks draw values.
     pub(super) fn draws(&self) -> bool {
-        let draws = |act: &Act| matches!(act, Act::StoreDrawn(_) | Act::Cancellable(_));
+        let draws =
+            |act: &Act| matches!(act, Act::StoreDrawn(_) | Act::Cancellable(_) | Act::Notify(true));
         self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
     }
 
@@ -267,7 +272,8 @@ impl Program {
             more(act)
         };
         let gives_up = |act: &Act| {
-            matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..) | Act::Cancellable(_))
+            use Act::{Cancellable, WaitFor};
+            matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..) | Cancellable(_) | WaitFor)
         };
         let is_befallen = self.faults != Faults::NONE;
         is_befallen || self.tasks.iter().flatten().any(|act| more(act) || gives_up(act))
@@ -284,6 +290,7 @@ struct Shared {
     of_tokio: super::of_tokio::Objects,
     start: Instant,
     bells: [Bell; 2],
+    changed: Condvar,
 }
 
 /// The body that runs the program.
@@ -297,6 +304,7 @@ pub(super) async fn body(program: &Program) {
         of_tokio: super::of_tokio::Objects::new(),
         start: Instant::now(),
         bells: Default::default(),
+        changed: Condvar::new(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     let ends = ends(program);
@@ -497,6 +505,15 @@ fn perform<'a>(
                     let word = &shared.words[*word];
                     let _ = word.compare_exchange_weak(*old, *new, SeqCst, SeqCst).await;
                 }
+                Act::WaitFor => {
+                    let guard = match guards[0].take() {
+                        Some(guard) => guard,
+                        None => shared.locks[0].lock().await,
+                    };
+                    guards[0] = Some(shared.changed.wait(guard).await);
+                }
+                Act::Notify(true) => shared.changed.notify_one(),
+                Act::Notify(false) => shared.changed.notify_all(),
                 Act::Hear(bell) => shared.bells[*bell].hear().await,
                 Act::Ring(bell) => shared.bells[*bell].ring(),
                 Act::AwaitBeside(one) => {

@@ -196,7 +196,7 @@
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
 //! - The order of a `HashMap`, clocks other than [`mod@time`]'s, random generators, real threads, files, sockets and the polling order of
-//!   `select!` are not controlled. The first seed and every failing one are run twice, and the first step that
+//!   another library's `select!` (use [`select!`](macro@select)) are not controlled. The first seed and every failing one are run twice, and the first step that
 //!   differs is [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
 //!   ends the process. [`block_on`] in a run panics.
@@ -235,7 +235,7 @@ pub mod tokio;
 /// tokio's names, for code that is written for tokio. In this build they are tokio's own.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
-    pub use crate::task::spawn;
+    pub use crate::task::{join, select, spawn, try_join};
     pub use crate::time;
     pub use ::tokio::sync;
 
@@ -281,7 +281,11 @@ pub mod __private {
         Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,
         wants_color,
     };
+    pub use crate::task::branches::{
+        Branches, join_later, poll, take, take_value, try_join_later, try_poll,
+    };
     pub use crate::testing::sometimes::{cover, note};
+    pub use unpause_macros::{join, select, try_join};
 
     /// Files of results, for `cargo sim merge`.
     pub mod results {

@@ -5,7 +5,9 @@
 
 mod abort;
 mod cancellable;
+pub(crate) mod branches;
 mod join_set;
+mod macros;
 
 use std::fmt;
 use std::future::Future;
@@ -21,6 +23,8 @@ use crate::seam::{self, Here, here};
 pub use self::abort::AbortHandle;
 pub use self::cancellable::{Cancellable, cancellable};
 pub use self::join_set::JoinSet;
+#[doc(no_inline)]
+pub use self::macros::{join, select, try_join};
 pub use crate::seam::JoinError;
 
 const YIELD: Op = Op::new("yield_now", Access::Yield);

@@ -57,7 +57,9 @@ pub fn class_of(run: &Run) -> u64 {
     for (number, step) in (0..).zip(&run.steps) {
         while let Some(draw) = draws.next_if(|draw| draw.step == number) {
             let task = &mut tasks[step.task.index()];
-            *task = mix(mix(*task, draw.bound), draw.value);
+            // A value that is not explored, or of a draw that made no difference, is of no class.
+            let value = if draw.given { 0 } else { draw.value };
+            *task = mix(mix(*task, draw.bound), value);
             sum = sum.wrapping_add(*task);
         }
         while let Some(event) = events.next_if(|event| event.step == number) {

@@ -78,6 +78,11 @@ impl RunState {
         self.chooser.strategy.begin(seed);
     }
 
+    /// Tells the strategy that the `nth` value of the current step made no difference.
+    pub(super) fn settle(&mut self, nth: usize) {
+        self.chooser.strategy.settle(nth);
+    }
+
     /// Ends the run. Fails if a replayed trace has not ended with it.
     pub(super) fn end_choices(&mut self) -> Result<(), Mismatch> {
         self.chooser.strategy.end(&View::of(&self.board))

@@ -150,6 +150,7 @@ impl World {
         let is_free = board.calls.last().is_none_or(|mark| mark.events < board.events.len());
         if is_last && is_free {
             board.events.pop();
+            state.polls.forgotten += 1;
         }
         is_last && is_free
     }

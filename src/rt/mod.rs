@@ -8,6 +8,7 @@
 //! its body, and one box for each task it spawns.
 
 mod body;
+mod branches;
 mod choose;
 mod diagnose;
 #[cfg(feature = "tokio")]
@@ -39,6 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
+pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
 #[cfg(feature = "tokio")]
 pub(crate) use self::ear::{Ear, Hold};
 pub(crate) use self::fault::Cancellation;

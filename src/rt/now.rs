@@ -195,6 +195,11 @@ pub(super) fn with_done(see: impl FnOnce(Values)) {
 
 /// Marks the operation that was done as seen by the world.
 pub(super) fn forget_done() {
+    forget_turn();
+}
+
+/// Has the world decide, in the rest of the step, whose turn it is. No operation that was done is unseen by the world.
+pub(super) fn forget_turn() {
     NOW.with(|now| now.turn.set(NO_KEY));
 }
 

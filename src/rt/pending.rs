@@ -153,7 +153,8 @@ pub(crate) enum Readiness {
     Ready,
     /// It cannot be done in this step.
     Waiting,
-    /// Its future is polled by another task, or in another run: it must be announced again.
+    /// It must be announced again: its future is polled by another task, or in another run, or in the first poll of a
+    /// `select!`.
     Stale,
 }
 

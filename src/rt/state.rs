@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::body::BoxBody;
+use super::branches::PollLog;
 use super::choose::Chooser;
 use super::fault::{FaultCounts, FaultState};
 use super::now;
@@ -59,6 +60,8 @@ pub(crate) struct RunState {
     pub(super) timers: Timers,
     /// What may befall tasks.
     pub(super) faults: FaultState,
+    /// The polls of the current step, for combinators.
+    pub(super) polls: PollLog,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
     /// True if the end of the step needs more work than to record one event and one announcement: the step is
@@ -96,6 +99,7 @@ impl RunState {
             heard: Vec::new(),
             timers: Timers::default(),
             faults: FaultState::default(),
+            polls: PollLog::default(),
             dirty: Vec::new(),
             attention: true,
             aborts: 0,
@@ -130,6 +134,7 @@ impl RunState {
         self.heard.clear();
         self.timers.clear();
         self.faults.clear();
+        self.polls.clear();
         self.dirty.clear();
         self.attention = true;
         self.aborts = 0;
@@ -320,6 +325,7 @@ impl RunState {
         if self.fresh.0 != self.board.step {
             self.fresh = (self.board.step, key);
         }
+        self.polls.polled(self.board.step, key);
         let id = AnnouncementId::new(task, key);
         let enabled = match (op.access, object, target) {
             (access, Some(object), _) if access.waits() => {
@@ -391,13 +397,9 @@ impl RunState {
             (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
             _ => {}
         }
-        let mut waker = None;
-        if !self.foreign.is_empty() {
-            if let Some(at) = self.foreign.iter().position(|(w, _)| *w == id) {
-                // Not `swap_remove`: the wakers of a task stay in order.
-                waker = Some(self.foreign.remove(at).1);
-            }
-        }
+        let at = self.foreign.iter().position(|(waiter, _)| *waiter == id);
+        // Not `swap_remove`: the wakers of a task stay in order.
+        let waker = at.map(|at| self.foreign.remove(at).1);
         // Another task dropped the future: the task that announced the operation may be stuck now.
         if id.task() != self.current() {
             self.touch(id.task(), Contact::Disarmed);

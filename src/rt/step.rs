@@ -115,10 +115,12 @@ impl RunState {
             self.board.arrived.clear();
         }
         let row = self.board.tasks.at_mut(task.index());
+        let key = row.announced.first.key;
         if row.woken {
             row.woken = false;
+            self.polls.woken(self.board.step);
         }
-        row.announced.first.key
+        key
     }
 
     /// The key of the announcement whose turn it is in the step of the current task, [`now::NO_KEY`] if the world must

@@ -235,8 +235,9 @@ impl World {
         if announcement.run != now::run() || !now::is_current(announcement.id.task()) {
             return Readiness::Stale;
         }
-        let state = self.state();
-        let task = announcement.id.task();
+        let mut state = self.state();
+        let (task, step) = (announcement.id.task(), state.board.step);
+        state.polls.polled(step, announcement.id.key());
         let row = &state.board.tasks[task.index()];
         let Some(announced) = row.announced.iter().find(|a| a.key == announcement.id.key()) else {
             return Readiness::Stale;
@@ -247,7 +248,7 @@ impl World {
         let open = announced.enabled || announced.passed_over;
         let enabled = open && (!access.waits() || announced.object.is_none_or(admits));
         if enabled && !state.is_of_this_step(announcement.id.key()) {
-            return Readiness::Ready;
+            return if state.polls.renews(step) { Readiness::Stale } else { Readiness::Ready };
         }
         drop(state);
         self.keep_foreign_waker(announcement.id, waker);

@@ -59,6 +59,14 @@ pub trait Strategy: Send {
         Ok(value)
     }
 
+    /// The `nth` value of the current step, counted from 0 over [drawn](Strategy::draw) and
+    /// [given](Strategy::given) ones, made no difference: a search need not try the others.
+    ///
+    /// The order in which `select!` polls its branches is drawn before it is known that none of them goes on.
+    fn settle(&mut self, nth: usize) {
+        let _ = nth;
+    }
+
     /// Returns `true` if [`pick`](Strategy::pick) must be called even if only one task is enabled.
     fn sees_forced_steps(&self) -> bool {
         false

@@ -203,6 +203,17 @@ pub(crate) fn draw(bound: u64) -> u64 {
     })
 }
 
+/// A number below `bound`, for the order in which branches are polled: seeded in a stress test, elsewhere from a
+/// generator of the thread, because a `select!` in a loop asks for one each time.
+pub(crate) fn turn(bound: u64) -> u64 {
+    thread_local! {
+        static TURNS: RefCell<Rng> = RefCell::new(fresh());
+    }
+    let seeded =
+        SHAKER.with(|shaker| shaker.borrow_mut().as_mut().map(|shaker| shaker.draws.below(bound)));
+    seeded.unwrap_or_else(|| TURNS.with(|turns| turns.borrow_mut().below(bound)))
+}
+
 fn fresh() -> Rng {
     use std::hash::{BuildHasher, RandomState};
     Rng::new(RandomState::new().hash_one(0))

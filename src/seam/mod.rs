@@ -11,6 +11,7 @@
 //! | [`Gate`] | a lock that the scheduler knows | nothing: the real lock does the work |
 //! | `Point` | announces, waits for its turn, takes effect | takes effect |
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
+//! | [`Turns`] | draws which branch is polled first, if that can matter | a random one |
 //! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
 //! | [`draw`] | a decision of the run | a random number |

@@ -89,6 +89,10 @@ impl Strategy for Held {
         }
     }
 
+    fn settle(&mut self, nth: usize) {
+        self.inner.settle(nth);
+    }
+
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         self.inner.end(view)
     }

@@ -37,6 +37,7 @@ impl Witness {
             sees_all: strategy.sees_forced_steps(),
             strategy,
             seen: self.clone(),
+            drawn: Vec::new(),
         })
     }
 
@@ -118,6 +119,8 @@ struct WitnessedStrategy {
     /// True if it also answers choices with only one candidate.
     sees_all: bool,
     seen: Witness,
+    /// For each value of the current step, true if it was drawn.
+    drawn: Vec<bool>,
 }
 
 impl Strategy for WitnessedStrategy {
@@ -139,6 +142,7 @@ impl Strategy for WitnessedStrategy {
     }
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        self.drawn.clear();
         let candidates = view.candidates();
         let at = match candidates.len() {
             1 if !self.sees_all => 0,
@@ -158,11 +162,21 @@ impl Strategy for WitnessedStrategy {
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
         let value = self.strategy.draw(draw)?;
         self.seen.seen().observer.drew(value, draw.bound);
+        self.drawn.push(true);
         Ok(value)
     }
 
     fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        self.drawn.push(false);
         self.strategy.given(draw, value)
+    }
+
+    fn settle(&mut self, nth: usize) {
+        let earlier = self.drawn[..nth].iter().filter(|drawn| **drawn).count();
+        if self.drawn[nth] {
+            self.seen.seen().observer.settle(earlier);
+        }
+        self.strategy.settle(nth);
     }
 
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {

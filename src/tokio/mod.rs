@@ -27,7 +27,7 @@
 
 pub mod sync;
 
-pub use crate::task::spawn;
+pub use crate::task::{join, select, spawn, try_join};
 pub use crate::time;
 
 /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.

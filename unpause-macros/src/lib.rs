@@ -1,6 +1,7 @@
-//! The attribute macro of unpause.
+//! The macros of unpause: the attribute of a test, and the branches of `select!`, `join!` and `try_join!` (`select`,
+//! `join`).
 //!
-//! It reads the arguments (`arguments`), checks the function (`function`) and writes the test (`expand`). The library
+//! The attribute reads the arguments (`arguments`), checks the function (`function`) and writes the test (`expand`). The library
 //! defines the behaviour of a test; this crate checks only what is known at compile time. It knows neither the
 //! strategies, except for those that can prove something, nor replayed files: the run reports errors in these.
 
@@ -9,6 +10,8 @@
 mod arguments;
 mod expand;
 mod function;
+mod join;
+mod select;
 mod suggest;
 mod value;
 
@@ -80,4 +83,25 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::test(attribute.into(), item.into()).into()
+}
+
+/// The expansion of `sim::select!`, which passes the path of the library in parentheses before its input.
+#[doc(hidden)]
+#[proc_macro]
+pub fn select(input: TokenStream) -> TokenStream {
+    select::expand(input.into()).into()
+}
+
+/// The expansion of `sim::join!`, which passes the path of the library in parentheses before its input.
+#[doc(hidden)]
+#[proc_macro]
+pub fn join(input: TokenStream) -> TokenStream {
+    join::expand(input.into(), join::Kind::Join).into()
+}
+
+/// The expansion of `sim::try_join!`, which passes the path of the library in parentheses before its input.
+#[doc(hidden)]
+#[proc_macro]
+pub fn try_join(input: TokenStream) -> TokenStream {
+    join::expand(input.into(), join::Kind::TryJoin).into()
 }

@@ -8,9 +8,11 @@ mod cancel;
 mod deadlocks;
 mod differential;
 mod ends;
+mod join;
 mod locks;
 mod mpsc;
 mod parity;
+mod select;
 mod unbounded;
 mod watch;
 

@@ -6,6 +6,7 @@
 
 mod bell;
 mod cancel;
+mod branches;
 mod handle;
 mod locks;
 mod point;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::cancel::Cancel;
+pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::handle::{Crew, Handle, Stopper, spawn};
 pub(crate) use self::locks::{Enter, Gate, Pass};
 pub(crate) use self::point::YieldPoint;

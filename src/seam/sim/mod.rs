@@ -2,6 +2,7 @@
 //! object otherwise.
 
 mod bell;
+mod branches;
 #[cfg(feature = "tokio")]
 mod call;
 mod cancel;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::bell::{Bell, Listen};
+pub(crate) use self::branches::{Before, Turns};
 #[cfg(feature = "tokio")]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;

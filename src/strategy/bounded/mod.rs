@@ -344,6 +344,12 @@ impl Strategy for BoundedStrategy {
         self.answer(draw, None)
     }
 
+    fn settle(&mut self, nth: usize) {
+        if let Some(drawn) = self.search.tree().frames[self.step].draws.get_mut(nth) {
+            drawn.given |= drawn.value == 0;
+        }
+    }
+
     fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {
         self.search.tree().ended = true;
         Ok(())

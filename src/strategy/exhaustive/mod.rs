@@ -222,6 +222,13 @@ impl Explorer {
         Ok(value)
     }
 
+    /// Explores no other value for the `nth` draw of the step.
+    fn settle(&mut self, step: usize, nth: usize) {
+        if let Some(drawn) = self.frames[step].draws.get_mut(nth) {
+            drawn.given |= drawn.value == 0;
+        }
+    }
+
     /// Ends the run.
     fn end(&mut self, view: &View<'_>) {
         self.course = Course::Ended;

@@ -76,6 +76,11 @@ impl Observer {
         self.draws.push((value, bound));
     }
 
+    /// The `nth` draw of the step made no difference: it counts as a draw of 0, which searches try.
+    pub(crate) fn settle(&mut self, nth: usize) {
+        self.draws[nth].0 = 0;
+    }
+
     /// Reads the run after its last step.
     pub(crate) fn after_last(&mut self, view: &View<'_>) {
         self.after(view);

@@ -103,6 +103,10 @@ impl Strategy for ExhaustiveStrategy {
         self.search.explorer().draw(draw, self.step, Some(value))
     }
 
+    fn settle(&mut self, nth: usize) {
+        self.search.explorer().settle(self.step, nth);
+    }
+
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         self.search.explorer().end(view);
         Ok(())

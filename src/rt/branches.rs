@@ -1,0 +1,213 @@
+//! The branches of a `select!` or `join!`: the pending operations of each, and the order in which they are polled.
+//!
+//! All branches of one poll are one step. The order in which they are polled is a decision of the run, which is drawn
+//! only if it can make a difference.
+
+use super::now::{self, plain_key};
+use super::state::RunState;
+use super::world::World;
+
+/// The maximum number of pending operations that are known by branch.
+const KEYS_MAX: usize = 3;
+
+/// The keys of pending operations, as they are polled.
+#[derive(Default)]
+pub(super) struct PollLog {
+    /// One more than the step in which it is kept; 0 if in none.
+    step: u32,
+    keys: Vec<u32>,
+    /// One more than the step in which pending operations are announced anew when they are polled; 0 if in none.
+    renewed_in: u32,
+    /// One more than the last step of a task that a future outside this library had woken.
+    woken_in: u32,
+    /// The number of draws of the run that made no difference.
+    settled: usize,
+    /// The number of events of the run that were taken back.
+    pub(super) forgotten: usize,
+}
+
+impl PollLog {
+    pub(super) fn clear(&mut self) {
+        self.step = 0;
+        self.keys.clear();
+        self.renewed_in = 0;
+        self.woken_in = 0;
+        self.settled = 0;
+        self.forgotten = 0;
+    }
+
+    /// Returns `true` if an operation that could be done in `step` must be announced anew instead.
+    #[inline]
+    pub(super) fn renews(&self, step: u32) -> bool {
+        self.renewed_in == step + 1
+    }
+
+    /// Records that a pending operation was announced or checked in `step`.
+    #[inline]
+    pub(super) fn polled(&mut self, step: u32, key: u32) {
+        if self.step == step + 1 {
+            self.keys.push(key);
+        }
+    }
+
+    /// Records that the task of `step` was woken by a future that is not of this library.
+    pub(super) fn woken(&mut self, step: u32) {
+        self.woken_in = step + 1;
+    }
+}
+
+/// The pending operations of one branch, in the run and task that polled it last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BranchKeys {
+    keys: [u32; KEYS_MAX],
+    len: usize,
+    /// True if there are more.
+    more: bool,
+}
+
+/// A position of the poll log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogMark {
+    keys: usize,
+    announced: bool,
+}
+
+/// A number for each kind of effect of the run so far: if none changed, nothing happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Effects {
+    events: usize,
+    contacts: usize,
+    calls: usize,
+    tasks: usize,
+    draws: usize,
+}
+
+/// A draw of the current step, which may turn out to make no difference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OrderDraw {
+    at: usize,
+    before: Effects,
+}
+
+impl BranchKeys {
+    fn add(&mut self, key: u32) {
+        if self.keys[..self.len].contains(&key) {
+            return;
+        }
+        match self.keys.get_mut(self.len) {
+            Some(place) => {
+                *place = key;
+                self.len += 1;
+            }
+            None => self.more = true,
+        }
+    }
+
+    fn retain(&mut self, is_open: impl Fn(u32) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.len {
+            if is_open(self.keys[at]) {
+                self.keys[kept] = self.keys[at];
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
+}
+
+impl World {
+    /// Keeps the log of polls, in the current step. Returns `true` if the task was woken for this step by a future that
+    /// is not of this library; any branch may go on then.
+    pub(crate) fn log_polls(&self) -> bool {
+        let mut state = self.state();
+        let step = state.board.step;
+        if state.polls.step != step + 1 {
+            state.polls.step = step + 1;
+            state.polls.keys.clear();
+        }
+        state.polls.woken_in == step + 1
+    }
+
+    /// From here on, in the current step, has pending operations announced anew when they are polled, or no longer.
+    /// Returns the setting before.
+    ///
+    /// A `select!` that is polled for the first time decides nothing yet: most of its branches only announce their
+    /// operations then. One that was announced earlier must not win for that reason.
+    pub(crate) fn renew_polled(&self, renews: bool) -> bool {
+        let mut state = self.state();
+        let step = state.board.step;
+        let before = state.polls.renews(step);
+        state.polls.renewed_in = if renews { step + 1 } else { 0 };
+        drop(state);
+        if renews {
+            now::forget_turn();
+        }
+        before
+    }
+
+    /// The position of the log, before a branch is polled.
+    pub(crate) fn log_mark(&self) -> LogMark {
+        LogMark { keys: self.state().polls.keys.len(), announced: now::has_announced() }
+    }
+
+    /// Adds the operations that a branch has announced or checked since `mark`, and forgets those that are done.
+    pub(crate) fn add_polled(&self, mark: LogMark, branch: &mut BranchKeys) {
+        let state = self.state();
+        let row = state.board.tasks.at(state.current().index());
+        let newest = now::has_announced().then(|| plain_key(state.board.step));
+        branch.retain(|key| newest == Some(key) || row.announced.iter().any(|a| a.key == key));
+        if !mark.announced {
+            newest.into_iter().for_each(|key| branch.add(key));
+        }
+        // Cut short if an inner combinator of another step began the log anew.
+        let polled = state.polls.keys.get(mark.keys..).unwrap_or_default();
+        let is_open = |key: &&u32| row.announced.iter().any(|announced| announced.key == **key);
+        polled.iter().filter(is_open).for_each(|key| branch.add(*key));
+    }
+
+    /// Returns `true` if an operation of the branch may be done in this step.
+    pub(crate) fn may_go_on(&self, branch: &BranchKeys) -> bool {
+        let state = self.state();
+        let row = state.board.tasks.at(state.current().index());
+        row.announced.iter().any(|announced| {
+            let is_of_branch = branch.more || branch.keys[..branch.len].contains(&announced.key);
+            let is_enabled = announced.enabled || announced.passed_over;
+            is_of_branch && is_enabled && !state.is_of_this_step(announced.key)
+        })
+    }
+
+    /// Draws which of `bound` branches is polled first. The second value is none once the run is over.
+    pub(crate) fn draw_order(&self, bound: u64) -> (u64, Option<OrderDraw>) {
+        let at = self.state().record.draws.len();
+        let value = self.draw(bound, "the branch that is polled first");
+        let state = self.state();
+        let drawn = state.record.draws.len() > at;
+        (value, drawn.then(|| OrderDraw { at, before: state.effects() }))
+    }
+
+    /// Settles a draw after all branches were polled: if none had an effect, the order makes no difference.
+    pub(crate) fn settle_order(&self, draw: OrderDraw) {
+        let mut state = self.state();
+        if state.effects() != draw.before {
+            return;
+        }
+        let step = state.board.step;
+        let earlier = &state.record.draws[..draw.at];
+        let nth = earlier.iter().rev().take_while(|earlier| earlier.step == step).count();
+        state.record.draws[draw.at].given = true;
+        state.polls.settled += 1;
+        state.settle(nth);
+    }
+}
+
+impl RunState {
+    fn effects(&self) -> Effects {
+        Effects {
+            events: self.board.events.len() + self.polls.forgotten,
+            contacts: self.board.contacts.len(),
+            calls: self.board.calls.len(),
+            tasks: self.board.tasks.len(),
+            draws: self.record.draws.len() - self.polls.settled,
+        }
+    }
+}

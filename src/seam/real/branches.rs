@@ -1,0 +1,44 @@
+//! The order in which the branches of a combinator are polled: it begins at a random one.
+
+use crate::seam::jitter;
+
+/// The order of `N` branches.
+#[derive(Debug)]
+pub(crate) struct Turns<const N: usize> {
+    biased: bool,
+}
+
+/// Nothing: no run reads the operations of a branch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before;
+
+impl<const N: usize> Turns<N> {
+    /// The branches of `select!`.
+    #[inline]
+    pub(crate) fn select(biased: bool) -> Turns<N> {
+        Turns { biased }
+    }
+
+    /// The branches of `join!`.
+    #[inline]
+    pub(crate) fn join(biased: bool) -> Turns<N> {
+        Turns { biased }
+    }
+
+    /// The branch that is polled first; the others follow as they are written, and then those before it.
+    #[inline]
+    pub(crate) fn start(&mut self, _: &[bool; N]) -> usize {
+        if self.biased || N < 2 { 0 } else { jitter::turn(N as u64) as usize }
+    }
+
+    #[inline(always)]
+    pub(crate) fn before_branch(&mut self) -> Before {
+        Before
+    }
+
+    #[inline(always)]
+    pub(crate) fn after_branch(&mut self, _: Before, _: Option<usize>) {}
+
+    #[inline(always)]
+    pub(crate) fn all_polled(&mut self) {}
+}

@@ -235,13 +235,16 @@ pub mod tokio;
 /// tokio's names, for code that is written for tokio. In this build they are tokio's own.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
-    pub use crate::task::{join, select, spawn, try_join};
+    pub use crate::task::{join, select, spawn, task_local, try_join};
     pub use crate::time;
     pub use ::tokio::sync;
 
     /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
     pub mod task {
-        pub use crate::task::{AbortHandle, JoinError, JoinHandle, JoinSet, spawn, yield_now};
+        pub use crate::task::{
+            AbortHandle, AccessError, JoinError, JoinHandle, JoinSet, LocalKey, futures, spawn,
+            yield_now,
+        };
     }
 }
 

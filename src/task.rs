@@ -7,6 +7,7 @@ mod abort;
 mod cancellable;
 pub(crate) mod branches;
 mod join_set;
+mod locals;
 mod macros;
 
 use std::fmt;
@@ -15,7 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::future::BoxFuture;
+use ::futures::future::BoxFuture;
 
 use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, here};
@@ -24,8 +25,16 @@ pub use self::abort::AbortHandle;
 pub use self::cancellable::{Cancellable, cancellable};
 pub use self::join_set::JoinSet;
 #[doc(no_inline)]
+pub use self::locals::task_local;
+pub use self::locals::{AccessError, LocalKey};
+#[doc(no_inline)]
 pub use self::macros::{join, select, try_join};
 pub use crate::seam::JoinError;
+
+/// Named types of futures.
+pub mod futures {
+    pub use super::locals::TaskLocalFuture;
+}
 
 const YIELD: Op = Op::new("yield_now", Access::Yield);
 
@@ -279,5 +288,5 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         !seam::in_run(),
         "block_on inside a run would keep the scheduler from running other tasks: await the future"
     );
-    futures::executor::block_on(future)
+    ::futures::executor::block_on(future)
 }

@@ -27,10 +27,13 @@
 
 pub mod sync;
 
-pub use crate::task::{join, select, spawn, try_join};
+pub use crate::task::{join, select, spawn, task_local, try_join};
 pub use crate::time;
 
 /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
 pub mod task {
-    pub use crate::task::{AbortHandle, JoinError, JoinHandle, JoinSet, spawn, yield_now};
+    pub use crate::task::{
+        AbortHandle, AccessError, JoinError, JoinHandle, JoinSet, LocalKey, futures, spawn,
+        yield_now,
+    };
 }

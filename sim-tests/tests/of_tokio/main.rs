@@ -9,6 +9,7 @@ mod deadlocks;
 mod differential;
 mod ends;
 mod join;
+mod locals;
 mod locks;
 mod mpsc;
 mod parity;

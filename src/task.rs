@@ -29,7 +29,7 @@ pub use self::locals::task_local;
 pub use self::locals::{AccessError, LocalKey};
 #[doc(no_inline)]
 pub use self::macros::{join, select, try_join};
-pub use crate::seam::JoinError;
+pub use crate::seam::{Id, JoinError};
 
 /// Named types of futures.
 pub mod futures {
@@ -130,6 +130,11 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// The identity of the task.
+    pub fn id(&self) -> Id {
+        self.handle.as_ref().expect("a detached task has no handle").id()
+    }
+
     /// A handle that can only end the task. It does not keep it from being [detached](Self::detach).
     pub fn abort_handle(&self) -> AbortHandle {
         let handle = self.handle.as_ref().expect("a detached task has no handle");
@@ -169,6 +174,28 @@ impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinHandle").finish_non_exhaustive()
     }
+}
+
+/// The identity of the current task.
+///
+/// # Panics
+/// Outside of tasks; the body of a run and the future of [`block_on`] are none.
+///
+/// ```
+/// # sim::block_on(async {
+/// assert!(sim::task::try_id().is_none());
+/// let [a, b] = [(); 2].map(|()| sim::spawn(async { sim::task::id() }));
+/// assert_ne!(a.await.unwrap(), b.await.unwrap());
+/// # });
+/// ```
+#[track_caller]
+pub fn id() -> Id {
+    try_id().expect("there is no task here: call it in a task that was spawned")
+}
+
+/// The identity of the current task; none outside of tasks.
+pub fn try_id() -> Option<Id> {
+    seam::current_id()
 }
 
 /// Lets other tasks go first. A point that touches nothing.

@@ -266,6 +266,17 @@ impl World {
         u64::from(self.state().current().0)
     }
 
+    /// The number of the path of a task; 0 for the body.
+    pub(crate) fn task_number(&self, task: TaskId) -> u64 {
+        self.state().slots[task.index()].number
+    }
+
+    /// The number of the path of the current task; 0 for the body.
+    pub(crate) fn current_number(&self) -> u64 {
+        let state = self.state();
+        state.slots[state.current().index()].number
+    }
+
     /// The name of the current task.
     pub(crate) fn client_name(&self) -> String {
         let state = self.state();

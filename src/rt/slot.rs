@@ -7,6 +7,8 @@ use super::object::AnnouncementId;
 /// The data of a task that strategies do not see; the rest is its row on the board.
 #[derive(Default)]
 pub(crate) struct TaskSlot {
+    /// A number made of the task's path, see [`child_number`]; 0 for the body.
+    pub(super) number: u64,
     /// The task ended because its future was dropped.
     pub(crate) cancelled: bool,
     /// The announcement that waits for the end of the task.
@@ -21,6 +23,18 @@ pub(crate) struct TaskSlot {
     pub(super) faults: FaultCounts,
     /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
+}
+
+impl TaskSlot {
+    /// Becomes that of a new task. It has no body of a task before.
+    pub(super) fn begin(&mut self, number: u64) {
+        self.number = number;
+        self.cancelled = false;
+        self.joiner = None;
+        self.detached = None;
+        self.objects = 0;
+        self.left_over = false;
+    }
 }
 
 /// An announcement of a pending operation, as its future holds it. Closed by default.
@@ -41,5 +55,38 @@ impl Announcement {
     #[inline]
     pub(crate) fn close(&mut self) {
         self.run = 0;
+    }
+}
+
+/// The number of the `nth` child of the task with the number `parent`: a number for each spawn path, the same in all
+/// runs of a body.
+///
+/// Three digits for each segment of the path, if it fits; else a hash in the upper half of all numbers.
+pub(super) fn child_number(parent: u64, nth: u32) -> u64 {
+    const HASHED: u64 = 1 << 63;
+    let digits = (nth < 999 && parent < HASHED / 1000).then(|| parent * 1000 + u64::from(nth) + 1);
+    digits.unwrap_or_else(|| {
+        let mixed = parent.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(u64::from(nth));
+        mixed.rotate_left(29).wrapping_mul(0xBF58_476D_1CE4_E5B9) | HASHED
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_path_has_a_number() {
+        assert_eq!(child_number(0, 0), 1);
+        assert_eq!(child_number(child_number(0, 1), 2), 2003);
+        let mut all = BTreeSet::new();
+        let mut parents = vec![0];
+        for _ in 0..9 {
+            let nths = [0, 1, 2, 998, 999, 1000, u32::MAX];
+            parents = parents.iter().flat_map(|p| nths.map(|nth| child_number(*p, nth))).collect();
+            assert!(parents.iter().all(|number| all.insert(*number)));
+            parents.truncate(40);
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::fault::{FaultCounts, FaultState};
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
 use super::record::RunRecord;
-use super::slot::{Announcement, TaskSlot};
+use super::slot::{Announcement, TaskSlot, child_number};
 use super::timers::Timers;
 use crate::rt::memory::Memory;
 use crate::run::Failure;
@@ -206,6 +206,8 @@ impl RunState {
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);
         self.board.arrived.push(id);
+        let number =
+            parent.map_or(0, |parent| child_number(self.slots[parent.index()].number, nth));
         let slot = self.slots.push(TaskSlot::default);
         slot.cancelled = false;
         slot.faults = FaultCounts::default();
@@ -213,6 +215,7 @@ impl RunState {
         slot.detached = None;
         slot.objects = 0;
         slot.left_over = false;
+        slot.begin(number);
         id
     }
 

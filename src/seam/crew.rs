@@ -19,6 +19,7 @@ use futures::channel::oneshot;
 use futures::future::{AbortHandle, AbortRegistration, Abortable};
 
 use super::stress::{self, InRun};
+use super::task_id::{Id, Identified};
 use super::{jitter, threads};
 
 /// Work for a thread of its own.
@@ -48,16 +49,19 @@ impl<'a> Crew<'a> {
         let finished = Arc::new(AtomicBool::new(false));
         let member = stress::join_in(None, abort.clone());
         lock(&self.aborts).push(abort.clone());
-        let handle = threads::Handle { result, abort: abort.clone(), finished: finished.clone() };
+        let id = Id::fresh();
+        let handle =
+            threads::Handle { id, result, abort: abort.clone(), finished: finished.clone() };
         let job = move || {
             if let Some(member) = &member {
                 member.wait_for_start();
             }
             // Within the task, so that what the closure does before its future is a part of it.
-            let future = AssertUnwindSafe(async move { work().await }).catch_unwind();
+            let future = Identified::new(id, async move { work().await });
+            let future = AssertUnwindSafe(future).catch_unwind();
             let future = abortable(future, registration);
             let polled = block_on(InRun::new(member.clone(), abort, future));
-            let outcome = threads::outcome(member.as_deref(), polled);
+            let outcome = threads::outcome(id, member.as_deref(), polled);
             finished.store(true, Ordering::Release);
             let _ = send.send(outcome);
         };

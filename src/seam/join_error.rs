@@ -4,21 +4,29 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use super::Id;
+
 /// The error of a task that gave no result.
 ///
 /// In a run only an abort is seen here: a panic of any task ends the run as failed.
 pub struct JoinError {
+    id: Id,
     /// The payload of the panic; none if the task was aborted. Behind a mutex to be `Sync`.
     panic: Option<Mutex<Box<dyn Any + Send>>>,
 }
 
 impl JoinError {
-    pub(crate) fn cancelled() -> JoinError {
-        JoinError { panic: None }
+    pub(crate) fn cancelled(id: Id) -> JoinError {
+        JoinError { id, panic: None }
     }
 
-    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> JoinError {
-        JoinError { panic: Some(Mutex::new(payload)) }
+    pub(crate) fn panicked(id: Id, payload: Box<dyn Any + Send>) -> JoinError {
+        JoinError { id, panic: Some(Mutex::new(payload)) }
+    }
+
+    /// The identity of the task.
+    pub fn id(&self) -> Id {
+        self.id
     }
 
     /// Returns `true` if the task was aborted.
@@ -38,7 +46,7 @@ impl JoinError {
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
         match self.panic {
             Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),
-            None => Err(self),
+            None => Err(JoinError { id: self.id, panic: None }),
         }
     }
 

@@ -44,6 +44,7 @@ mod start;
 mod statics;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code, unused_imports))]
 pub(crate) mod stress;
+mod task_id;
 pub(crate) mod threads;
 mod timer;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
@@ -56,6 +57,7 @@ pub use self::join_error::JoinError;
 pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
+pub use self::task_id::Id;
 
 /// Returns `true` for a no-op waker: the caller checks once if the future is ready and does not poll again
 /// (`now_or_never`).

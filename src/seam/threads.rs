@@ -18,6 +18,7 @@ use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
 
 use super::JoinError;
 use super::stress::{self, InRun};
+use super::task_id::{Id, Identified};
 use super::{jitter, start};
 
 type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
@@ -32,6 +33,7 @@ pub(crate) fn set_spawner(spawner: Spawner) -> bool {
 /// The real handle of a task.
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
+    pub(super) id: Id,
     pub(super) result: oneshot::Receiver<Result<T, JoinError>>,
     pub(super) abort: AbortHandle,
     pub(super) finished: Arc<AtomicBool>,
@@ -44,6 +46,8 @@ where
     F::Output: Send + 'static,
 {
     let (send, result) = oneshot::channel();
+    let id = Id::fresh();
+    let future = Identified::new(id, future);
     let (future, abort) = abortable(AssertUnwindSafe(future).catch_unwind());
     let finished = Arc::new(AtomicBool::new(false));
     let member = stress::join_in(name, abort.clone());
@@ -53,7 +57,7 @@ where
         let (finished, abort) = (finished.clone(), abort.clone());
         let member = member.clone();
         async move {
-            let outcome = outcome(member.as_deref(), future.await);
+            let outcome = outcome(id, member.as_deref(), future.await);
             finished.store(true, Ordering::Release);
             // The handle may be dropped: then no task takes the result.
             if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
@@ -88,11 +92,12 @@ where
     if in_run {
         jitter::spawned();
     }
-    Handle { result, abort, finished }
+    Handle { id, result, abort, finished }
 }
 
 /// The result of a task on its own thread. A panic is reported to the run that the task belongs to.
 pub(super) fn outcome<T>(
+    id: Id,
     member: Option<&stress::Member>,
     polled: Result<std::thread::Result<T>, Aborted>,
 ) -> Result<T, JoinError> {
@@ -102,20 +107,25 @@ pub(super) fn outcome<T>(
             if let Some(member) = member {
                 member.panicked(&*payload);
             }
-            Err(JoinError::panicked(payload))
+            Err(JoinError::panicked(id, payload))
         }
-        Err(Aborted) => Err(JoinError::cancelled()),
+        Err(Aborted) => Err(JoinError::cancelled(id)),
     }
 }
 
 /// A handle that can only end a task.
 #[derive(Clone)]
 pub(crate) struct Stopper {
+    id: Id,
     abort: AbortHandle,
     finished: Arc<AtomicBool>,
 }
 
 impl Stopper {
+    pub(crate) fn id(&self) -> Id {
+        self.id
+    }
+
     /// Ends the task at its next point.
     pub(crate) fn abort(&self) {
         self.abort.abort();
@@ -130,16 +140,21 @@ impl Stopper {
 impl<T> Handle<T> {
     /// A handle that can only end the task.
     pub(crate) fn stopper(&self) -> Stopper {
-        Stopper { abort: self.abort.clone(), finished: self.finished.clone() }
+        Stopper { id: self.id, abort: self.abort.clone(), finished: self.finished.clone() }
     }
 
     /// Waits for the task to end.
     pub(crate) fn poll_join(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         start::release();
+        let id = self.id;
         Pin::new(&mut self.result)
             .poll(cx)
             // The spawner dropped the task: the runtime it belongs to is shutting down.
-            .map(|result| result.unwrap_or(Err(JoinError::cancelled())))
+            .map(|result| result.unwrap_or(Err(JoinError::cancelled(id))))
+    }
+
+    pub(crate) fn id(&self) -> Id {
+        self.id
     }
 
     /// Ends the task at its next point.

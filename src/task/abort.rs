@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::seam::{self, here};
+use crate::seam::{self, Id, here};
 
 /// Ends a task before its next step: tokio's `AbortHandle`. Made by
 /// [`JoinHandle::abort_handle`](super::JoinHandle::abort_handle).
@@ -24,6 +24,11 @@ impl AbortHandle {
     #[track_caller]
     pub fn abort(&self) {
         self.0.abort(here());
+    }
+
+    /// The identity of the task.
+    pub fn id(&self) -> Id {
+        self.0.id()
     }
 
     /// Returns `true` if the task has ended. Not a point.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker, ready};
 use futures::Stream;
 use futures::stream::FuturesUnordered;
 
-use super::{AbortHandle, JoinError, JoinHandle, spawn_at};
+use super::{AbortHandle, Id, JoinError, JoinHandle, spawn_at};
 use crate::seam::here;
 
 /// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
@@ -36,18 +36,26 @@ pub struct JoinSet<T> {
     len: usize,
 }
 
+/// A task that has ended, and its result.
+type Joined<T> = (Id, Result<T, JoinError>);
+
+fn with_id<T>(joined: Option<Joined<T>>) -> Option<Result<(Id, T), JoinError>> {
+    joined.map(|(id, result)| result.map(|value| (id, value)))
+}
+
 /// A task of a set, until its result is taken.
 struct Member<T>(Option<JoinHandle<T>>);
 
 impl<T: 'static> Future for Member<T> {
     /// `None` if it was taken before.
-    type Output = Option<Result<T, JoinError>>;
+    type Output = Option<(Id, Result<T, JoinError>)>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(handle) = &mut self.0 else { return Poll::Ready(None) };
+        let id = handle.id();
         let result = ready!(Pin::new(handle).poll(cx));
         self.0 = None;
-        Poll::Ready(Some(result))
+        Poll::Ready(Some((id, result)))
     }
 }
 
@@ -109,27 +117,53 @@ impl<T: 'static> JoinSet<T> {
         std::future::poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
+    /// As [`join_next`](Self::join_next), with the identity of the task, which a [`JoinError`] has anyway.
+    pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
+        std::future::poll_fn(|cx| self.poll_join_next_with_id(cx)).await
+    }
+
     /// As [`join_next`](Self::join_next), for hand-written futures.
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
+        self.poll_next(cx).map(|joined| joined.map(|(_, result)| result))
+    }
+
+    /// As [`join_next_with_id`](Self::join_next_with_id), for hand-written futures.
+    pub fn poll_join_next_with_id(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<(Id, T), JoinError>>> {
+        self.poll_next(cx).map(with_id)
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
         loop {
             let Some(joined) = ready!(Pin::new(&mut self.members).poll_next(cx)) else {
                 return Poll::Ready(None);
             };
-            if let Some(result) = joined {
+            if joined.is_some() {
                 self.len -= 1;
-                return Poll::Ready(Some(result));
+                return Poll::Ready(joined);
             }
         }
     }
 
     /// The result of a task that has ended, if there is one. Not a point.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
+        self.try_next().map(|(_, result)| result)
+    }
+
+    /// As [`try_join_next`](Self::try_join_next), with the identity of the task.
+    pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
+        with_id(self.try_next())
+    }
+
+    fn try_next(&mut self) -> Option<Joined<T>> {
         let ended =
             |member: &&mut Member<T>| member.0.as_ref().is_some_and(|handle| handle.is_finished());
         let mut handle = self.members.iter_mut().find(ended)?.0.take()?;
         self.len -= 1;
         match Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => Some(result),
+            Poll::Ready(result) => Some((handle.id(), result)),
             // On threads a task ends a moment before its result is there.
             Poll::Pending => {
                 self.members.push(Member(Some(handle)));

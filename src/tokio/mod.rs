@@ -33,7 +33,7 @@ pub use crate::time;
 /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
 pub mod task {
     pub use crate::task::{
-        AbortHandle, AccessError, JoinError, JoinHandle, JoinSet, LocalKey, futures, spawn,
-        yield_now,
+        AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalKey, futures, id, spawn,
+        try_id, yield_now,
     };
 }

@@ -8,6 +8,7 @@ mod cancel;
 mod deadlocks;
 mod differential;
 mod ends;
+mod ids;
 mod join;
 mod locals;
 mod locks;

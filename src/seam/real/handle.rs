@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::Here;
-use crate::seam::{JoinError, threads};
+use crate::seam::{Id, JoinError, threads};
 
 /// The handle of a task.
 #[derive(Debug)]
@@ -16,6 +16,10 @@ pub(crate) struct Handle<T>(threads::Handle<T>);
 pub(crate) struct Stopper(threads::Stopper);
 
 impl Stopper {
+    pub(crate) fn id(&self) -> Id {
+        self.0.id()
+    }
+
     pub(crate) fn abort(&self, _: Here) {
         self.0.abort();
     }
@@ -34,7 +38,16 @@ where
     Handle(threads::spawn(name.as_deref(), future))
 }
 
+/// The task that this thread polls; none outside of tasks.
+pub(crate) fn current_id() -> Option<Id> {
+    Id::of_thread()
+}
+
 impl<T> Handle<T> {
+    pub(crate) fn id(&self) -> Id {
+        self.0.id()
+    }
+
     pub(crate) fn poll_join(
         &mut self,
         cx: &mut Context<'_>,

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use super::Here;
+use super::{Here, in_world};
 use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
-use crate::seam::{JoinError, threads, wakes_nobody};
+use crate::seam::{Id, JoinError, threads, wakes_nobody};
 
 /// The handle of a task.
 pub(crate) enum Handle<T> {
@@ -21,6 +21,7 @@ pub(crate) enum Handle<T> {
 pub(crate) struct RunHandle<T> {
     run: u64,
     task: TaskId,
+    id: Id,
     /// The announcement of the join, open while a task waits.
     join: Announcement,
     /// True if the result was taken or the task detached.
@@ -32,15 +33,22 @@ pub(crate) struct RunHandle<T> {
 /// A handle that can only end a task.
 #[derive(Clone)]
 pub(crate) enum Stopper {
-    Run { run: u64, task: TaskId },
+    Run { run: u64, task: TaskId, id: Id },
     Real(threads::Stopper),
 }
 
 impl Stopper {
+    pub(crate) fn id(&self) -> Id {
+        match self {
+            Stopper::Real(stopper) => stopper.id(),
+            Stopper::Run { id, .. } => *id,
+        }
+    }
+
     pub(crate) fn abort(&self, here: Here) {
         match self {
             Stopper::Real(stopper) => stopper.abort(),
-            Stopper::Run { run, task } if in_run() => {
+            Stopper::Run { run, task, .. } if in_run() => {
                 WORLD.with(|world| world.abort(*run, *task, here));
             }
             Stopper::Run { .. } => {}
@@ -50,7 +58,7 @@ impl Stopper {
     pub(crate) fn is_finished(&self) -> bool {
         match self {
             Stopper::Real(stopper) => stopper.is_finished(),
-            Stopper::Run { run: of, task } => {
+            Stopper::Run { run: of, task, .. } => {
                 run() != *of || WORLD.with(|world| world.has_ended(*task))
             }
         }
@@ -69,13 +77,18 @@ where
         return Handle::Real(threads::spawn(name.as_deref(), future));
     }
     let body = Box::pin(TaskBody::new(future));
-    Handle::Run(RunHandle::new(WORLD.with(|world| world.spawn(body, name, here))))
+    WORLD.with(|world| {
+        let task = world.spawn(body, name, here);
+        Handle::Run(RunHandle::new(world, task))
+    })
 }
 
 /// Spawns a task that is a part of the body of the test.
 pub(super) fn lend(here: Here) -> (u64, Handle<()>) {
-    let task = WORLD.with(|world| world.lend(here));
-    (u64::from(task.0), Handle::Run(RunHandle::new(task)))
+    WORLD.with(|world| {
+        let task = world.lend(here);
+        (u64::from(task.0), Handle::Run(RunHandle::new(world, task)))
+    })
 }
 
 impl<T: 'static> Handle<T> {
@@ -89,12 +102,24 @@ impl<T: 'static> Handle<T> {
             Handle::Run(handle) if run() == handle.run => {
                 WORLD.with(|world| handle.poll_join(world, cx, here))
             }
-            Handle::Run(_) => Poll::Ready(Err(JoinError::cancelled())),
+            Handle::Run(handle) => Poll::Ready(Err(JoinError::cancelled(handle.id))),
         }
     }
 }
 
+/// The current task; none for the body of a run, and outside of tasks.
+pub(crate) fn current_id() -> Option<Id> {
+    in_world(|world| Id::of(world.current_number()), Id::of_thread)
+}
+
 impl<T> Handle<T> {
+    pub(crate) fn id(&self) -> Id {
+        match self {
+            Handle::Real(handle) => handle.id(),
+            Handle::Run(handle) => handle.id,
+        }
+    }
+
     pub(crate) fn abort(&self, here: Here) {
         match self {
             Handle::Real(handle) => handle.abort(),
@@ -118,7 +143,9 @@ impl<T> Handle<T> {
     pub(crate) fn stopper(&self) -> Stopper {
         match self {
             Handle::Real(handle) => Stopper::Real(handle.stopper()),
-            Handle::Run(handle) => Stopper::Run { run: handle.run, task: handle.task },
+            Handle::Run(handle) => {
+                Stopper::Run { run: handle.run, task: handle.task, id: handle.id }
+            }
         }
     }
 
@@ -164,14 +191,15 @@ impl<T: 'static> RunHandle<T> {
         if let (Ended::Completed, Some(mut body)) = (ended, body) {
             body.as_mut().take(&mut output);
         }
-        output.ok_or_else(JoinError::cancelled)
+        output.ok_or_else(|| JoinError::cancelled(self.id))
     }
 }
 
 impl<T> RunHandle<T> {
-    fn new(task: TaskId) -> RunHandle<T> {
+    fn new(world: &World, task: TaskId) -> RunHandle<T> {
         let (run, join) = (run(), Announcement::default());
-        RunHandle { run, task, join, settled: false, output: PhantomData }
+        let id = Id::of(world.task_number(task)).expect("the body of a run has no handle");
+        RunHandle { run, task, id, join, settled: false, output: PhantomData }
     }
 
     fn release(&mut self, for_good: bool) {

@@ -6,7 +6,9 @@
 mod abort;
 mod cancellable;
 pub(crate) mod branches;
+pub mod coop;
 mod join_set;
+mod local_set;
 mod locals;
 mod macros;
 
@@ -23,7 +25,9 @@ use crate::seam::{self, Here, here};
 
 pub use self::abort::AbortHandle;
 pub use self::cancellable::{Cancellable, cancellable};
+pub use self::coop::{consume_budget, unconstrained};
 pub use self::join_set::JoinSet;
+pub use self::local_set::{LocalEnterGuard, LocalSet, spawn_local};
 #[doc(no_inline)]
 pub use self::locals::task_local;
 pub use self::locals::{AccessError, LocalKey};
@@ -63,7 +67,35 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    JoinHandle { handle: Some(seam::spawn(name, here, future)), joined: false, here }
+    JoinHandle::of(seam::spawn(name, here, future), here)
+}
+
+/// Spawns a task that is one call of `work`, which may block its thread outside of runs.
+///
+/// In a run it is a task of one step: `work` must not wait for another task, because all tasks of a run share a thread.
+/// Outside it has a thread of its own, whatever the [spawner](set_spawner) is. Not a point.
+///
+/// ```
+/// # sim::block_on(async {
+/// let task = sim::task::spawn_blocking(|| 1 + 1);
+/// assert_eq!(task.await.unwrap(), 2);
+/// # });
+/// ```
+#[track_caller]
+pub fn spawn_blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let here = here();
+    JoinHandle::of(seam::spawn_blocking(here, work), here)
+}
+
+/// Calls `work`, which may block its thread outside of runs. No other task is moved to another thread.
+///
+/// ```
+/// assert_eq!(sim::task::block_in_place(|| 1 + 1), 2);
+/// ```
+pub fn block_in_place<R>(work: impl FnOnce() -> R) -> R {
+    work()
 }
 
 /// Spawns a task that has a name.
@@ -121,6 +153,10 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
+    fn of(handle: seam::Handle<T>, here: Here) -> JoinHandle<T> {
+        JoinHandle { handle: Some(handle), joined: false, here }
+    }
+
     /// Ends the task before its next step. Not a point; waiting for the task then gives an
     /// error that [is an abort](JoinError::is_cancelled), unless it ended first.
     #[track_caller]

@@ -23,7 +23,9 @@ pub(crate) trait Body {
 }
 
 /// A spawned task.
-pub(crate) type BoxBody = Pin<Box<dyn Body + Send>>;
+//
+// Not `Send`: the tasks of a run are on one thread, and those of a `LocalSet` need it.
+pub(crate) type BoxBody = Pin<Box<dyn Body>>;
 
 pin_project! {
     #[project = TaskProjection]

@@ -201,16 +201,28 @@ impl World {
         target: TaskId,
         place: Place,
     ) -> (Ended, Option<BoxBody>) {
+        self.join_only(announcement, op, target, place);
+        let mut state = self.state();
+        let slot = state.slots.at_mut(target.index());
+        let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
+        let body = slot.ended.take();
+        (ended, body)
+    }
+
+    /// As [`join`](Self::join). Leaves the body to the handle of the task.
+    pub(crate) fn join_only(
+        &self,
+        announcement: &Announcement,
+        op: &'static Op,
+        target: TaskId,
+        place: Place,
+    ) {
         let mut state = self.state();
         debug_assert!(state.is_done(target));
         let waker = if announcement.is_open() { state.retract(announcement.id) } else { None };
         state.happened(op, None, place, Values::Task(target));
-        let slot = state.slots.at_mut(target.index());
-        let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
-        let body = slot.ended.take();
         drop(state);
         drop(waker);
-        (ended, body)
     }
 
     /// Aborts a task: it ends before its next step. Not a point.

@@ -11,8 +11,8 @@ pub(crate) struct TaskSlot {
     pub(super) number: u64,
     /// The task ended because its future was dropped.
     pub(crate) cancelled: bool,
-    /// The announcement that waits for the end of the task.
-    pub(super) joiner: Option<AnnouncementId>,
+    /// The announcements that wait for the end of the task: one of its handle, and others of its set.
+    pub(super) joiners: Vec<AnnouncementId>,
     /// The step in which the handle was dropped; none while there is a handle.
     pub(crate) detached: Option<u32>,
     /// The body with the result, from the end of the task until the handle takes it.
@@ -30,7 +30,7 @@ impl TaskSlot {
     pub(super) fn begin(&mut self, number: u64) {
         self.number = number;
         self.cancelled = false;
-        self.joiner = None;
+        self.joiners.clear();
         self.detached = None;
         self.objects = 0;
         self.left_over = false;

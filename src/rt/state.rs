@@ -283,7 +283,8 @@ impl RunState {
         }
         let slot = self.slots.at_mut(task.index());
         slot.cancelled = cancelled;
-        if let Some(joiner) = slot.joiner.take() {
+        for nth in 0..slot.joiners.len() {
+            let joiner = self.slots.at(task.index()).joiners[nth];
             self.set_enabled(joiner, true);
         }
         let slot = self.slots.at_mut(task.index());
@@ -337,7 +338,7 @@ impl RunState {
                 row.told.admits(access)
             }
             (Access::Join, _, Some(target)) => {
-                self.slots.at_mut(target.index()).joiner = Some(id);
+                self.slots.at_mut(target.index()).joiners.push(id);
                 self.is_done(target)
             }
             (Access::Resume | Access::Wait, ..) => false,
@@ -396,7 +397,9 @@ impl RunState {
                     waiters.swap_remove(at);
                 }
             }
-            (Access::Join, _, Some(target)) => self.slots.at_mut(target.index()).joiner = None,
+            (Access::Join, _, Some(target)) => {
+                self.slots.at_mut(target.index()).joiners.retain(|joiner| *joiner != id);
+            }
             (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
             _ => {}
         }

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::channel::oneshot;
-use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
+use futures::future::{AbortHandle, Aborted, BoxFuture, LocalBoxFuture, abortable};
 
 use super::JoinError;
 use super::stress::{self, InRun};
@@ -45,19 +45,63 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    let (handle, member, task) = prepare(name, future, true);
+    let in_run = member.is_some();
+    match SPAWNER.get() {
+        Some(spawner) => spawner(Box::pin(task)),
+        None => on_thread(name, member, task),
+    }
+    if in_run {
+        jitter::spawned();
+    }
+    handle
+}
+
+/// Spawns a task that is one call, which may block: it has a thread of its own, whatever the spawner is.
+pub(crate) fn spawn_blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Handle<R> {
+    let (handle, member, task) = prepare(None, async move { work() }, true);
+    let in_run = member.is_some();
+    on_thread(None, member, task);
+    if in_run {
+        jitter::spawned();
+    }
+    handle
+}
+
+/// Spawns a task that the caller polls on this thread. In a stress test it is a part of the task that polls it.
+pub(crate) fn spawn_local<F>(future: F) -> (Handle<F::Output>, LocalBoxFuture<'static, ()>)
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let (handle, _, task) = prepare(None, future, false);
+    (handle, Box::pin(task))
+}
+
+/// The handle of a task, the task in the stress run of the current one if it `takes_part` in it, and its future.
+fn prepare<F: Future>(
+    name: Option<&str>,
+    future: F,
+    takes_part: bool,
+) -> (Handle<F::Output>, Option<Arc<stress::Member>>, impl Future<Output = ()> + use<F>) {
     let (send, result) = oneshot::channel();
     let id = Id::fresh();
     let future = Identified::new(id, future);
     let (future, abort) = abortable(AssertUnwindSafe(future).catch_unwind());
     let finished = Arc::new(AtomicBool::new(false));
-    let member = stress::join_in(name, abort.clone());
-    let in_run = member.is_some();
+    let member = if takes_part { stress::join_in(name, abort.clone()) } else { None };
     let future = InRun::new(member.clone(), abort.clone(), future);
     let task = {
         let (finished, abort) = (finished.clone(), abort.clone());
         let member = member.clone();
         async move {
-            let outcome = outcome(id, member.as_deref(), future.await);
+            let polled = future.await;
+            let outcome = match &member {
+                Some(member) => outcome(id, Some(member), polled),
+                None => outcome(id, stress::current().as_deref(), polled),
+            };
             finished.store(true, Ordering::Release);
             // The handle may be dropped: then no task takes the result.
             if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
@@ -67,32 +111,32 @@ where
             drop(member);
         }
     };
-    match SPAWNER.get() {
-        Some(spawner) => spawner(Box::pin(task)),
-        None => {
-            let mut thread = std::thread::Builder::new();
-            if let Some(name) = name {
-                // The operating system takes no name with a zero in it.
-                thread = thread.name(name.replace('\0', "\u{fffd}"));
-            }
-            let run = move || {
-                if let Some(member) = member {
-                    member.wait_for_start();
-                }
-                futures::executor::block_on(task);
-            };
-            if let Err(error) = thread.spawn(run) {
-                panic!(
-                    "the operating system gives no thread for one more task ({error}): have fewer tasks at the \
-                     same time, or spawn them on an executor with sim::task::set_spawner"
-                );
-            }
+    (Handle { id, result, abort, finished }, member, task)
+}
+
+/// Polls a task to its end on a thread of its own.
+fn on_thread(
+    name: Option<&str>,
+    member: Option<Arc<stress::Member>>,
+    task: impl Future<Output = ()> + Send + 'static,
+) {
+    let mut thread = std::thread::Builder::new();
+    if let Some(name) = name {
+        // The operating system takes no name with a zero in it.
+        thread = thread.name(name.replace('\0', "\u{fffd}"));
+    }
+    let run = move || {
+        if let Some(member) = member {
+            member.wait_for_start();
         }
+        futures::executor::block_on(task);
+    };
+    if let Err(error) = thread.spawn(run) {
+        panic!(
+            "the operating system gives no thread for one more task ({error}): have fewer tasks at the \
+             same time, or spawn them on an executor with sim::task::set_spawner"
+        );
     }
-    if in_run {
-        jitter::spawned();
-    }
-    Handle { id, result, abort, finished }
 }
 
 /// The result of a task on its own thread. A panic is reported to the run that the task belongs to.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker, ready};
 use futures::Stream;
 use futures::stream::FuturesUnordered;
 
-use super::{AbortHandle, Id, JoinError, JoinHandle, spawn_at};
+use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet, spawn_at};
 use crate::seam::here;
 
 /// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
@@ -105,7 +105,38 @@ impl<T: 'static> JoinSet<T> {
         F: Future<Output = T> + Send + 'static,
         T: Send,
     {
-        let handle = spawn_at(None, task, here());
+        self.add(spawn_at(None, task, here()))
+    }
+
+    /// Spawns a task of the set that is one call; see [`spawn_blocking`](super::spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking(&mut self, work: impl FnOnce() -> T + Send + 'static) -> AbortHandle
+    where
+        T: Send,
+    {
+        self.add(super::spawn_blocking(work))
+    }
+
+    /// Spawns a task of the set on the current [`LocalSet`]; see [`spawn_local`](super::spawn_local).
+    ///
+    /// # Panics
+    /// If there is no current one.
+    #[track_caller]
+    pub fn spawn_local(&mut self, task: impl Future<Output = T> + 'static) -> AbortHandle {
+        self.add(super::spawn_local(task))
+    }
+
+    /// Spawns a task of the set on `local`.
+    #[track_caller]
+    pub fn spawn_local_on(
+        &mut self,
+        task: impl Future<Output = T> + 'static,
+        local: &LocalSet,
+    ) -> AbortHandle {
+        self.add(local.spawn_local(task))
+    }
+
+    fn add(&mut self, handle: JoinHandle<T>) -> AbortHandle {
         let abort = handle.abort_handle();
         self.members.push(Member(Some(handle)));
         self.len += 1;

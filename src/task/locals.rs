@@ -41,8 +41,8 @@ use pin_project_lite::pin_project;
 macro_rules! task_local {
     () => {};
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty; $($rest:tt)*) => {
-        $crate::task_local!($(#[$attribute])* $visibility static $name: $type);
-        $crate::task_local!($($rest)*);
+        $crate::task::task_local!($(#[$attribute])* $visibility static $name: $type);
+        $crate::task::task_local!($($rest)*);
     };
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty) => {
         $(#[$attribute])*

@@ -33,7 +33,8 @@ pub use crate::time;
 /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
 pub mod task {
     pub use crate::task::{
-        AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalKey, futures, id, spawn,
-        try_id, yield_now,
+        AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey,
+        LocalSet, block_in_place, consume_budget, coop, futures, id, spawn, spawn_blocking,
+        spawn_local, try_id, unconstrained, yield_now,
     };
 }

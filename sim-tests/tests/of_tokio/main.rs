@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod broadcast;
 mod bugs;
 mod cancel;
@@ -10,6 +11,7 @@ mod differential;
 mod ends;
 mod ids;
 mod join;
+mod local;
 mod locals;
 mod locks;
 mod mpsc;

@@ -4,6 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures::future::LocalBoxFuture;
+
 use super::Here;
 use crate::seam::{Id, JoinError, threads};
 
@@ -36,6 +38,43 @@ where
     F::Output: Send + 'static,
 {
     Handle(threads::spawn(name.as_deref(), future))
+}
+
+/// Spawns a task that is one call, which may block.
+pub(crate) fn spawn_blocking<R: Send + 'static>(
+    _: Here,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Handle<R> {
+    Handle(threads::spawn_blocking(work))
+}
+
+/// Spawns a task whose future stays on this thread. `keep` gets it, to poll it.
+pub(crate) fn spawn_local<F>(
+    _: Here,
+    future: F,
+    keep: impl FnOnce(LocalBoxFuture<'static, ()>),
+) -> Handle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let (handle, task) = threads::spawn_local(future);
+    keep(task);
+    Handle(handle)
+}
+
+/// The wait for the end of a task of a run. There are none, so it is over.
+#[derive(Debug)]
+pub(crate) struct End;
+
+impl End {
+    pub(crate) fn new(_: Stopper, _: Here) -> End {
+        End
+    }
+
+    pub(crate) fn poll(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
 }
 
 /// The task that this thread polls; none outside of tasks.

@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::branches::{Before, Turns};
-pub(crate) use self::handle::{Crew, Handle, Stopper, current_id, spawn};
+pub(crate) use self::handle::{
+    Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
+};
 pub(crate) use self::locks::{Enter, Gate, Pass};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use futures::future::LocalBoxFuture;
+
 use super::{Here, in_world};
 use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, run};
 use crate::run::ids::TaskId;
@@ -55,6 +57,14 @@ impl Stopper {
         }
     }
 
+    /// The task, if it is of the current run.
+    fn in_this_run(&self) -> Option<TaskId> {
+        match self {
+            Stopper::Run { run: of, task, .. } => (run() == *of).then_some(*task),
+            Stopper::Real(_) => None,
+        }
+    }
+
     pub(crate) fn is_finished(&self) -> bool {
         match self {
             Stopper::Real(stopper) => stopper.is_finished(),
@@ -76,11 +86,90 @@ where
     if !in_run() {
         return Handle::Real(threads::spawn(name.as_deref(), future));
     }
+    Handle::Run(spawn_in_run(name, here, future))
+}
+
+/// Spawns a task of the run, whose tasks are all on one thread.
+fn spawn_in_run<F>(name: Option<Arc<str>>, here: Here, future: F) -> RunHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
     let body = Box::pin(TaskBody::new(future));
     WORLD.with(|world| {
         let task = world.spawn(body, name, here);
-        Handle::Run(RunHandle::new(world, task))
+        RunHandle::new(world, task)
     })
+}
+
+/// Spawns a task that is one call: one step in a run; outside it may block.
+pub(crate) fn spawn_blocking<R: Send + 'static>(
+    here: Here,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Handle<R> {
+    match in_run() {
+        true => Handle::Run(spawn_in_run(None, here, async move { work() })),
+        false => Handle::Real(threads::spawn_blocking(work)),
+    }
+}
+
+/// Spawns a task whose future stays on this thread. Outside of runs `keep` gets it, to poll it.
+pub(crate) fn spawn_local<F>(
+    here: Here,
+    future: F,
+    keep: impl FnOnce(LocalBoxFuture<'static, ()>),
+) -> Handle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    if in_run() {
+        return Handle::Run(spawn_in_run(None, here, future));
+    }
+    let (handle, task) = threads::spawn_local(future);
+    keep(task);
+    Handle::Real(handle)
+}
+
+/// The wait for the end of a task, whose result another handle has. A point, as a join.
+pub(crate) struct End {
+    of: Stopper,
+    join: Announcement,
+    here: Here,
+}
+
+impl End {
+    pub(crate) fn new(of: Stopper, here: Here) -> End {
+        End { of, join: Announcement::default(), here }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // A task of a run that has ended has ended with it.
+        let Some(task) = self.of.in_this_run() else { return Poll::Ready(()) };
+        WORLD.with(|world| {
+            if self.join.is_open() {
+                match world.readiness(&self.join, cx.waker()) {
+                    Readiness::Ready => {
+                        world.join_only(&self.join, &JOIN, task, self.here);
+                        self.join.close();
+                        return Poll::Ready(());
+                    }
+                    Readiness::Waiting => return Poll::Pending,
+                    Readiness::Stale => world.retract(&self.join),
+                }
+            }
+            self.join = world.announce_join(&JOIN, task, self.here, cx.waker());
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if self.join.is_open() && in_run() {
+            WORLD.with(|world| world.retract(&self.join));
+        }
+    }
 }
 
 /// Spawns a task that is a part of the body of the test.

@@ -33,7 +33,9 @@ pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign_lock::ForeignLock;
 pub(crate) use self::gate::{Enter, Gate, Pass};
-pub(crate) use self::handle::{Handle, Stopper, current_id, spawn};
+pub(crate) use self::handle::{
+    End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
+};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;

@@ -1,0 +1,123 @@
+//! Calls that may block, and the budget of tasks.
+
+use std::sync::Arc;
+
+use sim::Ordering::SeqCst;
+use sim::tokio::task::{self, JoinSet, coop};
+use sim::{Atomic, spawn};
+
+use crate::{Results, fails_with, holds};
+
+#[test]
+fn a_blocking_call_is_one_step_of_a_task() {
+    let seen = Results::new();
+    let report = holds(async || {
+        let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let push = |n| {
+            let shared = shared.clone();
+            move || {
+                shared.lock().unwrap().push(n);
+                n
+            }
+        };
+        let calls = [task::spawn_blocking(push(1)), task::spawn_blocking(push(2))];
+        for (n, call) in (1..).zip(calls) {
+            assert_eq!(call.await.unwrap(), n);
+        }
+        let mut got = shared.lock().unwrap().clone();
+        got.sort_unstable();
+        seen.add(got);
+    });
+    seen.are([vec![1, 2]]);
+    if sim::SIMULATED {
+        // The steps share nothing that the search sees.
+        assert_eq!(report.runs, 1);
+    }
+}
+
+#[test]
+fn a_blocking_call_has_a_thread_of_its_own_outside_of_runs() {
+    let (send, receive) = std::sync::mpsc::channel();
+    sim::block_on(async {
+        let receiving = task::spawn_blocking(move || {
+            assert!(task::try_id().is_some());
+            receive.recv().unwrap()
+        });
+        let sending = task::spawn_blocking(move || send.send(7).unwrap());
+        sending.await.unwrap();
+        assert_eq!(receiving.await.unwrap(), 7);
+        let panics = task::spawn_blocking(|| std::panic::resume_unwind(Box::new(3)));
+        let payload = panics.await.map(|()| 0).unwrap_err().into_panic();
+        assert_eq!(payload.downcast_ref::<i32>(), Some(&3));
+    });
+}
+
+#[test]
+fn a_blocking_call_that_waits_for_another_task_fails_the_run() {
+    fails_with(&["block_on inside a run"], async || {
+        let lock = Arc::new(sim::Mutex::new(0));
+        task::spawn_blocking(move || *sim::block_on(lock.lock())).await.unwrap();
+    });
+}
+
+#[test]
+fn sets_have_blocking_calls() {
+    holds(async || {
+        let mut set = JoinSet::new();
+        for n in 1..=3 {
+            set.spawn_blocking(move || task::block_in_place(|| n * n));
+        }
+        let mut sum = 0;
+        while let Some(square) = set.join_next().await {
+            sum += square.unwrap();
+        }
+        assert_eq!(sum, 14);
+    });
+}
+
+/// A task that adds in two accesses, with a point of its budget between them.
+async fn added(consumes: bool) -> u32 {
+    let count = Arc::new(Atomic::new(0));
+    let tasks = [(); 2].map(|()| {
+        let count = count.clone();
+        spawn(coop::unconstrained(async move {
+            assert!(coop::has_budget_remaining());
+            if consumes {
+                coop::consume_budget().await;
+            }
+            count.fetch_add(1, SeqCst).await;
+        }))
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    count.load(SeqCst).await
+}
+
+#[test]
+fn the_budget_is_a_point_that_touches_nothing() {
+    let [without, with] =
+        [false, true].map(|consumes| holds(async || assert_eq!(added(consumes).await, 2)));
+    if sim::SIMULATED {
+        assert_eq!(with.runs, without.runs);
+        assert_eq!(with.steps, without.steps + 2 * with.runs);
+    }
+}
+
+#[test]
+fn outside_of_runs_the_budget_is_used_up_now_and_then() {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+    let waker = Waker::from(Arc::new(Nobody));
+    let cx = &mut Context::from_waker(&waker);
+    let pending = (0..1000)
+        .filter(|_| Box::pin(coop::consume_budget()).as_mut().poll(cx).is_pending())
+        .count();
+    assert!((7..=8).contains(&pending), "{pending}");
+}
+
+struct Nobody;
+
+impl std::task::Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}

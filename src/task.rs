@@ -4,8 +4,8 @@
 //! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
 
 mod abort;
-mod cancellable;
 pub(crate) mod branches;
+mod cancellable;
 pub mod coop;
 mod join_set;
 mod local_set;

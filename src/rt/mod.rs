@@ -24,6 +24,7 @@ mod object;
 mod ordinals;
 mod panics;
 mod pending;
+mod ready;
 mod record;
 mod services;
 mod slot;

@@ -30,6 +30,7 @@ impl TaskSlot {
     pub(super) fn begin(&mut self, number: u64) {
         self.number = number;
         self.cancelled = false;
+        self.faults = FaultCounts::default();
         self.joiners.clear();
         self.detached = None;
         self.objects = 0;

@@ -3,9 +3,7 @@
 //! Plain data and plain work. Nothing here calls user code, so a borrow of the state may be held
 //! around every function; wakers and bodies that must be dropped are returned to the caller.
 //!
-//! A task can step if it was woken, was aborted, or has an enabled pending operation.
-//! `ready` holds these tasks, in no meaningful order. Each row stores its position in `ready`, so that
-//! insertion and removal take constant time.
+//! A task can step if it was woken, was aborted, or has an enabled pending operation: see [`ready`](super::ready).
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,9 +11,10 @@ use std::task::Waker;
 use super::body::BoxBody;
 use super::branches::PollLog;
 use super::choose::Chooser;
-use super::fault::{FaultCounts, FaultState};
+use super::fault::FaultState;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
+use super::ready::NOT_READY;
 use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot, child_number};
 use super::timers::Timers;
@@ -27,9 +26,6 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::pool::Pool;
-
-/// `TaskRow::ready_at` of a task that is not in `ready`.
-pub(super) const NOT_READY: u32 = u32::MAX;
 
 /// 0 is no key.
 const FIRST_KEY: u32 = 1;
@@ -209,12 +205,6 @@ impl RunState {
         let number =
             parent.map_or(0, |parent| child_number(self.slots[parent.index()].number, nth));
         let slot = self.slots.push(TaskSlot::default);
-        slot.cancelled = false;
-        slot.faults = FaultCounts::default();
-        slot.joiner = None;
-        slot.detached = None;
-        slot.objects = 0;
-        slot.left_over = false;
         slot.begin(number);
         id
     }
@@ -464,41 +454,4 @@ impl RunState {
         *objects += 1;
         (task, *objects - 1)
     }
-
-    // ---- the ready set
-
-    #[inline]
-    fn can_step(&self, task: TaskId) -> bool {
-        can_step(self.board.tasks.at(task.index()))
-    }
-
-    #[inline]
-    pub(super) fn insert_ready(&mut self, task: TaskId) {
-        let row = self.board.tasks.at_mut(task.index());
-        if row.ready_at == NOT_READY && !row.stalled {
-            row.ready_at = self.board.ready.len() as u32;
-            row.status = Status::Ready;
-            self.board.ready.push(task);
-            self.board.arrived.push(task);
-        }
-    }
-
-    #[inline]
-    pub(super) fn remove_ready(&mut self, task: TaskId) {
-        let row = self.board.tasks.at_mut(task.index());
-        let at = row.ready_at as usize;
-        if row.ready_at != NOT_READY {
-            row.ready_at = NOT_READY;
-            row.status = Status::Blocked;
-            self.board.ready.swap_remove(at);
-            if let Some(moved) = self.board.ready.get(at) {
-                self.board.tasks.at_mut(moved.index()).ready_at = at as u32;
-            }
-        }
-    }
-}
-
-#[inline]
-pub(super) fn can_step(row: &TaskRow) -> bool {
-    (row.enabled > 0 || row.woken || row.aborted) && !row.stalled
 }

@@ -2,8 +2,9 @@
 //! set, and records the next chosen task.
 
 use super::now;
+use super::ready::{NOT_READY, can_step};
 use super::record::PackedStep;
-use super::state::{NOT_READY, RunState, can_step};
+use super::state::RunState;
 use crate::run::board::{Announced, TaskRow};
 use crate::run::event::Event;
 use crate::run::ids::TaskId;

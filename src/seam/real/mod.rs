@@ -5,8 +5,8 @@
 //! and for its value of a static ([`crate::seam::statics`]).
 
 mod bell;
-mod cancel;
 mod branches;
+mod cancel;
 mod handle;
 mod locks;
 mod point;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::bell::{Bell, Listen};
-pub(crate) use self::cancel::Cancel;
 pub(crate) use self::branches::{Before, Turns};
+pub(crate) use self::cancel::Cancel;
 pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };

@@ -1,0 +1,48 @@
+//! The tasks that can step: those that were woken, were aborted, or have an enabled pending operation.
+//!
+//! `ready` holds them in no meaningful order. Each row stores its position in `ready`, so that insertion and removal take
+//! constant time.
+
+use super::state::RunState;
+use crate::run::board::{Status, TaskRow};
+use crate::run::ids::TaskId;
+
+/// `TaskRow::ready_at` of a task that is not in `ready`.
+pub(super) const NOT_READY: u32 = u32::MAX;
+
+impl RunState {
+    #[inline]
+    pub(super) fn can_step(&self, task: TaskId) -> bool {
+        can_step(self.board.tasks.at(task.index()))
+    }
+
+    #[inline]
+    pub(super) fn insert_ready(&mut self, task: TaskId) {
+        let row = self.board.tasks.at_mut(task.index());
+        if row.ready_at == NOT_READY && !row.stalled {
+            row.ready_at = self.board.ready.len() as u32;
+            row.status = Status::Ready;
+            self.board.ready.push(task);
+            self.board.arrived.push(task);
+        }
+    }
+
+    #[inline]
+    pub(super) fn remove_ready(&mut self, task: TaskId) {
+        let row = self.board.tasks.at_mut(task.index());
+        let at = row.ready_at as usize;
+        if row.ready_at != NOT_READY {
+            row.ready_at = NOT_READY;
+            row.status = Status::Blocked;
+            self.board.ready.swap_remove(at);
+            if let Some(moved) = self.board.ready.get(at) {
+                self.board.tasks.at_mut(moved.index()).ready_at = at as u32;
+            }
+        }
+    }
+}
+
+#[inline]
+pub(super) fn can_step(row: &TaskRow) -> bool {
+    (row.enabled > 0 || row.woken || row.aborted) && !row.stalled
+}

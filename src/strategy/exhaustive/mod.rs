@@ -222,8 +222,12 @@ impl Explorer {
         Ok(value)
     }
 
-    /// Explores no other value for the `nth` draw of the step.
+    /// Explores no other value for the `nth` draw of the step, unless tasks share something unseen, of which the step
+    /// may have changed a part.
     fn settle(&mut self, step: usize, nth: usize) {
+        if self.observer.tells_steps_apart() {
+            return;
+        }
         if let Some(drawn) = self.frames[step].draws.get_mut(nth) {
             drawn.given |= drawn.value == 0;
         }

@@ -102,7 +102,9 @@ impl Observer {
         for mark in &view.contacts()[self.contacts..] {
             let kind = match mark.contact {
                 Contact::Sleeps => {
-                    self.blind = true;
+                    // A loop of a plain thread sleeps until what it reads has changed, which is announced.
+                    let row = view.task(self.task);
+                    self.blind |= row.status == Status::Blocked && row.announced.is_empty();
                     continue;
                 }
                 Contact::Looked => LOOK,

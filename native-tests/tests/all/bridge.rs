@@ -1,7 +1,5 @@
 //! Tests of the files of `src/seam/native`, which only an instrumented build of the library has.
 
-#![forbid(unsafe_code)]
-
 #[test]
 fn the_bridge_passes_its_checks() {
     assert!(!sim::__private::NATIVE_CHECKS.is_empty(), "there are checks");

@@ -14,7 +14,7 @@ fn check(name: &str, body: fn()) {
     let screen = sim::report::text(&report, &Default::default());
     let from = screen.find("  step ").expect("a schedule");
     let to = screen.find("trace: ").expect("a trace");
-    let path = format!("{}/tests/fold/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/all/fold/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         fs::write(&path, &screen[from..to]).unwrap();
     }

@@ -1,0 +1,17 @@
+//! The tests that need no process of their own, as one program: each program is compiled and linked with the engine.
+//!
+//! `tests/memory` has those that `cargo unpause test --races` runs, too. The other programs are alone because they look at
+//! the resources of their process (`containment`), end or copy it (`isolation`), start themselves (`profiles`,
+//! `same_seed`) or need a feature (`tokio`).
+
+mod bridge;
+mod chances;
+mod corpus;
+mod fold;
+mod histories;
+mod locks;
+mod network;
+mod network_search;
+mod points;
+mod programs;
+mod std_search;

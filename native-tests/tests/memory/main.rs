@@ -1,0 +1,7 @@
+//! Errors in the use of memory and data races, and primitives, which must have none. `cargo unpause test --races --test
+//! memory` runs them with each access checked, and is the one that runs those of `races`.
+
+mod crates;
+mod errors;
+mod primitives;
+mod races;

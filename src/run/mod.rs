@@ -23,14 +23,13 @@ pub mod schedule;
 mod spin;
 pub mod statistics;
 pub mod trace;
+mod waits;
 
 use std::any::Any;
 use std::fmt;
-use std::panic::Location;
 
 use crate::run::event::{Event, ValueKind};
-use crate::run::ids::{ObjectId, Place, Seed, Spot, TaskId, TaskPath};
-use crate::run::op::Op;
+use crate::run::ids::{Place, Seed, Spot, TaskId, TaskPath};
 use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
 use unpause_check::history::HistoryRecord;
 use unpause_check::verdict::Verdict;
@@ -41,6 +40,9 @@ pub use self::calls::CallRecord;
 pub(crate) use self::calls::{Requested, Within, calls};
 pub use self::memory::{MemoryError, MemoryStep};
 pub use self::spin::Spin;
+pub(crate) use self::waits::circle_of;
+use self::waits::core_of;
+pub use self::waits::{Holder, Wait};
 
 /// One execution of the test body.
 #[derive(Clone, Debug)]
@@ -366,37 +368,6 @@ pub enum Failure {
     },
 }
 
-/// A task that waits for ever.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wait {
-    /// The task.
-    pub task: TaskId,
-    /// Its pending operation; none if it waits for something outside this library.
-    pub op: Option<&'static Op>,
-    /// The object it waits for.
-    pub object: Option<ObjectId>,
-    /// The task whose end it waits for.
-    pub target: Option<TaskId>,
-    /// The place in the user's source where it waits. If it waits for something outside this library: the place of
-    /// its last operation, or of its spawn if it has done nothing.
-    pub place: Place,
-    /// The holder of the object, with the step and the place of the acquisition.
-    pub holder: Option<Holder>,
-    /// True if the operation can be done, but the task does not poll its future: it polls another one.
-    pub unpolled: bool,
-}
-
-/// The holder of a lock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Holder {
-    /// The task.
-    pub task: TaskId,
-    /// The step in which it acquired it.
-    pub step: u32,
-    /// The place of the acquisition.
-    pub place: &'static Location<'static>,
-}
-
 /// The identity of a failure: its kind and its place.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Signature {
@@ -465,31 +436,6 @@ impl Failure {
         };
         Signature { kind: self.kind(), place }
     }
-}
-
-/// The waits that wait for each other in a circle, if there is one; else all.
-fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
-    let circle = circle_of(waits);
-    waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))
-}
-
-/// The tasks that wait for each other in a circle, each for the next and the last for the first;
-/// empty if there is no circle.
-pub(crate) fn circle_of(waits: &[Wait]) -> Vec<TaskId> {
-    let next = |task: TaskId| -> Option<TaskId> {
-        let wait = waits.iter().find(|w| w.task == task)?;
-        wait.holder.map(|h| h.task).or(wait.target)
-    };
-    for wait in waits {
-        let mut path = vec![wait.task];
-        while let Some(task) = next(path[path.len() - 1]) {
-            if let Some(at) = path.iter().position(|t| *t == task) {
-                return path.split_off(at);
-            }
-            path.push(task);
-        }
-    }
-    Vec::new()
 }
 
 /// The text of a panic payload.

@@ -120,10 +120,11 @@ impl<'a, T: ?Sized> Future for Wait<'a, T> {
     type Output = MutexGuard<'a, T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<MutexGuard<'a, T>> {
-        let Wait { bell, here, state } = &mut *self;
+        let here = self.here;
+        let Wait { bell, state, .. } = &mut *self;
         if let WaitState::Holds(guard) = state {
             let guard = guard.take().expect(SPENT);
-            let (listen, lock) = (bell.listen(*here), guard.lock_again(*here));
+            let (listen, lock) = (bell.listen(here), guard.lock_again(here));
             drop(guard);
             *state = WaitState::Listens(listen, lock);
         }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::pin::pin;
 
+use super::act::Act;
 use super::brute::Brute;
-use super::program::{Act, Program, body};
+use super::program::{Program, body};
 use super::{LIMITS, Seen, place, seen};
 use crate::rt::{TaskBody, Worker};
 use crate::run::ids::{Seed, TaskId};

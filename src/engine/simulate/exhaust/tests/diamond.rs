@@ -11,8 +11,9 @@
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::act::Act;
 use super::place;
-use super::program::{Act, Program, body};
+use super::program::{Program, body};
 use crate::rt::{TaskBody, Worker};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};

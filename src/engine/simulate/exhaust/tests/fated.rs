@@ -1,7 +1,8 @@
 //! Acts and programs that faults befall.
 
+use super::act::Act;
 use super::compare_all;
-use super::program::{Act, Program};
+use super::program::Program;
 use crate::run::faults::{Faults, Progress};
 use crate::run::rng::Rng;
 

@@ -1,8 +1,9 @@
 //! Faults planted in the search: a part of its rule is left out. Each makes it miss something in some of the
 //! generated programs, and sampled runs tell.
 
+use super::act::Act;
 use super::by_search;
-use super::program::{Act, Program, body};
+use super::program::{Program, body};
 use crate::Runner;
 use crate::report::{Report, Style, text};
 use crate::run::rng::Rng;

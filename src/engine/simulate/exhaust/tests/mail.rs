@@ -1,7 +1,8 @@
 //! The search against brute force, and the diamond test, on programs over the channels of tokio.
 
+use super::act::Act as AnyAct;
 use super::channels::Act;
-use super::program::{Act as AnyAct, Program};
+use super::program::Program;
 use super::{compare_all, effort};
 use crate::run::op::kind::{Kind, faults};
 use crate::run::op::of_tokio::{mail, ring, version};

@@ -3,6 +3,7 @@
 //! Compares the set of results (how the run ended, and all that each task saw), which does not know what a conflict
 //! is; the set of classes of runs; and that no class was run twice.
 
+mod act;
 mod bounded;
 mod brute;
 #[cfg(feature = "tokio")]
@@ -22,8 +23,9 @@ mod unseen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
+use self::act::Act;
 use self::brute::Brute;
-use self::program::{Act, Program, body};
+use self::program::{Program, body};
 use super::ends_by_a_step;
 use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::clock::ClockMode;

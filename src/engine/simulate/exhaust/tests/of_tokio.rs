@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::program::Act;
+use super::act::Act;
 use crate::run::rng::Rng;
 use crate::tokio::sync::{
     Barrier, Notify, OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,

@@ -1,6 +1,6 @@
 //! Acts that wait for a time, read it or move it.
 
-use super::program::Act;
+use super::act::Act;
 use crate::run::rng::Rng;
 
 impl Act {

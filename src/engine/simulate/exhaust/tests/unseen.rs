@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use super::program::Act;
+use super::act::Act;
 use crate::run::rng::Rng;
 
 /// A bell that no search sees.

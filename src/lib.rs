@@ -291,6 +291,19 @@ pub mod __private {
     pub use crate::testing::sometimes::{cover, note};
     pub use unpause_macros::{join, select, try_join};
 
+    /// Returns `true` if the thread polls a task of a simulated run. Always `false` in the real build.
+    pub fn in_run() -> bool {
+        crate::seam::in_run()
+    }
+
+    /// Ends the run as failed, as code at `place` misuses it. Outside of a simulated run, does nothing.
+    pub fn refuse(message: &str, place: &'static std::panic::Location<'static>) {
+        if crate::seam::in_run() {
+            let (message, place) = (message.to_owned(), place.to_string());
+            crate::seam::fail(|| crate::run::Failure::Misuse { message, place });
+        }
+    }
+
     /// Files of results, for `cargo sim merge`.
     pub mod results {
         pub use crate::engine::results::{

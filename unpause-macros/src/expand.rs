@@ -12,12 +12,23 @@ use crate::function::Function;
 
 /// The expansion of the attribute with the tokens `attribute` on the item `item`.
 pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    let (arguments, mut errors) = arguments::parse(attribute);
+    test_named(OURS, attribute, item, Vec::new())
+}
+
+/// As [`test`], for an attribute that users write as `name`, with the errors that were found before.
+pub(crate) fn test_named(
+    name: &str,
+    attribute: TokenStream,
+    item: TokenStream,
+    mut errors: Vec<Error>,
+) -> TokenStream {
+    let (arguments, more) = arguments::parse(attribute);
+    errors.extend(more);
     let function = match Function::parse(item.clone()) {
         Ok(function) => function,
         Err(error) => {
             errors.push(error);
-            let errors = errors.iter().map(Error::to_compile_error);
+            let errors = errors.iter().map(|error| renamed(error, name));
             return quote!(#(#errors)* #item);
         }
     };
@@ -25,7 +36,19 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if errors.is_empty() {
         accepted(&arguments, &function)
     } else {
-        refused(function, &errors, arguments.native)
+        refused(function, &errors, arguments.native, name)
+    }
+}
+
+/// The attribute as its errors name it.
+const OURS: &str = "#[sim::test]";
+
+/// The error, as one of the attribute that users write as `name`.
+fn renamed(error: &Error, name: &str) -> TokenStream {
+    match name {
+        // With the span of all of its tokens, which a new error would not have.
+        OURS => error.to_compile_error(),
+        _ => Error::new(error.span(), error.to_string().replace(OURS, name)).to_compile_error(),
     }
 }
 
@@ -174,8 +197,8 @@ fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
 ///
 /// The errors are in the body: there they vanish with a function that `#[cfg]` removes, and they are allowed in a
 /// method of an `impl`.
-fn refused(function: Function, errors: &[Error], native: bool) -> TokenStream {
-    let errors = errors.iter().map(Error::to_compile_error);
+fn refused(function: Function, errors: &[Error], native: bool, name: &str) -> TokenStream {
+    let errors = errors.iter().map(|error| renamed(error, name));
     let uses_self = function.uses_self();
     let Function { mut attributes, visibility, mut signature, body } = function;
 

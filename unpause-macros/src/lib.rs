@@ -13,6 +13,7 @@ mod function;
 mod join;
 mod select;
 mod suggest;
+mod tokio;
 mod value;
 
 use proc_macro::TokenStream;
@@ -104,4 +105,20 @@ pub fn join(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn try_join(input: TokenStream) -> TokenStream {
     join::expand(input.into(), join::Kind::TryJoin).into()
+}
+
+/// The same for code that is written for tokio: `#[tokio::test]` of the crate `unpause-tokio`.
+///
+/// Takes the arguments of tokio's attribute, and those of [`macro@test`]. The library is `::tokio`. A test that names
+/// neither seeds nor a trace nor a strategy tries 100 seeds.
+///
+/// | argument of tokio | means |
+/// |---|---|
+/// | `flavor`, `worker_threads` | nothing: all tasks of a run are on one thread, and the scheduler decides the next step |
+/// | `start_paused` | nothing: the time of a run is always virtual |
+/// | `unhandled_panic` | nothing: a run fails if a task panics |
+/// | `crate = "path"` | where the library lives |
+#[proc_macro_attribute]
+pub fn tokio_test(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    tokio::test(attribute.into(), item.into()).into()
 }

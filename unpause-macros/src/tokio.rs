@@ -1,0 +1,196 @@
+//! `#[tokio::test]`: tokio's arguments are checked and left out, the others are those of `#[sim::test]`.
+
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use quote::quote;
+use syn::parse::Parser;
+use syn::{Error, LitBool, LitInt, LitStr};
+
+use crate::expand;
+
+/// The seeds of a test that names none: a suite written for tokio has many tests, and expects one run of each.
+const SEEDS: u64 = 100;
+
+/// Arguments that name the runs of a test.
+const RUNS: [&str; 4] = ["seeds", "seed", "replay", "strategy"];
+
+/// The flavors of tokio's attribute.
+const FLAVORS: [&str; 3] = ["current_thread", "multi_thread", "local"];
+
+/// The expansion of the attribute with the tokens `attribute` on the item `item`.
+pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Vec::new();
+    let mut library = quote!(::tokio);
+    let mut ours = TokenStream::new();
+    let mut names_runs = false;
+    for part in parts(attribute) {
+        match take(&part) {
+            Ok(Taken::Library(path)) => library = path,
+            Ok(Taken::Tokio) => {}
+            Ok(Taken::Other(name)) => {
+                names_runs |= RUNS.contains(&&*name);
+                let part = part.iter().cloned().collect::<TokenStream>();
+                ours.extend(quote!(#part,));
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    if !names_runs {
+        ours.extend(quote!(seeds = #SEEDS,));
+    }
+    ours.extend(quote!(crate = #library));
+    expand::test_named("#[tokio::test]", ours, item, errors)
+}
+
+/// The parts between commas; none is empty.
+fn parts(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
+    let mut parts = vec![Vec::new()];
+    for token in tokens {
+        match &token {
+            TokenTree::Punct(punct) if punct.as_char() == ',' => parts.push(Vec::new()),
+            _ => parts.last_mut().expect("starts with one and only grows").push(token),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// One argument.
+enum Taken {
+    /// Of tokio, without effect in a run.
+    Tokio,
+    /// `crate`, with this path.
+    Library(TokenStream),
+    /// Of `#[sim::test]`, with this name; empty for something that is no name.
+    Other(String),
+}
+
+fn take(part: &[TokenTree]) -> Result<Taken, Error> {
+    let TokenTree::Ident(name) = &part[0] else { return Ok(Taken::Other(String::new())) };
+    let text = name.to_string();
+    let value = || match &part[1..] {
+        [TokenTree::Punct(equals), value @ ..] if equals.as_char() == '=' && !value.is_empty() => {
+            Ok(value.iter().cloned().collect::<TokenStream>())
+        }
+        _ => Err(Error::new(name.span(), format!("`{text}` needs a value"))),
+    };
+    match &*text {
+        "flavor" => {
+            let flavor = parse::<LitStr>(value()?, name.span(), "a text")?;
+            if !FLAVORS.contains(&&*flavor.value()) {
+                let known = FLAVORS.map(|flavor| format!("`{flavor:?}`")).join(", ");
+                return Err(Error::new(
+                    flavor.span(),
+                    format!("no such flavor: tokio has {known}"),
+                ));
+            }
+            Ok(Taken::Tokio)
+        }
+        "unhandled_panic" => parse::<LitStr>(value()?, name.span(), "a text").map(|_| Taken::Tokio),
+        "worker_threads" => {
+            parse::<LitInt>(value()?, name.span(), "a number").map(|_| Taken::Tokio)
+        }
+        "start_paused" => {
+            parse::<LitBool>(value()?, name.span(), "`true` or `false`").map(|_| Taken::Tokio)
+        }
+        "crate" => {
+            let value = value()?;
+            // A path in a text is tokio's form.
+            match syn::parse2::<LitStr>(value.clone()) {
+                Ok(text) => {
+                    let path = text.parse::<syn::Path>()?;
+                    Ok(Taken::Library(quote!(#path)))
+                }
+                Err(_) => Ok(Taken::Library(value)),
+            }
+        }
+        _ => Ok(Taken::Other(text)),
+    }
+}
+
+/// The value of an argument as a literal of this type; a group without delimiters, from a macro, is looked into.
+fn parse<T: syn::parse::Parse>(value: TokenStream, name: Span, form: &str) -> Result<T, Error> {
+    let mut tokens = value.clone().into_iter();
+    match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::None => {
+            return parse(group.stream(), name, form);
+        }
+        _ => {}
+    }
+    let wrong = |_| Error::new(name, format!("the value of this argument is {form}"));
+    T::parse.parse2(value).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expansion(attribute: TokenStream) -> String {
+        test(
+            attribute,
+            quote!(
+                async fn name() {}
+            ),
+        )
+        .to_string()
+    }
+
+    #[test]
+    fn tokios_arguments_are_left_out_and_the_seeds_are_few() {
+        let plain = expansion(quote!());
+        assert!(
+            plain.contains(
+                &quote!(
+                    use ::tokio::__private as __sim;
+                )
+                .to_string()
+            ),
+            "{plain}"
+        );
+        let seeds = quote!(seeds: ::core::option::Option::Some(100u64)).to_string();
+        assert!(plain.contains(&seeds), "{plain}");
+        let tokios = quote!(
+            flavor = "multi_thread",
+            worker_threads = 2,
+            start_paused = true,
+            unhandled_panic = "ignore",
+        );
+        assert_eq!(expansion(tokios), plain);
+    }
+
+    #[test]
+    fn the_other_arguments_are_those_of_the_library() {
+        let search =
+            expansion(quote!(flavor = "current_thread", strategy = "exhaustive", must_prove));
+        assert!(search.contains("must_prove : true"), "{search}");
+        assert!(!search.contains("100u64"), "{search}");
+        assert!(expansion(quote!(seeds = 7)).contains("7u64"));
+    }
+
+    #[test]
+    fn the_library_is_named_as_a_text_or_a_path() {
+        let expected = quote!(
+            use crate::renamed::__private as __sim;
+        )
+        .to_string();
+        assert!(expansion(quote!(crate = "crate::renamed")).contains(&expected));
+        assert!(expansion(quote!(crate = crate::renamed)).contains(&expected));
+    }
+
+    #[test]
+    fn wrong_arguments_are_errors() {
+        let errors = |attribute| expansion(attribute).matches("compile_error").count();
+        assert_eq!(errors(quote!(flavor = "multi_threads")), 1);
+        assert_eq!(errors(quote!(flavor = 1)), 1);
+        assert_eq!(errors(quote!(worker_threads = "2", start_paused)), 2);
+        assert_eq!(errors(quote!(crate = "a b")), 1);
+        assert_eq!(errors(quote!(sedes = 1)), 1);
+        let refused = test(
+            quote!(),
+            quote!(
+                fn name() {}
+            ),
+        )
+        .to_string();
+        assert!(refused.contains("`#[tokio::test]` needs an `async fn`"), "{refused}");
+    }
+}

@@ -1,0 +1,63 @@
+//! tokio's names. In a run of [unpause](sim) tasks, locks, channels and time are simulated; everywhere else they are
+//! tokio's own.
+//!
+//! An application takes part without a change of its code:
+//!
+//! ```toml
+//! [dependencies]
+//! tokio = { package = "unpause-tokio", version = "0.1", default-features = false, features = ["full"] }
+//!
+//! [dev-dependencies]
+//! tokio = { package = "unpause-tokio", version = "0.1" }    # its tests run under the scheduler
+//! ```
+//!
+//! Its `#[tokio::test]`s then run for 100 seeds each, under the scheduler: each seed is one interleaving, and a failure is
+//! shrunk, explained on one screen and replayed. `SIM_SEEDS=1000 cargo test` tries more; the variables and the arguments
+//! of `#[sim::test]` hold here too. Without the feature `sim` the crate is `pub use tokio::*` and nothing else.
+//!
+//! | module | in a run | elsewhere |
+//! |---|---|---|
+//! | [`sync`] | [`sim::tokio::sync`]: tokio's objects, whose awaits are points | tokio's |
+//! | [`task`], [`spawn`] | tasks of the run | tokio's |
+//! | [`time`] | the virtual time of the run, also without `pause()` | tokio's |
+//! | [`runtime`] | [`Handle::current`](runtime::Handle::current) spawns into the run; a second runtime is refused | tokio's |
+//! | `select!`, `join!`, `pin!`, `task_local!`, `io`'s traits and adapters | tokio's | tokio's |
+//! | `#[tokio::test]` | | starts the runs |
+//! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
+//! | `signal`, `process` | refused | tokio's |
+//! | `net`, `fs`, `io::stdin` and the like | fail for want of a reactor; simulated ones come later | tokio's |
+//!
+//! # Limits
+//!
+//! - The limits of [`sim`], and those of its [tokio types](sim::tokio).
+//! - A panic of any task fails the run, also if the test expects it in a [`JoinError`](task::JoinError).
+//! - An object with state that was made outside of a run, as in a static, is refused in runs.
+//! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
+
+#![forbid(unsafe_code)]
+
+// All of it. What is simulated has an item below, which goes before one of a glob.
+pub use real::*;
+
+#[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]
+pub mod runtime;
+#[cfg(all(feature = "signal", feature = "sim", not(sim_real)))]
+pub mod signal;
+#[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]
+pub mod task;
+#[cfg(all(feature = "time", feature = "sim", not(sim_real)))]
+pub mod time;
+
+#[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]
+pub use self::task::spawn;
+#[cfg(all(feature = "sync", feature = "sim", not(sim_real)))]
+pub use sim::tokio::sync;
+#[cfg(all(feature = "macros", feature = "rt", feature = "sim", not(sim_real)))]
+pub use unpause_macros::tokio_test as test;
+
+/// For the expansion of macros.
+#[cfg(all(feature = "sim", not(sim_real)))]
+#[doc(hidden)]
+pub mod __private {
+    pub use sim::__private::{Attributes, Site, test};
+}

@@ -1,0 +1,15 @@
+//! Runtimes: tokio's. In a run there is the run instead, which [`Handle::current`] gives.
+
+mod builder;
+mod handle;
+#[allow(clippy::module_inception)] // as tokio's
+mod runtime;
+
+pub use real::runtime::*;
+
+pub use self::builder::Builder;
+pub use self::handle::{EnterGuard, Handle};
+pub use self::runtime::Runtime;
+
+/// The remedy for code of a run that blocks its thread until a future is ready.
+const BLOCKS: &str = "block_on blocks its thread, and all tasks of a run are on one: write .await, or spawn the future";

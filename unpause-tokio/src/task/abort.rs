@@ -1,0 +1,57 @@
+//! Handles that end a task, without its result.
+
+use std::fmt;
+
+/// Ends a task: tokio's [`AbortHandle`](real::task::AbortHandle).
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// let task = tokio::spawn(std::future::pending::<()>());
+/// let abort = task.abort_handle();
+/// abort.abort();
+/// assert!(task.await.unwrap_err().is_cancelled());
+/// assert!(abort.is_finished());
+/// # });
+/// ```
+#[derive(Clone)]
+pub struct AbortHandle(Inner);
+
+#[derive(Clone)]
+enum Inner {
+    Run(sim::task::AbortHandle),
+    Runtime(real::task::AbortHandle),
+}
+
+impl AbortHandle {
+    pub(crate) fn of_run(handle: sim::task::AbortHandle) -> AbortHandle {
+        AbortHandle(Inner::Run(handle))
+    }
+
+    pub(crate) fn of_runtime(handle: real::task::AbortHandle) -> AbortHandle {
+        AbortHandle(Inner::Runtime(handle))
+    }
+
+    /// Ends the task before its next step, or its next poll. Not a point. Without effect if it has ended.
+    #[track_caller]
+    pub fn abort(&self) {
+        match &self.0 {
+            Inner::Run(handle) => handle.abort(),
+            Inner::Runtime(handle) => handle.abort(),
+        }
+    }
+
+    /// Returns `true` if the task has ended. Not a point.
+    pub fn is_finished(&self) -> bool {
+        match &self.0 {
+            Inner::Run(handle) => handle.is_finished(),
+            Inner::Runtime(handle) => handle.is_finished(),
+        }
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle").finish_non_exhaustive()
+    }
+}

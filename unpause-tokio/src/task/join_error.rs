@@ -1,0 +1,101 @@
+//! The error of a task that gave no result.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+
+/// The error of a task that gave no result: tokio's [`JoinError`](real::task::JoinError).
+///
+/// In a run only an abort is seen here: a panic of any task ends the run as failed.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// let error = tokio::spawn(async { panic!("a reason") }).await.unwrap_err();
+/// assert_eq!(error.into_panic().downcast_ref::<&str>(), Some(&"a reason"));
+/// # });
+/// ```
+pub struct JoinError(Inner);
+
+enum Inner {
+    Run(sim::JoinError),
+    Runtime(real::task::JoinError),
+}
+
+impl JoinError {
+    pub(crate) fn of_run(error: sim::JoinError) -> JoinError {
+        JoinError(Inner::Run(error))
+    }
+
+    pub(crate) fn of_runtime(error: real::task::JoinError) -> JoinError {
+        JoinError(Inner::Runtime(error))
+    }
+
+    /// Returns `true` if the task was aborted.
+    pub fn is_cancelled(&self) -> bool {
+        match &self.0 {
+            Inner::Run(error) => error.is_cancelled(),
+            Inner::Runtime(error) => error.is_cancelled(),
+        }
+    }
+
+    /// Returns `true` if the task panicked.
+    pub fn is_panic(&self) -> bool {
+        match &self.0 {
+            Inner::Run(error) => error.is_panic(),
+            Inner::Runtime(error) => error.is_panic(),
+        }
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Panics
+    /// If the task was aborted.
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
+        match self.0 {
+            Inner::Run(error) => error.into_panic(),
+            Inner::Runtime(error) => error.into_panic(),
+        }
+    }
+
+    /// The payload of the panic.
+    ///
+    /// # Errors
+    /// Gives the error back if the task was aborted.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
+        match self.0 {
+            Inner::Run(error) => error.try_into_panic().map_err(JoinError::of_run),
+            Inner::Runtime(error) => error.try_into_panic().map_err(JoinError::of_runtime),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Inner::Run(error) => error.fmt(f),
+            Inner::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Inner::Run(error) => error.fmt(f),
+            Inner::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}
+
+impl From<JoinError> for io::Error {
+    fn from(error: JoinError) -> io::Error {
+        match error.0 {
+            Inner::Runtime(error) => error.into(),
+            Inner::Run(error) => io::Error::other(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Tasks: those of the run, in a run, and tokio's elsewhere.
+
+mod abort;
+mod join_error;
+mod join_handle;
+mod join_set;
+
+pub use real::task::*;
+
+pub use self::abort::AbortHandle;
+pub use self::join_error::JoinError;
+pub use self::join_handle::JoinHandle;
+pub use self::join_set::JoinSet;
+
+use std::future::Future;
+
+use sim::__private::in_run;
+
+/// Spawns a task: into the run, or into the runtime of this thread.
+///
+/// In a run it is no point: the task can step from the next point on.
+///
+/// # Panics
+/// Outside of runs, if the thread has no runtime.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// assert_eq!(tokio::spawn(async { 1 + 1 }).await.unwrap(), 2);
+/// # });
+/// ```
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match in_run() {
+        true => JoinHandle::of_run(sim::spawn(future)),
+        false => JoinHandle::of_runtime(real::spawn(future)),
+    }
+}
+
+/// Calls a function that may block its thread: on a thread of tokio, or in a task of the run, in one step.
+///
+/// # Panics
+/// Outside of runs, if the thread has no runtime.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// assert_eq!(tokio::task::spawn_blocking(|| 1 + 1).await.unwrap(), 2);
+/// # });
+/// ```
+#[track_caller]
+pub fn spawn_blocking<F, R>(f: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    match in_run() {
+        true => JoinHandle::of_run(sim::spawn(async move { f() })),
+        false => JoinHandle::of_runtime(real::task::spawn_blocking(f)),
+    }
+}
+
+/// Calls a function that may block its thread, on this thread. In a run it is a part of the step.
+///
+/// # Panics
+/// Outside of runs, in a runtime of one thread.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+/// # runtime.block_on(async {
+/// assert_eq!(tokio::task::block_in_place(|| 1 + 1), 2);
+/// # });
+/// ```
+#[cfg(feature = "rt-multi-thread")]
+#[track_caller]
+pub fn block_in_place<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R,
+{
+    match in_run() {
+        true => f(),
+        false => real::task::block_in_place(f),
+    }
+}
+
+/// Lets other tasks go first.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # runtime.block_on(async {
+/// tokio::task::yield_now().await;
+/// # });
+/// ```
+#[track_caller]
+pub fn yield_now() -> impl Future<Output = ()> + Send {
+    let in_run = in_run().then(sim::task::yield_now);
+    async move {
+        match in_run {
+            Some(point) => point.await,
+            None => real::task::yield_now().await,
+        }
+    }
+}

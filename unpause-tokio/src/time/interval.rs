@@ -1,0 +1,135 @@
+//! Ticks at regular times.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use sim::__private::in_run;
+
+use super::Instant;
+
+pub use real::time::MissedTickBehavior;
+
+/// Ticks at once, and then each time that `period` has passed.
+///
+/// # Panics
+/// If `period` is zero. Outside of runs, if the thread has no runtime with time.
+///
+/// ```
+/// use tokio::time::{Duration, interval};
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+/// # runtime.block_on(async {
+/// let mut interval = interval(Duration::from_millis(1));
+/// let first = interval.tick().await;
+/// assert_eq!(interval.tick().await - first, Duration::from_millis(1));
+/// # });
+/// ```
+#[track_caller]
+pub fn interval(period: Duration) -> Interval {
+    match in_run() {
+        true => Interval(Inner::Run(sim::time::interval(period))),
+        false => Interval(Inner::Runtime(real::time::interval(period))),
+    }
+}
+
+/// Ticks first at `start`, and then each time that `period` has passed.
+///
+/// # Panics
+/// If `period` is zero. Outside of runs, if the thread has no runtime with time.
+#[track_caller]
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
+    match in_run() {
+        true => Interval(Inner::Run(sim::time::interval_at(start.in_run(), period))),
+        false => Interval(Inner::Runtime(real::time::interval_at(start.in_runtime(), period))),
+    }
+}
+
+/// Ticks at regular times: tokio's [`Interval`](real::time::Interval).
+#[derive(Debug)]
+pub struct Interval(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Run(sim::time::Interval),
+    Runtime(real::time::Interval),
+}
+
+/// Does the same with either kind of interval.
+macro_rules! each {
+    ($interval:expr, $inner:ident => $act:expr) => {
+        match $interval {
+            Inner::Run($inner) => $act,
+            Inner::Runtime($inner) => $act,
+        }
+    };
+}
+
+impl Interval {
+    /// Waits for the next tick. Gives the moment for which it was planned. Cancel safe.
+    pub async fn tick(&mut self) -> Instant {
+        poll_fn(|cx| self.poll_tick(cx)).await
+    }
+
+    /// Polls for the next tick.
+    pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
+        match &mut self.0 {
+            Inner::Run(interval) => interval.poll_tick(cx).map(Instant::of_run),
+            Inner::Runtime(interval) => interval.poll_tick(cx).map(Instant::of_runtime),
+        }
+    }
+
+    /// The next tick comes a period from now.
+    pub fn reset(&mut self) {
+        each!(&mut self.0, interval => interval.reset());
+    }
+
+    /// The next tick comes at once.
+    pub fn reset_immediately(&mut self) {
+        each!(&mut self.0, interval => interval.reset_immediately());
+    }
+
+    /// The next tick comes in `after`.
+    pub fn reset_after(&mut self, after: Duration) {
+        each!(&mut self.0, interval => interval.reset_after(after));
+    }
+
+    /// The next tick comes at `deadline`.
+    pub fn reset_at(&mut self, deadline: Instant) {
+        match &mut self.0 {
+            Inner::Run(interval) => interval.reset_at(deadline.in_run()),
+            Inner::Runtime(interval) => interval.reset_at(deadline.in_runtime()),
+        }
+    }
+
+    /// The treatment of late ticks.
+    pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        use sim::time::MissedTickBehavior as Ours;
+        match &self.0 {
+            Inner::Run(interval) => match interval.missed_tick_behavior() {
+                Ours::Burst => MissedTickBehavior::Burst,
+                Ours::Delay => MissedTickBehavior::Delay,
+                Ours::Skip => MissedTickBehavior::Skip,
+            },
+            Inner::Runtime(interval) => interval.missed_tick_behavior(),
+        }
+    }
+
+    /// Sets the treatment of late ticks.
+    pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+        use sim::time::MissedTickBehavior as Ours;
+        match &mut self.0 {
+            Inner::Run(interval) => interval.set_missed_tick_behavior(match behavior {
+                MissedTickBehavior::Burst => Ours::Burst,
+                MissedTickBehavior::Delay => Ours::Delay,
+                MissedTickBehavior::Skip => Ours::Skip,
+            }),
+            Inner::Runtime(interval) => interval.set_missed_tick_behavior(behavior),
+        }
+    }
+
+    /// The time between two ticks.
+    pub fn period(&self) -> Duration {
+        each!(&self.0, interval => interval.period())
+    }
+}

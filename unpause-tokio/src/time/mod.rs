@@ -1,0 +1,79 @@
+//! Time: virtual in a run, and tokio's elsewhere.
+//!
+//! In a run the time moves when no task can step, paused or not: see [`sim::time`]. Elsewhere it is that of the
+//! runtime, which a test may pause.
+
+pub mod error;
+mod instant;
+mod interval;
+mod sleep;
+mod timeout;
+
+#[doc(inline)]
+pub use std::time::Duration;
+
+pub use self::instant::Instant;
+pub use self::interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub use self::sleep::{Sleep, sleep, sleep_until};
+pub use self::timeout::{Timeout, timeout, timeout_at};
+
+#[cfg(feature = "test-util")]
+mod clock {
+    use std::future::Future;
+    use std::time::Duration;
+
+    use sim::__private::in_run;
+
+    /// Stops the clock of the runtime. In a run it does nothing: the time moves only when no task can step.
+    ///
+    /// # Panics
+    /// Outside of runs, if the runtime has several threads, or its clock stands already.
+    #[track_caller]
+    pub fn pause() {
+        if !in_run() {
+            real::time::pause();
+        }
+    }
+
+    /// Lets the clock of the runtime go on. In a run it does nothing: the clock of the system moves no run.
+    ///
+    /// # Panics
+    /// Outside of runs, if the clock does not stand.
+    #[track_caller]
+    pub fn resume() {
+        if !in_run() {
+            real::time::resume();
+        }
+    }
+
+    /// Moves the time on.
+    ///
+    /// In a run it is a point, the move, and another point: tasks that are due step in any order.
+    ///
+    /// # Panics
+    /// Outside of runs, if the clock does not stand.
+    ///
+    /// ```
+    /// use tokio::time::{Duration, Instant, advance};
+    ///
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    /// # runtime.block_on(async {
+    /// let begin = Instant::now();
+    /// advance(Duration::from_secs(3600)).await;
+    /// assert!(begin.elapsed() >= Duration::from_secs(3600));
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn advance(duration: Duration) -> impl Future<Output = ()> {
+        let in_run = in_run().then(|| sim::time::advance(duration));
+        async move {
+            match in_run {
+                Some(advance) => advance.await,
+                None => real::time::advance(duration).await,
+            }
+        }
+    }
+}
+
+#[cfg(feature = "test-util")]
+pub use self::clock::{advance, pause, resume};

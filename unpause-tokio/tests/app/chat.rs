@@ -1,0 +1,62 @@
+//! A chat room: who joins sees all messages, those from before and those that follow.
+
+use tokio::sync::{Mutex, broadcast};
+
+/// A room.
+#[derive(Debug)]
+pub struct Room {
+    history: Mutex<Vec<String>>,
+    members: Mutex<Vec<String>>,
+    sender: broadcast::Sender<String>,
+}
+
+/// A member's view of the room.
+#[derive(Debug)]
+pub struct Member {
+    seen: Vec<String>,
+    receiver: broadcast::Receiver<String>,
+}
+
+impl Room {
+    pub fn new() -> Room {
+        let (sender, _) = broadcast::channel(16);
+        Room { history: Mutex::default(), members: Mutex::default(), sender }
+    }
+
+    /// Sends a message to all members.
+    pub async fn say(&self, message: &str) {
+        let mut history = self.history.lock().await;
+        history.push(message.to_owned());
+        // In vain if there is no member.
+        let _ = self.sender.send(message.to_owned());
+    }
+
+    /// Joins the room.
+    pub async fn join(&self, name: &str) -> Member {
+        self.members.lock().await.push(name.to_owned());
+        let history = self.history.lock().await;
+        Member { seen: history.clone(), receiver: self.sender.subscribe() }
+    }
+
+    /// The same with a bug: a message that is sent between the copy of the history and the subscription is lost.
+    pub async fn join_late(&self, name: &str) -> Member {
+        let seen = self.history.lock().await.clone();
+        self.members.lock().await.push(name.to_owned());
+        Member { seen, receiver: self.sender.subscribe() }
+    }
+
+    /// The number of members.
+    pub async fn members(&self) -> usize {
+        self.members.lock().await.len()
+    }
+}
+
+impl Member {
+    /// All messages so far.
+    pub fn seen(mut self) -> Vec<String> {
+        while let Ok(message) = self.receiver.try_recv() {
+            self.seen.push(message);
+        }
+        self.seen
+    }
+}

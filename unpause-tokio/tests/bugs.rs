@@ -1,0 +1,103 @@
+//! The bugs of the application, each found by the runs of a test: one says so in the attribute, as a test that must
+//! fail, the others compare the failure. Their right versions pass in `application.rs`, and here in all orders.
+
+#![forbid(unsafe_code)]
+
+mod app;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::account;
+use app::chat::{Member, Room};
+use app::pool::{LeakyPool, Pool, Server};
+use sim::run::{Failure, Outcome};
+use tokio::task::yield_now;
+
+/// Asserts that a run of a hundred seeds, those of `#[tokio::test]`, panics with this text.
+#[track_caller]
+fn panics(text: &str, body: impl AsyncFn() + Sync) {
+    let report = sim::Runner::new().hermetic().seeds(0..100).shrink(false).run(body);
+    match report.finding.as_ref().map(|finding| &finding.run.outcome) {
+        Some(Outcome::Failed(Failure::Panic { message, .. })) => {
+            assert!(message.contains(text), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Asserts that no order fails.
+#[track_caller]
+fn holds(body: impl AsyncFn() + Sync) {
+    let report = sim::Runner::new().hermetic().strategy("exhaustive").run(body);
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{report:?}");
+}
+
+/// Two tasks use a pool with one place.
+macro_rules! use_pool {
+    ($pool:ident) => {
+        async || {
+            let server = Arc::new(Server::default());
+            let pool = Arc::new($pool::new(server.clone(), 1));
+            let users = [(); 2].map(|()| {
+                let (pool, server) = (pool.clone(), server.clone());
+                tokio::spawn(async move {
+                    pool.with(async |_| {
+                        yield_now().await;
+                        assert_eq!(server.open(), 1, "connections are open");
+                    })
+                    .await;
+                })
+            });
+            for user in users {
+                user.await.unwrap();
+            }
+        }
+    };
+}
+
+#[test]
+fn a_pool_that_checks_before_it_connects_has_too_many() {
+    panics("connections are open", use_pool!(LeakyPool));
+    holds(use_pool!(Pool));
+}
+
+async fn join_while_another_speaks(join: impl AsyncFn(&Room) -> Member) {
+    let room = Arc::new(Room::new());
+    let said = tokio::spawn({
+        let room = room.clone();
+        async move { room.say("one").await }
+    });
+    let member = join(&room).await;
+    said.await.unwrap();
+    assert_eq!(member.seen(), ["one"], "a message is lost");
+}
+
+#[tokio::test(must_fail)]
+async fn a_member_who_subscribes_late_loses_a_message() {
+    join_while_another_speaks(async |room| room.join_late("someone").await).await;
+}
+
+#[tokio::test(strategy = "exhaustive", must_prove)]
+async fn a_member_who_subscribes_under_the_lock_loses_none() {
+    join_while_another_speaks(async |room| room.join("someone").await).await;
+}
+
+async fn deposit_while_another_closes(answers_late: bool) {
+    let (client, account) = account::open(Duration::ZERO, answers_late);
+    let deposit = tokio::spawn({
+        let client = client.clone();
+        async move { client.deposit(5).await }
+    });
+    client.close().await;
+    let _ = deposit.await.unwrap();
+    account.await.unwrap();
+}
+
+#[test]
+fn an_actor_that_ends_at_once_leaves_a_request_without_an_answer() {
+    panics("a request was taken and not answered", async || {
+        deposit_while_another_closes(true).await;
+    });
+    holds(async || deposit_while_another_closes(false).await);
+}

@@ -1,0 +1,64 @@
+//! Outside of runs the crate is tokio: programs are compiled with both, and print the same.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::duplicate_mod)] // The same programs, with another `tokio`.
+
+use real::runtime::Builder;
+
+#[path = "parity/ours.rs"]
+mod ours;
+#[path = "parity/theirs.rs"]
+mod theirs;
+
+/// Each program in a runtime of one thread whose clock stands.
+macro_rules! the_same {
+    ($($program:ident)*) => {$(
+        #[test]
+        fn $program() {
+            let ours = ours::programs::paused(ours::programs::$program());
+            let theirs = theirs::programs::paused(theirs::programs::$program());
+            assert_eq!(ours, theirs);
+            assert!(!ours.is_empty(), "a program that says nothing compares nothing");
+        }
+    )*};
+}
+
+the_same! {
+    tasks
+    sets_of_tasks
+    handles
+    clocks
+    sleeps
+    time_outs
+    intervals
+    late_intervals
+    channels
+    macros
+}
+
+#[test]
+fn threads() {
+    let (ours, theirs) = (ours::programs::threads(), theirs::programs::threads());
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn the_runtime_is_tokios() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    // A runtime that this crate did not make has its tasks too.
+    runtime.block_on(async {
+        let task = tokio::spawn(async { real::runtime::Handle::current().id().to_string() });
+        let here = real::runtime::Handle::current().id().to_string();
+        assert_eq!(task.await.unwrap(), here);
+        assert_eq!(tokio::runtime::Handle::current().id().to_string(), here);
+        tokio::time::sleep(tokio::time::Duration::from_millis(1)).await;
+    });
+}
+
+#[test]
+#[should_panic(
+    expected = "there is no reactor running, must be called from the context of a Tokio 1.x runtime"
+)]
+fn without_a_runtime_there_are_no_tasks() {
+    drop(tokio::spawn(async {}));
+}

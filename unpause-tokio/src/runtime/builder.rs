@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use real::runtime::{LocalOptions, LocalRuntime};
+use real::runtime::LocalOptions;
 use sim::__private::in_run;
 
-use super::Runtime;
+use super::{LocalRuntime, Runtime};
 
 /// Makes a runtime: tokio's [`Builder`](real::runtime::Builder), with its settings.
 ///
@@ -75,13 +75,13 @@ impl Builder {
         self.0.build().map(Runtime::of)
     }
 
-    /// A runtime for tasks that need not be `Send`. Its tasks are tokio's.
+    /// A runtime for tasks that need not be `Send`.
     ///
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
         refused()?;
-        self.0.build_local(options)
+        self.0.build_local(options).map(LocalRuntime::of)
     }
 }
 

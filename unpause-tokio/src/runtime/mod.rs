@@ -2,6 +2,7 @@
 
 mod builder;
 mod handle;
+mod local;
 #[allow(clippy::module_inception)] // as tokio's
 mod runtime;
 
@@ -9,6 +10,7 @@ pub use real::runtime::*;
 
 pub use self::builder::Builder;
 pub use self::handle::{EnterGuard, Handle};
+pub use self::local::LocalRuntime;
 pub use self::runtime::Runtime;
 
 /// The remedy for code of a run that blocks its thread until a future is ready.

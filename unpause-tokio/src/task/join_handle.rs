@@ -5,7 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{AbortHandle, JoinError};
+use sim::__private::number_of;
+
+use super::{AbortHandle, Id, JoinError};
 
 /// Waits for a task and gives its result: tokio's [`JoinHandle`](real::task::JoinHandle).
 ///
@@ -59,10 +61,18 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// The number of the task.
+    pub fn id(&self) -> Id {
+        match &self.0 {
+            Inner::Run { handle, .. } => Id::of_run(number_of(handle)),
+            Inner::Runtime(handle) => Id::of_runtime(handle.id()),
+        }
+    }
+
     /// A handle that can only end the task.
     pub fn abort_handle(&self) -> AbortHandle {
         match &self.0 {
-            Inner::Run { handle, .. } => AbortHandle::of_run(handle.abort_handle()),
+            Inner::Run { handle, .. } => AbortHandle::of_run(handle.abort_handle(), self.id()),
             Inner::Runtime(handle) => AbortHandle::of_runtime(handle.abort_handle()),
         }
     }
@@ -72,8 +82,11 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let id = self.id();
         match &mut self.0 {
-            Inner::Run { handle, poll } => poll(Pin::new(handle), cx).map_err(JoinError::of_run),
+            Inner::Run { handle, poll } => {
+                poll(Pin::new(handle), cx).map_err(|error| JoinError::of_run(error, id))
+            }
             Inner::Runtime(handle) => Pin::new(handle).poll(cx).map_err(JoinError::of_runtime),
         }
     }

@@ -1,16 +1,20 @@
 //! Tasks: those of the run, in a run, and tokio's elsewhere.
 
 mod abort;
+mod id;
 mod join_error;
 mod join_handle;
 mod join_set;
+mod local;
 
 pub use real::task::*;
 
 pub use self::abort::AbortHandle;
+pub use self::id::{Id, id, try_id};
 pub use self::join_error::JoinError;
 pub use self::join_handle::JoinHandle;
 pub use self::join_set::JoinSet;
+pub use self::local::{LocalSet, spawn_local};
 
 use std::future::Future;
 

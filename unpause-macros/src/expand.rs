@@ -12,17 +12,20 @@ use crate::function::Function;
 
 /// The expansion of the attribute with the tokens `attribute` on the item `item`.
 pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    test_named(OURS, attribute, item, Vec::new())
+    test_named(OURS, attribute, item, TokenStream::new(), Vec::new())
 }
 
-/// As [`test`], for an attribute that users write as `name`, with the errors that were found before.
+/// As [`test`], for an attribute that users write as `name`. `added` are more arguments of the call of the library, each
+/// with a comma after it; `errors` were found before.
 pub(crate) fn test_named(
     name: &str,
     attribute: TokenStream,
     item: TokenStream,
+    added: TokenStream,
     mut errors: Vec<Error>,
 ) -> TokenStream {
-    let (arguments, more) = arguments::parse(attribute);
+    let (mut arguments, more) = arguments::parse(attribute);
+    arguments.added = added;
     errors.extend(more);
     let function = match Function::parse(item.clone()) {
         Ok(function) => function,
@@ -120,6 +123,8 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let chances = option(arguments.chances.as_ref(), quote!(&'static ::core::primitive::str));
     let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
 
+    let added = &arguments.added;
+
     let handed = quote! {
         __sim::Site {
             test: ::core::concat!(::core::module_path!(), "::", #text),
@@ -158,6 +163,7 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
             chances: #chances,
             isolate: #isolate,
         },
+        #added
         #closure,
     };
     let call = quote_spanned!(place=> #entry(#handed));
@@ -185,7 +191,7 @@ fn searches_races() -> bool {
 }
 
 /// An `Option` as an expression.
-fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
+pub(crate) fn option(value: Option<impl ToTokens>, of: TokenStream) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None::<#of>),

@@ -112,12 +112,14 @@ pub fn try_join(input: TokenStream) -> TokenStream {
 /// Takes the arguments of tokio's attribute, and those of [`macro@test`]. The library is `::tokio`. A test that names
 /// neither seeds nor a trace nor a strategy tries 100 seeds.
 ///
-/// | argument of tokio | means |
+/// | argument of tokio | in a run |
 /// |---|---|
 /// | `flavor`, `worker_threads` | nothing: all tasks of a run are on one thread, and the scheduler decides the next step |
 /// | `start_paused` | nothing: the time of a run is always virtual |
 /// | `unhandled_panic` | nothing: a run fails if a task panics |
 /// | `crate = "path"` | where the library lives |
+///
+/// A test that the environment has run on tokio, once, gets the runtime that these describe.
 #[proc_macro_attribute]
 pub fn tokio_test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tokio::test(attribute.into(), item.into()).into()

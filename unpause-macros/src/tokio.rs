@@ -1,4 +1,4 @@
-//! `#[tokio::test]`: tokio's arguments are checked and left out, the others are those of `#[sim::test]`.
+//! `#[tokio::test]`: tokio's arguments are handed on, for tests that run on tokio; the others are those of `#[sim::test]`.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::quote;
@@ -22,8 +22,9 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut library = quote!(::tokio);
     let mut ours = TokenStream::new();
     let mut names_runs = false;
+    let mut runtime = Runtime::default();
     for part in parts(attribute) {
-        match take(&part) {
+        match take(&part, &mut runtime) {
             Ok(Taken::Library(path)) => library = path,
             Ok(Taken::Tokio) => {}
             Ok(Taken::Other(name)) => {
@@ -38,7 +39,25 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
         ours.extend(quote!(seeds = #SEEDS,));
     }
     ours.extend(quote!(crate = #library));
-    expand::test_named("#[tokio::test]", ours, item, errors)
+    let Runtime { flavor, worker_threads, start_paused } = runtime;
+    let flavor = expand::option(flavor, quote!(&'static ::core::primitive::str));
+    let worker_threads = expand::option(worker_threads, quote!(::core::primitive::usize));
+    let added = quote! {
+        __sim::Tokio {
+            flavor: #flavor,
+            worker_threads: #worker_threads,
+            start_paused: #start_paused,
+        },
+    };
+    expand::test_named("#[tokio::test]", ours, item, added, errors)
+}
+
+/// The runtime of a test that runs on tokio.
+#[derive(Default)]
+struct Runtime {
+    flavor: Option<LitStr>,
+    worker_threads: Option<LitInt>,
+    start_paused: bool,
 }
 
 /// The parts between commas; none is empty.
@@ -56,7 +75,7 @@ fn parts(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
 
 /// One argument.
 enum Taken {
-    /// Of tokio, without effect in a run.
+    /// Of tokio.
     Tokio,
     /// `crate`, with this path.
     Library(TokenStream),
@@ -64,7 +83,8 @@ enum Taken {
     Other(String),
 }
 
-fn take(part: &[TokenTree]) -> Result<Taken, Error> {
+/// Takes an argument: one of tokio's into `runtime`.
+fn take(part: &[TokenTree], runtime: &mut Runtime) -> Result<Taken, Error> {
     let TokenTree::Ident(name) = &part[0] else { return Ok(Taken::Other(String::new())) };
     let text = name.to_string();
     let value = || match &part[1..] {
@@ -83,14 +103,19 @@ fn take(part: &[TokenTree]) -> Result<Taken, Error> {
                     format!("no such flavor: tokio has {known}"),
                 ));
             }
+            runtime.flavor = Some(flavor);
             Ok(Taken::Tokio)
         }
+        // Only tokio's unstable builds have it.
         "unhandled_panic" => parse::<LitStr>(value()?, name.span(), "a text").map(|_| Taken::Tokio),
         "worker_threads" => {
-            parse::<LitInt>(value()?, name.span(), "a number").map(|_| Taken::Tokio)
+            runtime.worker_threads = Some(parse(value()?, name.span(), "a number")?);
+            Ok(Taken::Tokio)
         }
         "start_paused" => {
-            parse::<LitBool>(value()?, name.span(), "`true` or `false`").map(|_| Taken::Tokio)
+            let paused = parse::<LitBool>(value()?, name.span(), "`true` or `false`")?;
+            runtime.start_paused = paused.value;
+            Ok(Taken::Tokio)
         }
         "crate" => {
             let value = value()?;
@@ -135,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn tokios_arguments_are_left_out_and_the_seeds_are_few() {
+    fn tokios_arguments_are_handed_on_and_the_seeds_are_few() {
         let plain = expansion(quote!());
         assert!(
             plain.contains(
@@ -148,13 +173,23 @@ mod tests {
         );
         let seeds = quote!(seeds: ::core::option::Option::Some(100u64)).to_string();
         assert!(plain.contains(&seeds), "{plain}");
-        let tokios = quote!(
+        assert!(plain.contains("start_paused : false"), "{plain}");
+        let tokios = expansion(quote!(
             flavor = "multi_thread",
             worker_threads = 2,
             start_paused = true,
             unhandled_panic = "ignore",
-        );
-        assert_eq!(expansion(tokios), plain);
+        ));
+        let expected = quote! {
+            __sim::Tokio {
+                flavor: ::core::option::Option::Some("multi_thread"),
+                worker_threads: ::core::option::Option::Some(2),
+                start_paused: true,
+            },
+            async || -> () {},
+        };
+        assert!(tokios.contains(&expected.to_string()), "{tokios}");
+        assert!(tokios.contains(&seeds), "{tokios}");
     }
 
     #[test]

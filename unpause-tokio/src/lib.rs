@@ -21,7 +21,8 @@
 //! | [`task`], [`spawn`] | tasks of the run | tokio's |
 //! | [`time`] | the virtual time of the run, also without `pause()` | tokio's |
 //! | [`runtime`] | [`Handle::current`](runtime::Handle::current) spawns into the run; a second runtime is refused | tokio's |
-//! | `select!`, `join!`, `pin!`, `task_local!`, `io`'s traits and adapters | tokio's | tokio's |
+//! | `select!`, `join!`, `try_join!` | [`sim::select!`](macro@sim::select) and the like: the branch that is polled first is a decision | random, as tokio's |
+//! | `pin!`, `task_local!`, `io`'s traits and adapters | tokio's | tokio's |
 //! | `#[tokio::test]` | | starts the runs |
 //! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
 //! | `signal`, `process` | refused | tokio's |
@@ -45,6 +46,8 @@ pub mod runtime;
 pub mod signal;
 #[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]
 pub mod task;
+#[cfg(all(feature = "macros", feature = "rt", feature = "sim", not(sim_real)))]
+mod test_runs;
 #[cfg(all(feature = "time", feature = "sim", not(sim_real)))]
 pub mod time;
 
@@ -52,6 +55,8 @@ pub mod time;
 pub use self::task::spawn;
 #[cfg(all(feature = "sync", feature = "sim", not(sim_real)))]
 pub use sim::tokio::sync;
+#[cfg(all(feature = "macros", feature = "sim", not(sim_real)))]
+pub use sim::tokio::{join, select, try_join};
 #[cfg(all(feature = "macros", feature = "rt", feature = "sim", not(sim_real)))]
 pub use unpause_macros::tokio_test as test;
 
@@ -59,5 +64,7 @@ pub use unpause_macros::tokio_test as test;
 #[cfg(all(feature = "sim", not(sim_real)))]
 #[doc(hidden)]
 pub mod __private {
-    pub use sim::__private::{Attributes, Site, test};
+    #[cfg(all(feature = "macros", feature = "rt"))]
+    pub use crate::test_runs::{Tokio, test};
+    pub use sim::__private::{Attributes, Site};
 }

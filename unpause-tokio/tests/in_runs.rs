@@ -10,7 +10,7 @@ use sim::run::{Failure, Outcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinSet, spawn_blocking, yield_now};
+use tokio::task::{JoinSet, LocalSet, spawn_blocking, spawn_local, yield_now};
 use tokio::time::{self, Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 /// Asserts that no order of the body's steps fails.
@@ -191,6 +191,80 @@ fn blocking_work_is_a_task() {
         [receiver.recv().await, receiver.recv().await, receiver.recv().await].map(Option::unwrap)
     });
     assert_eq!(orders, [[1, 2, 3], [2, 1, 3]]);
+}
+
+#[test]
+fn the_branch_that_is_polled_first_is_a_decision() {
+    let firsts = results(async || {
+        let (one, mut ones) = mpsc::unbounded_channel();
+        let (two, mut twos) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            one.send(1).unwrap();
+            two.send(2).unwrap();
+        });
+        tokio::select! {
+            Some(n) = ones.recv() => n,
+            Some(n) = twos.recv() => n,
+        }
+    });
+    assert_eq!(firsts, [1, 2]);
+    let firsts = results(async || {
+        let sums = tokio::join!(async { 1 }, async { yield_now().await });
+        let all: Result<_, ()> = tokio::try_join!(async { Ok(sums.0) }, async { Ok(2) });
+        tokio::select! {
+            biased;
+            n = async { all.unwrap() } => n,
+            n = async { (3, 3) } => n,
+        }
+    });
+    assert_eq!(firsts, [(1, 2)]);
+}
+
+#[test]
+fn tasks_have_numbers_of_their_run() {
+    let numbers = results(async || {
+        let task = tokio::spawn(async { tokio::task::id() });
+        let (id, abort) = (task.id(), task.abort_handle().id());
+        assert_eq!((task.await.unwrap(), abort), (id, id));
+        assert_eq!(tokio::task::try_id(), Some(tokio::task::id()));
+        assert_ne!(tokio::task::id(), id);
+
+        let mut tasks = JoinSet::new();
+        let ends = tasks.spawn(async { 1 });
+        let aborted = tasks.spawn(std::future::pending());
+        aborted.abort();
+        let (mut done, mut failed) = (None, None);
+        while let Some(joined) = tasks.join_next_with_id().await {
+            match joined {
+                Ok((id, 1)) => done = Some(id),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => failed = Some(error.id()),
+            }
+        }
+        assert_eq!((done, failed), (Some(ends.id()), Some(aborted.id())));
+        format!("{id} {id:?}")
+    });
+    assert_eq!(numbers, ["1 Id(1)"]);
+}
+
+#[test]
+fn local_tasks_are_parts_of_the_task_that_waits_for_them() {
+    let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        let local = LocalSet::new();
+        let value = std::rc::Rc::new(1);
+        let sum = local.run_until(async {
+            let inside = value.clone();
+            let task = spawn_local(async move {
+                yield_now().await;
+                *inside + 1
+            });
+            let mut tasks = JoinSet::new();
+            tasks.spawn_local(async move { *value + 2 });
+            task.await.unwrap() + tasks.join_next().await.unwrap().unwrap()
+        });
+        assert_eq!(sum.await, 5);
+    });
+    assert!(report.passed(), "{report:?}");
 }
 
 #[test]

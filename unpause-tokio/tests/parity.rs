@@ -26,6 +26,8 @@ macro_rules! the_same {
 the_same! {
     tasks
     sets_of_tasks
+    numbers_of_tasks
+    local_tasks
     handles
     clocks
     sleeps

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
@@ -10,7 +11,9 @@ use std::task::{Context, Poll, Waker};
 use super::tokio;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, Notify, broadcast, mpsc, oneshot, watch};
-use tokio::task::{JoinError, JoinSet, block_in_place, spawn_blocking, yield_now};
+use tokio::task::{
+    JoinError, JoinSet, LocalSet, block_in_place, spawn_blocking, spawn_local, yield_now,
+};
 use tokio::time::{
     Duration, Instant, MissedTickBehavior, advance, interval, interval_at, sleep, sleep_until,
     timeout, timeout_at,
@@ -107,6 +110,43 @@ pub(crate) async fn sets_of_tasks() -> Lines {
     say!(lines, "{:?}", std::future::poll_fn(|cx| set.poll_join_next(cx)).await.unwrap().unwrap());
     set.shutdown().await;
     say!(lines, "{set:?}");
+    lines
+}
+
+pub(crate) async fn numbers_of_tasks() -> Lines {
+    let mut lines = Lines::new();
+    say!(lines, "{:?}", tokio::task::try_id());
+    let task = tokio::spawn(async { (tokio::task::id(), tokio::task::try_id()) });
+    let (id, abort) = (task.id(), task.abort_handle().id());
+    let seen = task.await.unwrap();
+    say!(lines, "{} {}", seen == (id, Some(id)), abort == id);
+    let mut set = JoinSet::new();
+    let first = set.spawn(async { 1 }).id();
+    let joined = set.join_next_with_id().await.unwrap().unwrap();
+    say!(lines, "{} {}", joined.0 == first, joined.1);
+    let second = set.spawn(pending());
+    second.abort();
+    yield_now().await;
+    let error = set.try_join_next_with_id().unwrap().unwrap_err();
+    say!(lines, "{} {}", error.id() == second.id(), first == second.id());
+    lines
+}
+
+pub(crate) async fn local_tasks() -> Lines {
+    let mut lines = Lines::new();
+    let (local, value) = (LocalSet::new(), Rc::new(1));
+    let held = value.clone();
+    let outside = local.spawn_local(async move { *held + 1 });
+    let inside = local.run_until(async {
+        let mut set = JoinSet::new();
+        let held = value.clone();
+        set.spawn_local(async move { *held + 2 });
+        spawn_local(async move { *value + 3 }).await.unwrap()
+            + set.join_next().await.unwrap().unwrap()
+    });
+    say!(lines, "{:?}", inside.await);
+    local.await;
+    say!(lines, "{:?}", outside.await.unwrap());
     lines
 }
 

@@ -296,16 +296,6 @@ pub mod __private {
         crate::seam::in_run()
     }
 
-    /// The number of the current task in its run.
-    pub fn current_task() -> u64 {
-        crate::seam::client()
-    }
-
-    /// The number of the task of this handle in its run; 0 outside of runs.
-    pub fn number_of<T>(handle: &crate::JoinHandle<T>) -> u64 {
-        handle.number()
-    }
-
     /// Ends the run as failed, as code at `place` misuses it. Outside of a simulated run, does nothing.
     pub fn refuse(message: &str, place: &'static std::panic::Location<'static>) {
         if crate::seam::in_run() {

@@ -182,11 +182,6 @@ impl<T> JoinHandle<T> {
         self.handle.as_ref().is_none_or(seam::Handle::is_finished)
     }
 
-    /// The number of the task in its run; 0 outside of runs.
-    pub(crate) fn number(&self) -> u64 {
-        self.handle.as_ref().map_or(0, seam::Handle::number)
-    }
-
     /// Detaches the task: it is not reported if it has not ended at the end of the run.
     pub fn detach(mut self) {
         if let Some(handle) = self.handle.take() {

@@ -22,7 +22,7 @@ use pin_project_lite::pin_project;
 /// assert_eq!(task.await.unwrap(), id);
 /// # });
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Id(NonZeroU64);
 
 impl fmt::Display for Id {

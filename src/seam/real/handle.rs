@@ -103,11 +103,6 @@ impl<T> Handle<T> {
         self.0.is_finished()
     }
 
-    /// The number of the task in its run: there is no run in this build.
-    pub(crate) fn number(&self) -> u64 {
-        0
-    }
-
     /// A handle that can only end the task.
     pub(crate) fn stopper(&self) -> Stopper {
         Stopper(self.0.stopper())

@@ -228,14 +228,6 @@ impl<T> Handle<T> {
         }
     }
 
-    /// The number of the task in its run; 0 outside of runs.
-    pub(crate) fn number(&self) -> u64 {
-        match self {
-            Handle::Real(_) => 0,
-            Handle::Run(handle) => u64::from(handle.task.0),
-        }
-    }
-
     /// A handle that can only end the task.
     pub(crate) fn stopper(&self) -> Stopper {
         match self {

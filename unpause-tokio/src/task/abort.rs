@@ -21,13 +21,13 @@ pub struct AbortHandle(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Run(sim::task::AbortHandle, Id),
+    Run(sim::task::AbortHandle),
     Runtime(real::task::AbortHandle),
 }
 
 impl AbortHandle {
-    pub(crate) fn of_run(handle: sim::task::AbortHandle, id: Id) -> AbortHandle {
-        AbortHandle(Inner::Run(handle, id))
+    pub(crate) fn of_run(handle: sim::task::AbortHandle) -> AbortHandle {
+        AbortHandle(Inner::Run(handle))
     }
 
     pub(crate) fn of_runtime(handle: real::task::AbortHandle) -> AbortHandle {
@@ -38,7 +38,7 @@ impl AbortHandle {
     #[track_caller]
     pub fn abort(&self) {
         match &self.0 {
-            Inner::Run(handle, _) => handle.abort(),
+            Inner::Run(handle) => handle.abort(),
             Inner::Runtime(handle) => handle.abort(),
         }
     }
@@ -46,7 +46,7 @@ impl AbortHandle {
     /// The number of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
-            Inner::Run(_, id) => *id,
+            Inner::Run(handle) => Id::of_run(handle.id()),
             Inner::Runtime(handle) => Id::of_runtime(handle.id()),
         }
     }
@@ -54,7 +54,7 @@ impl AbortHandle {
     /// Returns `true` if the task has ended. Not a point.
     pub fn is_finished(&self) -> bool {
         match &self.0 {
-            Inner::Run(handle, _) => handle.is_finished(),
+            Inner::Run(handle) => handle.is_finished(),
             Inner::Runtime(handle) => handle.is_finished(),
         }
     }

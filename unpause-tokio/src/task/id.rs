@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sim::__private::{current_task, in_run};
+use sim::__private::in_run;
 
 /// The number of a task: tokio's [`Id`](real::task::Id). In a run, the tasks have numbers of that run.
 ///
@@ -19,13 +19,13 @@ pub struct Id(Number);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Number {
-    Run(u64),
+    Run(sim::task::Id),
     Runtime(real::task::Id),
 }
 
 impl Id {
-    pub(super) fn of_run(number: u64) -> Id {
-        Id(Number::Run(number))
+    pub(super) fn of_run(id: sim::task::Id) -> Id {
+        Id(Number::Run(id))
     }
 
     pub(super) fn of_runtime(id: real::task::Id) -> Id {
@@ -36,11 +36,11 @@ impl Id {
 /// The number of the current task.
 ///
 /// # Panics
-/// Outside of tasks. The body of a test is a task of its run.
+/// Outside of tasks that were spawned: the body of a test has none.
 #[track_caller]
 pub fn id() -> Id {
     match in_run() {
-        true => Id::of_run(current_task()),
+        true => Id::of_run(sim::task::id()),
         false => Id::of_runtime(real::task::id()),
     }
 }
@@ -48,7 +48,7 @@ pub fn id() -> Id {
 /// The number of the current task; none outside of tasks.
 pub fn try_id() -> Option<Id> {
     match in_run() {
-        true => Some(Id::of_run(current_task())),
+        true => sim::task::try_id().map(Id::of_run),
         false => real::task::try_id().map(Id::of_runtime),
     }
 }
@@ -56,7 +56,7 @@ pub fn try_id() -> Option<Id> {
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Number::Run(number) => number.fmt(f),
+            Number::Run(id) => id.fmt(f),
             Number::Runtime(id) => id.fmt(f),
         }
     }
@@ -65,7 +65,7 @@ impl fmt::Display for Id {
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Number::Run(number) => f.debug_tuple("Id").field(number).finish(),
+            Number::Run(id) => id.fmt(f),
             Number::Runtime(id) => id.fmt(f),
         }
     }

@@ -20,13 +20,13 @@ use super::Id;
 pub struct JoinError(Inner);
 
 enum Inner {
-    Run(sim::JoinError, Id),
+    Run(sim::JoinError),
     Runtime(real::task::JoinError),
 }
 
 impl JoinError {
-    pub(crate) fn of_run(error: sim::JoinError, id: Id) -> JoinError {
-        JoinError(Inner::Run(error, id))
+    pub(crate) fn of_run(error: sim::JoinError) -> JoinError {
+        JoinError(Inner::Run(error))
     }
 
     pub(crate) fn of_runtime(error: real::task::JoinError) -> JoinError {
@@ -36,7 +36,7 @@ impl JoinError {
     /// Returns `true` if the task was aborted.
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {
-            Inner::Run(error, _) => error.is_cancelled(),
+            Inner::Run(error) => error.is_cancelled(),
             Inner::Runtime(error) => error.is_cancelled(),
         }
     }
@@ -44,7 +44,7 @@ impl JoinError {
     /// Returns `true` if the task panicked.
     pub fn is_panic(&self) -> bool {
         match &self.0 {
-            Inner::Run(error, _) => error.is_panic(),
+            Inner::Run(error) => error.is_panic(),
             Inner::Runtime(error) => error.is_panic(),
         }
     }
@@ -52,7 +52,7 @@ impl JoinError {
     /// The number of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
-            Inner::Run(_, id) => *id,
+            Inner::Run(error) => Id::of_run(error.id()),
             Inner::Runtime(error) => Id::of_runtime(error.id()),
         }
     }
@@ -64,7 +64,7 @@ impl JoinError {
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
         match self.0 {
-            Inner::Run(error, _) => error.into_panic(),
+            Inner::Run(error) => error.into_panic(),
             Inner::Runtime(error) => error.into_panic(),
         }
     }
@@ -75,9 +75,7 @@ impl JoinError {
     /// Gives the error back if the task was aborted.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
         match self.0 {
-            Inner::Run(error, id) => {
-                error.try_into_panic().map_err(|error| JoinError::of_run(error, id))
-            }
+            Inner::Run(error) => error.try_into_panic().map_err(JoinError::of_run),
             Inner::Runtime(error) => error.try_into_panic().map_err(JoinError::of_runtime),
         }
     }
@@ -86,7 +84,7 @@ impl JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Inner::Run(error, _) => error.fmt(f),
+            Inner::Run(error) => error.fmt(f),
             Inner::Runtime(error) => error.fmt(f),
         }
     }
@@ -95,7 +93,7 @@ impl fmt::Display for JoinError {
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Inner::Run(error, _) => error.fmt(f),
+            Inner::Run(error) => error.fmt(f),
             Inner::Runtime(error) => error.fmt(f),
         }
     }
@@ -107,7 +105,7 @@ impl From<JoinError> for io::Error {
     fn from(error: JoinError) -> io::Error {
         match error.0 {
             Inner::Runtime(error) => error.into(),
-            Inner::Run(error, _) => io::Error::other(error.to_string()),
+            Inner::Run(error) => io::Error::other(error.to_string()),
         }
     }
 }

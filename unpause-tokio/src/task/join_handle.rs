@@ -5,8 +5,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use sim::__private::number_of;
-
 use super::{AbortHandle, Id, JoinError};
 
 /// Waits for a task and gives its result: tokio's [`JoinHandle`](real::task::JoinHandle).
@@ -64,7 +62,7 @@ impl<T> JoinHandle<T> {
     /// The number of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
-            Inner::Run { handle, .. } => Id::of_run(number_of(handle)),
+            Inner::Run { handle, .. } => Id::of_run(handle.id()),
             Inner::Runtime(handle) => Id::of_runtime(handle.id()),
         }
     }
@@ -72,7 +70,7 @@ impl<T> JoinHandle<T> {
     /// A handle that can only end the task.
     pub fn abort_handle(&self) -> AbortHandle {
         match &self.0 {
-            Inner::Run { handle, .. } => AbortHandle::of_run(handle.abort_handle(), self.id()),
+            Inner::Run { handle, .. } => AbortHandle::of_run(handle.abort_handle()),
             Inner::Runtime(handle) => AbortHandle::of_runtime(handle.abort_handle()),
         }
     }
@@ -82,11 +80,8 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let id = self.id();
         match &mut self.0 {
-            Inner::Run { handle, poll } => {
-                poll(Pin::new(handle), cx).map_err(|error| JoinError::of_run(error, id))
-            }
+            Inner::Run { handle, poll } => poll(Pin::new(handle), cx).map_err(JoinError::of_run),
             Inner::Runtime(handle) => Pin::new(handle).poll(cx).map_err(JoinError::of_runtime),
         }
     }

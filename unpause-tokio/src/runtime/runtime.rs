@@ -1,7 +1,6 @@
 //! A runtime.
 
 use std::future::Future;
-use std::io;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -36,7 +35,7 @@ impl Runtime {
     /// # Errors
     /// In a run, and if the system gives no threads.
     #[cfg(feature = "rt-multi-thread")]
-    pub fn new() -> io::Result<Runtime> {
+    pub fn new() -> std::io::Result<Runtime> {
         super::Builder::new_multi_thread().enable_all().build()
     }
 

@@ -27,7 +27,13 @@ where
 {
     let names = std::env::var(REAL).unwrap_or_default();
     if !is_named(&names, site.test) {
-        return sim::__private::test(site, attributes, body);
+        return match tokio.flavor {
+            // Its tasks may be local without a set of the test's own.
+            Some("local") => sim::__private::test(site, attributes, async || {
+                sim::task::LocalSet::new().run_until(body()).await
+            }),
+            _ => sim::__private::test(site, attributes, body),
+        };
     }
     if let Some(error) = tokio.block_on(body()).error() {
         panic!("the test returned an error: {error}");

@@ -10,7 +10,7 @@ use sim::run::{Failure, Outcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinSet, LocalSet, spawn_blocking, spawn_local, yield_now};
+use tokio::task::{JoinSet, LocalSet, coop, spawn_blocking, spawn_local, yield_now};
 use tokio::time::{self, Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 /// Asserts that no order of the body's steps fails.
@@ -247,23 +247,37 @@ fn tasks_have_numbers_of_their_run() {
 }
 
 #[test]
-fn local_tasks_are_parts_of_the_task_that_waits_for_them() {
-    let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
-        let local = LocalSet::new();
-        let value = std::rc::Rc::new(1);
-        let sum = local.run_until(async {
-            let inside = value.clone();
-            let task = spawn_local(async move {
-                yield_now().await;
-                *inside + 1
-            });
-            let mut tasks = JoinSet::new();
-            tasks.spawn_local(async move { *value + 2 });
-            task.await.unwrap() + tasks.join_next().await.unwrap().unwrap()
-        });
-        assert_eq!(sum.await, 5);
+fn local_tasks_are_tasks_of_the_run() {
+    let orders = results(async || {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let (local, sender) = (LocalSet::new(), std::rc::Rc::new(sender));
+        let send = |n: u32| {
+            let sender = sender.clone();
+            async move { sender.send(n).unwrap() }
+        };
+        let mut tasks = JoinSet::new();
+        local.spawn_local(send(1));
+        tasks.spawn_local_on(send(2), &local);
+        local.run_until(async { spawn_local(send(3)).await.unwrap() }).await;
+        local.await;
+        tasks.join_all().await;
+        [receiver.recv().await, receiver.recv().await, receiver.recv().await].map(Option::unwrap)
     });
-    assert!(report.passed(), "{report:?}");
+    assert_eq!(orders.len(), 6, "{orders:?}");
+}
+
+#[test]
+fn a_budget_is_a_point() {
+    let orders = results(async || {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let other = sender.clone();
+        let task = tokio::spawn(async move { other.send(1).unwrap() });
+        coop::consume_budget().await;
+        sender.send(2).unwrap();
+        coop::unconstrained(task).await.unwrap();
+        [receiver.recv().await, receiver.recv().await].map(Option::unwrap)
+    });
+    assert_eq!(orders, [[1, 2], [2, 1]]);
 }
 
 #[test]

@@ -43,9 +43,16 @@ async fn paused() -> Result<(), String> {
     Ok(())
 }
 
+#[tokio::test(flavor = "local")]
+async fn local() {
+    say_where();
+    let value = std::rc::Rc::new(1);
+    assert_eq!(tokio::task::spawn_local(async move { *value }).await.unwrap(), 1);
+}
+
 #[test]
 fn a_test_that_is_named_runs_once_on_tokio_and_the_others_under_the_scheduler() {
-    for word in ["flavored", "paused"] {
+    for word in ["flavored", "paused", "local"] {
         assert_eq!(lines(word, &format!("nothing, {word}")), ["runtime"]);
         let runs = lines(word, "nothing");
         assert!(runs.len() >= 100 && runs.iter().all(|line| line == "run"), "{runs:?}");

@@ -2,14 +2,11 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll};
 
-use futures::Stream;
-use futures::stream::FuturesUnordered;
 use sim::__private::in_run;
 
-use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet};
+use super::{AbortHandle, Id, JoinError, LocalSet};
 use crate::runtime::Handle;
 
 /// Tasks that are joined in the order in which they end: tokio's [`JoinSet`](real::task::JoinSet).
@@ -32,82 +29,12 @@ pub struct JoinSet<T>(Inner<T>);
 enum Inner<T> {
     /// It never had a task.
     Empty,
-    Run(RunSet<T>),
+    Run(sim::task::JoinSet<T>),
     Runtime(real::task::JoinSet<T>),
 }
 
-/// Tasks of a run.
-struct RunSet<T> {
-    members: FuturesUnordered<Member<T>>,
-    /// The number of those that were not joined.
-    len: usize,
-}
-
-/// A task of a set, until its result is taken.
-struct Member<T>(Option<JoinHandle<T>>);
-
 /// The result of a task, with its number.
 type Joined<T> = Result<(Id, T), JoinError>;
-
-impl<T> Future for Member<T> {
-    /// `None` if it was taken before.
-    type Output = Option<Joined<T>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(handle) = &mut self.0 else { return Poll::Ready(None) };
-        let id = handle.id();
-        let result = ready!(Pin::new(handle).poll(cx));
-        self.0 = None;
-        Poll::Ready(Some(result.map(|output| (id, output))))
-    }
-}
-
-impl<T> RunSet<T> {
-    fn add(&mut self, handle: JoinHandle<T>) -> AbortHandle {
-        let abort = handle.abort_handle();
-        self.members.push(Member(Some(handle)));
-        self.len += 1;
-        abort
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
-        loop {
-            match ready!(Pin::new(&mut self.members).poll_next(cx)) {
-                None => return Poll::Ready(None),
-                Some(None) => {}
-                Some(Some(joined)) => {
-                    self.len -= 1;
-                    return Poll::Ready(Some(joined));
-                }
-            }
-        }
-    }
-
-    fn try_next(&mut self) -> Option<Joined<T>> {
-        let ended =
-            |member: &&mut Member<T>| member.0.as_ref().is_some_and(JoinHandle::is_finished);
-        let member = self.members.iter_mut().find(ended)?;
-        // No waker: the task has ended, and to ask for its result is no point.
-        match Pin::new(member).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Some(joined)) => {
-                self.len -= 1;
-                Some(joined)
-            }
-            Poll::Ready(None) | Poll::Pending => None,
-        }
-    }
-
-    fn abort_all(&self) {
-        let left = self.members.iter().filter_map(|member| member.0.as_ref());
-        left.filter(|handle| !handle.is_finished()).for_each(JoinHandle::abort);
-    }
-}
-
-impl<T> Drop for RunSet<T> {
-    fn drop(&mut self) {
-        self.abort_all();
-    }
-}
 
 impl<T> JoinSet<T> {
     /// A set without tasks.
@@ -119,7 +46,7 @@ impl<T> JoinSet<T> {
     pub fn len(&self) -> usize {
         match &self.0 {
             Inner::Empty => 0,
-            Inner::Run(set) => set.len,
+            Inner::Run(set) => set.len(),
             Inner::Runtime(set) => set.len(),
         }
     }
@@ -130,9 +57,10 @@ impl<T> JoinSet<T> {
     }
 }
 
-/// Writes the functions that spawn: each adds the handle of a task of the run, or has tokio's set do it.
+/// Writes the functions that spawn: each by that of the set of a run, or by that of tokio's set.
 macro_rules! spawns {
-    ($($(#[$attribute:meta])* $name:ident[$($bounds:tt)*]($task:ident$(, $on:ident: $type:ty)?) $spawn:expr, $real:ident($($given:expr),*);)*) => {$(
+    ($($(#[$attribute:meta])* $name:ident[$($bounds:tt)*]($task:ident$(, $on:ident: $type:ty)?)
+        $run:ident($($here:expr),*), $real:ident($($given:expr),*);)*) => {$(
         $(#[$attribute])*
         #[track_caller]
         pub fn $name<F>(&mut self, $task: F $(, $on: $type)?) -> AbortHandle
@@ -140,7 +68,7 @@ macro_rules! spawns {
             F: $($bounds)* + 'static,
         {
             match self.here() {
-                Here::Run(set) => set.add($spawn),
+                Here::Run(set) => AbortHandle::of_run(set.$run($($here),*)),
                 Here::Runtime(set) => AbortHandle::of_runtime(set.$real($($given),*)),
             }
         }
@@ -153,18 +81,18 @@ impl<T: Send + 'static> JoinSet<T> {
         ///
         /// # Panics
         /// Outside of runs, if the thread has no runtime.
-        spawn[Future<Output = T> + Send](task) super::spawn(task), spawn(task);
+        spawn[Future<Output = T> + Send](task) spawn(task), spawn(task);
         /// Spawns a task of the set on a runtime; in a run, into the run.
         spawn_on[Future<Output = T> + Send](task, handle: &Handle)
-            super::spawn(task), spawn_on(task, handle.real());
+            spawn(task), spawn_on(task, handle.real());
         /// Calls a function that may block its thread: see [`spawn_blocking`](super::spawn_blocking).
         ///
         /// # Panics
         /// Outside of runs, if the thread has no runtime.
-        spawn_blocking[FnOnce() -> T + Send](f) super::spawn_blocking(f), spawn_blocking(f);
+        spawn_blocking[FnOnce() -> T + Send](f) spawn_blocking(f), spawn_blocking(f);
         /// As [`spawn_blocking`](Self::spawn_blocking), on a runtime; in a run, in the run.
         spawn_blocking_on[FnOnce() -> T + Send](f, handle: &Handle)
-            super::spawn_blocking(f), spawn_blocking_on(f, handle.real());
+            spawn_blocking(f), spawn_blocking_on(f, handle.real());
     }
 }
 
@@ -174,10 +102,10 @@ impl<T: 'static> JoinSet<T> {
         ///
         /// # Panics
         /// Outside of a [`LocalSet`] and of a local runtime.
-        spawn_local[Future<Output = T>](task) super::spawn_local(task), spawn_local(task);
+        spawn_local[Future<Output = T>](task) spawn_local(task), spawn_local(task);
         /// Spawns a task of the set into a [`LocalSet`].
         spawn_local_on[Future<Output = T>](task, local: &LocalSet)
-            local.spawn_local(task), spawn_local_on(task, local.real());
+            spawn_local_on(task, local.of_run()), spawn_local_on(task, local.of_runtime());
     }
 
     /// The set for a task that is spawned here. One that is empty may change from one kind to the other.
@@ -191,7 +119,7 @@ impl<T: 'static> JoinSet<T> {
             };
             if !fits {
                 self.0 = match in_run {
-                    true => Inner::Run(RunSet { members: FuturesUnordered::new(), len: 0 }),
+                    true => Inner::Run(sim::task::JoinSet::new()),
                     false => Inner::Runtime(real::task::JoinSet::new()),
                 };
             }
@@ -225,7 +153,7 @@ impl<T: 'static> JoinSet<T> {
     ) -> Poll<Option<Result<(Id, T), JoinError>>> {
         match &mut self.0 {
             Inner::Empty => Poll::Ready(None),
-            Inner::Run(set) => set.poll_next(cx),
+            Inner::Run(set) => set.poll_join_next_with_id(cx).map(|next| next.map(of_run)),
             Inner::Runtime(set) => set.poll_join_next_with_id(cx).map(|next| next.map(of_runtime)),
         }
     }
@@ -239,7 +167,7 @@ impl<T: 'static> JoinSet<T> {
     pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         match &mut self.0 {
             Inner::Empty => None,
-            Inner::Run(set) => set.try_next(),
+            Inner::Run(set) => set.try_join_next_with_id().map(of_run),
             Inner::Runtime(set) => set.try_join_next_with_id().map(of_runtime),
         }
     }
@@ -282,15 +210,14 @@ impl<T: 'static> JoinSet<T> {
     pub fn detach_all(&mut self) {
         match &mut self.0 {
             Inner::Empty => {}
-            Inner::Run(set) => {
-                // A handle that is dropped detaches its task.
-                set.members.iter_mut().for_each(|member| member.0 = None);
-                set.members.clear();
-                set.len = 0;
-            }
+            Inner::Run(set) => set.detach_all(),
             Inner::Runtime(set) => set.detach_all(),
         }
     }
+}
+
+fn of_run<T>(joined: Result<(sim::task::Id, T), sim::JoinError>) -> Joined<T> {
+    joined.map(|(id, output)| (Id::of_run(id), output)).map_err(JoinError::of_run)
 }
 
 fn of_runtime<T>(joined: Result<(real::task::Id, T), real::task::JoinError>) -> Joined<T> {
@@ -303,7 +230,7 @@ fn without_id<T>(joined: Joined<T>) -> Result<T, JoinError> {
 
 /// A set that has tasks.
 enum Here<'a, T> {
-    Run(&'a mut RunSet<T>),
+    Run(&'a mut sim::task::JoinSet<T>),
     Runtime(&'a mut real::task::JoinSet<T>),
 }
 

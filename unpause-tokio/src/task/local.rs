@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
-use real::task::LocalEnterGuard;
+use sim::__private::in_run;
 
 use super::JoinHandle;
 use crate::runtime::{Id, Runtime};
@@ -21,14 +21,16 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    JoinHandle::of_runtime(real::task::spawn_local(future))
+    match in_run() {
+        true => JoinHandle::of_run(sim::task::spawn_local(future)),
+        false => JoinHandle::of_runtime(real::task::spawn_local(future)),
+    }
 }
 
 pin_project! {
     /// Tasks on one thread, which need not be `Send`: tokio's [`LocalSet`](real::task::LocalSet).
     ///
-    /// In a run, all of its tasks are parts of the task that waits for it: they are polled in tokio's order, and other
-    /// tasks of the run may go first at each of their points.
+    /// In a run, its tasks are tasks of the run, which step whether or not the set is awaited.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -43,7 +45,10 @@ pin_project! {
     #[derive(Default)]
     pub struct LocalSet {
         #[pin]
-        real: real::task::LocalSet,
+        run: sim::task::LocalSet,
+        // Has the tasks that are spawned outside of runs.
+        #[pin]
+        runtime: real::task::LocalSet,
     }
 }
 
@@ -55,17 +60,23 @@ impl LocalSet {
 
     /// Makes it the set of this thread until the guard is dropped.
     pub fn enter(&self) -> LocalEnterGuard {
-        self.real.enter()
+        match in_run() {
+            true => LocalEnterGuard { _run: Some(self.run.enter()), _runtime: None },
+            false => LocalEnterGuard { _run: None, _runtime: Some(self.runtime.enter()) },
+        }
     }
 
-    /// Spawns a task, which is polled when the set is.
+    /// Spawns a task, which outside of runs is polled when the set is.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
-        JoinHandle::of_runtime(self.real.spawn_local(future))
+        match in_run() {
+            true => JoinHandle::of_run(self.run.spawn_local(future)),
+            false => JoinHandle::of_runtime(self.runtime.spawn_local(future)),
+        }
     }
 
     /// Runs a future to its end on this thread, with the tasks of the set. In a run it fails the run: await
@@ -75,18 +86,25 @@ impl LocalSet {
         runtime.block_on(self.run_until(future))
     }
 
-    /// Polls a future and the tasks of the set until the future ends.
+    /// Waits for a future, in which [`spawn_local`] spawns into the set.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
-        self.real.run_until(future).await
+        match in_run() {
+            true => self.run.run_until(future).await,
+            false => self.runtime.run_until(future).await,
+        }
     }
 
     /// The number of the set.
     pub fn id(&self) -> Id {
-        self.real.id()
+        self.runtime.id()
     }
 
-    pub(super) fn real(&self) -> &real::task::LocalSet {
-        &self.real
+    pub(super) fn of_run(&self) -> &sim::task::LocalSet {
+        &self.run
+    }
+
+    pub(super) fn of_runtime(&self) -> &real::task::LocalSet {
+        &self.runtime
     }
 }
 
@@ -94,12 +112,29 @@ impl Future for LocalSet {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.project().real.poll(cx)
+        let this = self.project();
+        match in_run() {
+            true => this.run.poll(cx),
+            false => this.runtime.poll(cx),
+        }
     }
 }
 
 impl fmt::Debug for LocalSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.real.fmt(f)
+        self.runtime.fmt(f)
+    }
+}
+
+/// Has a set as that of this thread: tokio's [`LocalEnterGuard`](real::task::LocalEnterGuard).
+#[must_use = "the set is left at once"]
+pub struct LocalEnterGuard {
+    _run: Option<sim::task::LocalEnterGuard>,
+    _runtime: Option<real::task::LocalEnterGuard>,
+}
+
+impl fmt::Debug for LocalEnterGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalEnterGuard").finish_non_exhaustive()
     }
 }

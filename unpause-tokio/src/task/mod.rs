@@ -1,6 +1,7 @@
 //! Tasks: those of the run, in a run, and tokio's elsewhere.
 
 mod abort;
+pub mod coop;
 mod id;
 mod join_error;
 mod join_handle;
@@ -10,11 +11,13 @@ mod local;
 pub use real::task::*;
 
 pub use self::abort::AbortHandle;
+#[doc(hidden)]
+pub use self::coop::consume_budget;
 pub use self::id::{Id, id, try_id};
 pub use self::join_error::JoinError;
 pub use self::join_handle::JoinHandle;
 pub use self::join_set::JoinSet;
-pub use self::local::{LocalSet, spawn_local};
+pub use self::local::{LocalEnterGuard, LocalSet, spawn_local};
 
 use std::future::Future;
 
@@ -63,7 +66,7 @@ where
     R: Send + 'static,
 {
     match in_run() {
-        true => JoinHandle::of_run(sim::spawn(async move { f() })),
+        true => JoinHandle::of_run(sim::task::spawn_blocking(f)),
         false => JoinHandle::of_runtime(real::task::spawn_blocking(f)),
     }
 }

@@ -50,7 +50,9 @@ where
     let here = here();
     let Some(tasks) = CURRENT.with_borrow(Clone::clone) else {
         panic!(
-            "spawn_local outside of a LocalSet: call it in the future of LocalSet::run_until, or in a task of the set"
+            // Begins as tokio's.
+            "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`: call it in the future \
+             of LocalSet::run_until, or in a task of the set"
         );
     };
     tasks.spawn(future, here)

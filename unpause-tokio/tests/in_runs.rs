@@ -266,6 +266,14 @@ fn local_tasks_are_tasks_of_the_run() {
     assert_eq!(orders.len(), 6, "{orders:?}");
 }
 
+#[tokio::test]
+#[should_panic(
+    expected = "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
+)]
+async fn a_local_task_needs_a_set() {
+    spawn_local(async {});
+}
+
 #[test]
 fn a_budget_is_a_point() {
     let orders = results(async || {

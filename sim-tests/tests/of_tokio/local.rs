@@ -167,8 +167,8 @@ fn sets_of_tasks_have_local_ones() {
 fn without_a_set_there_is_no_local_task() {
     let panics = std::panic::catch_unwind(|| drop(spawn_local(async {})));
     let payload = panics.unwrap_err();
-    assert!(payload.downcast_ref::<&str>().unwrap().contains("outside of a LocalSet"));
-    fails_with(&["outside of a LocalSet"], async || {
+    assert!(payload.downcast_ref::<&str>().unwrap().contains("called from outside of a"));
+    fails_with(&["called from outside of a"], async || {
         let local = LocalSet::new();
         local.spawn_local(async {}).detach();
         local.await;

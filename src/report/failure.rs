@@ -325,8 +325,9 @@ const MOVING_TIME: &str = "A loop with a timer, such as an interval, goes on for
 /// A part of the panic of a timer or socket of tokio that is used outside of tokio's runtime.
 const NO_REACTOR: &str = "there is no reactor running";
 
-const NO_RUNTIME: &str = "A run is no runtime of tokio, whose timers and sockets do not work in it. In place of \
-    tokio::time use sim::time, which has the same names and a virtual clock.";
+const NO_RUNTIME: &str = "A run is no runtime of tokio, whose timers, sockets, files and processes do not work in it.\n\
+    In place of tokio::time use sim::time, which has the same names and a virtual clock.\n\
+    With unpause-tokio, UNPAUSE_TOKIO_REAL names the tests that run on tokio.";
 
 const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. It takes no steps while \
     nothing changes. If no task is left to change anything, the run fails at once as a deadlock.";

@@ -1,4 +1,4 @@
-//! tokio's names. In a run of [unpause](sim) tasks, locks, channels and time are simulated; everywhere else they are
+//! tokio's names. In a run of unpause tasks, locks, channels and time are simulated; everywhere else they are
 //! tokio's own.
 //!
 //! An application takes part without a change of its code:
@@ -17,23 +17,31 @@
 //!
 //! | module | in a run | elsewhere |
 //! |---|---|---|
-//! | [`sync`] | [`sim::tokio::sync`]: tokio's objects, whose awaits are points | tokio's |
-//! | [`task`], [`spawn`] | tasks of the run | tokio's |
-//! | [`time`] | the virtual time of the run, also without `pause()` | tokio's |
-//! | [`runtime`] | [`Handle::current`](runtime::Handle::current) spawns into the run; a second runtime is refused | tokio's |
-//! | `select!`, `join!`, `try_join!` | [`sim::select!`](macro@sim::select) and the like: the branch that is polled first is a decision | random, as tokio's |
+//! | `sync` | `sim::tokio::sync`: tokio's objects, whose awaits are points | tokio's |
+//! | `task`, `spawn` | tasks of the run | tokio's |
+//! | `time` | the virtual time of the run, also without `pause()` | tokio's |
+//! | `runtime` | `Handle::current` spawns into the run; a second runtime is refused | tokio's |
+//! | `select!`, `join!`, `try_join!` | `sim::select!` and the like: the branch that is polled first is a decision | random, as tokio's |
 //! | `pin!`, `task_local!`, `io`'s traits and adapters | tokio's | tokio's |
 //! | `#[tokio::test]` | | starts the runs |
 //! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
-//! | `signal`, `process` | refused | tokio's |
-//! | `net`, `fs`, `io::stdin` and the like | fail for want of a reactor; simulated ones come later | tokio's |
+//! | `signal` | refused | tokio's |
+//! | `net`, `fs`, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
+//!
+//! # Tests that stay on tokio
+//!
+//! `UNPAUSE_TOKIO_REAL=net::,buffer::req` runs the tests whose paths have one of these parts once, on tokio: tests that use
+//! sockets, files or processes, that poll by hand with a waker of their own, or that expect the order of a runtime of one
+//! thread.
 //!
 //! # Limits
 //!
-//! - The limits of [`sim`], and those of its [tokio types](sim::tokio).
-//! - A panic of any task fails the run, also if the test expects it in a [`JoinError`](task::JoinError).
+//! - The limits of `sim`, and those of `sim::tokio`.
+//! - A panic of any task fails the run, also if the test expects it in a `JoinError`.
 //! - An object with state that was made outside of a run, as in a static, is refused in runs.
 //! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
+//! - Deadlines of a run are exact; tokio rounds them up to milliseconds.
+//! - A future that is made outside of runs, or in one, is to be polled there.
 
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,8 @@
 //! Outside of runs the crate is tokio: programs are compiled with both, and print the same.
 
-#![forbid(unsafe_code)]
-#![allow(clippy::duplicate_mod)] // The same programs, with another `tokio`.
-
 use real::runtime::Builder;
 
-#[path = "parity/ours.rs"]
 mod ours;
-#[path = "parity/theirs.rs"]
 mod theirs;
 
 /// Each program in a runtime of one thread whose clock stands.

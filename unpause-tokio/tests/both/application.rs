@@ -1,16 +1,12 @@
 //! The tests of an application, as its author writes them for tokio: its source and this file name no other library.
 //! With the feature `sim` each test is a hundred runs, without it one run on tokio.
 
-#![forbid(unsafe_code)]
-
-mod app;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::account::{self, Error, PATIENCE};
-use app::chat::Room;
-use app::pool::{Pool, Server};
+use crate::app::account::{self, Error, PATIENCE};
+use crate::app::chat::Room;
+use crate::app::pool::{Pool, Server};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::Instant;
 

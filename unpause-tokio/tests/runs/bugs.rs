@@ -1,16 +1,12 @@
 //! The bugs of the application, each found by the runs of a test: one says so in the attribute, as a test that must
 //! fail, the others compare the failure. Their right versions pass in `application.rs`, and here in all orders.
 
-#![forbid(unsafe_code)]
-
-mod app;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::account;
-use app::chat::{Member, Room};
-use app::pool::{LeakyPool, Pool, Server};
+use crate::app::account;
+use crate::app::chat::{Member, Room};
+use crate::app::pool::{LeakyPool, Pool, Server};
 use sim::run::{Failure, Outcome};
 use tokio::task::yield_now;
 

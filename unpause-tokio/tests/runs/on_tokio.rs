@@ -1,19 +1,18 @@
 //! Tests that the environment has run on tokio: this program starts itself with the variable.
 
-#![forbid(unsafe_code)]
-
 use std::process::Command;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant, sleep};
 
-/// Prints a line for each run of the tests of this program with this word in their names.
-fn lines(word: &str, real: &str) -> Vec<String> {
+/// The lines of the runs of a test of this program, with this value of the variable.
+fn lines(test: &str, real: &str) -> Vec<String> {
     let mut program = Command::new(std::env::current_exe().unwrap());
     for name in std::env::vars().map(|(name, _)| name).filter(|name| name.starts_with("SIM_")) {
         program.env_remove(name);
     }
-    let output = program.args([word, "--nocapture"]).env("UNPAUSE_TOKIO_REAL", real).output();
+    let output =
+        program.args(["--exact", test, "--nocapture"]).env("UNPAUSE_TOKIO_REAL", real).output();
     let text = String::from_utf8(output.unwrap().stdout).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once("ran in a ").map(|it| it.1.trim()));
     lines.map(str::to_owned).collect()
@@ -52,9 +51,9 @@ async fn local() {
 
 #[test]
 fn a_test_that_is_named_runs_once_on_tokio_and_the_others_under_the_scheduler() {
-    for word in ["flavored", "paused", "local"] {
-        assert_eq!(lines(word, &format!("nothing, {word}")), ["runtime"]);
-        let runs = lines(word, "nothing");
+    for test in ["on_tokio::flavored", "on_tokio::paused", "on_tokio::local"] {
+        assert_eq!(lines(test, &format!("nothing, {test}")), ["runtime"]);
+        let runs = lines(test, "nothing");
         assert!(runs.len() >= 100 && runs.iter().all(|line| line == "run"), "{runs:?}");
     }
 }

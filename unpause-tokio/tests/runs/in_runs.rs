@@ -1,7 +1,5 @@
 //! tokio's names in a run: each is simulated, or refused in words.
 
-#![forbid(unsafe_code)]
-
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 use std::time::Duration;

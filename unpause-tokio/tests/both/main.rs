@@ -1,0 +1,9 @@
+//! Tests of both builds: an application, and programs that see the same as over tokio.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::duplicate_mod)] // The same programs, with another `tokio`.
+
+#[path = "../app/mod.rs"]
+mod app;
+mod application;
+mod parity;

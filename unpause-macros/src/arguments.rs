@@ -104,8 +104,6 @@ pub(crate) struct Arguments {
     pub(crate) isolate: Option<LitStr>,
     /// The path of the library.
     pub(crate) library: Option<Path>,
-    /// Arguments of the call of the library that another attribute adds, each with a comma after it.
-    pub(crate) added: TokenStream,
 }
 
 impl Arguments {

@@ -24,8 +24,7 @@ pub(crate) fn test_named(
     added: TokenStream,
     mut errors: Vec<Error>,
 ) -> TokenStream {
-    let (mut arguments, more) = arguments::parse(attribute);
-    arguments.added = added;
+    let (arguments, more) = arguments::parse(attribute);
     errors.extend(more);
     let function = match Function::parse(item.clone()) {
         Ok(function) => function,
@@ -37,7 +36,7 @@ pub(crate) fn test_named(
     };
     errors.extend(function.check(arguments.native));
     if errors.is_empty() {
-        accepted(&arguments, &function)
+        accepted(&arguments, &function, &added)
     } else {
         refused(function, &errors, arguments.native, name)
     }
@@ -56,7 +55,7 @@ fn renamed(error: &Error, name: &str) -> TokenStream {
 }
 
 /// The test.
-fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
+fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> TokenStream {
     let Function { attributes, visibility, signature, body } = function;
     let (fn_token, name) = (&signature.fn_token, &signature.ident);
 
@@ -122,8 +121,6 @@ fn accepted(arguments: &Arguments, function: &Function) -> TokenStream {
     let arc = arguments.arc;
     let chances = option(arguments.chances.as_ref(), quote!(&'static ::core::primitive::str));
     let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
-
-    let added = &arguments.added;
 
     let handed = quote! {
         __sim::Site {

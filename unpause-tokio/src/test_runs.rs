@@ -72,19 +72,3 @@ impl Tokio {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_test_is_named_by_a_part_of_its_path() {
-        let path = "tower::buffer::req_and_res";
-        for names in ["buffer::", "limit::, req_and", "::"] {
-            assert!(is_named(names, path), "{names}");
-        }
-        for names in ["", ",", " , ", "limit::"] {
-            assert!(!is_named(names, path), "{names}");
-        }
-    }
-}

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod expand;
+mod form;
 mod function;
 mod join;
 mod select;

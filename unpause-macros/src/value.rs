@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::{Error, Lit, LitStr, Path};
 
-use crate::arguments::form;
+use crate::form::form;
 use crate::suggest::suggest;
 
 /// The units of a duration, in milliseconds.

@@ -1,0 +1,32 @@
+//! Examples of the arguments, for errors.
+
+/// Returns an example of the argument.
+pub(crate) fn form(name: &str) -> &'static str {
+    match name {
+        "seeds" => "`seeds = 1000`",
+        "seed" => "`seed = 7`",
+        "strategy" => "`strategy = \"random\"`",
+        "max_steps" => "`max_steps = 10000`",
+        "time" => "`time = \"5s\"`",
+        "hang" => "`hang = \"30s\"`",
+        "limit" => "`limit = \"5m\"`",
+        "replay" => "`replay = \"file.simtrace\"`",
+        "crate" => "`crate = path::to::sim`",
+        "coverage" => "`coverage`",
+        "closure" => "`closure`",
+        "prove" => "`prove = 100000`",
+        "must_prove" => "`must_prove, strategy = \"exhaustive\"`",
+        "statistics" => "`statistics`",
+        "native" => "`native`",
+        "leaks" => "`native, leaks`",
+        "races" => "`native, races`",
+        "clock" => "`clock = \"any\"`",
+        "cancel" => "`cancel = \"worker-*\"`",
+        "progress" => "`progress = \"lock-free\"`",
+        "points" => "`native, points = \"all\"`",
+        "arc" => "`native, arc`",
+        "chances" => "`native, chances = \"timers, spurious\"`",
+        "isolate" => "`native, isolate = \"process\"`",
+        _ => "`must_fail`",
+    }
+}

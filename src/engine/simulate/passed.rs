@@ -43,7 +43,7 @@ fn warning(run: &Run) -> Option<String> {
     if !run.circle.is_empty() {
         let waits: Vec<String> = run.circle.iter().map(|wait| of_circle(run, wait)).collect();
         return Some(format!(
-            "seed {}: tasks waited for each other when the test body ended, and nothing would have ended it: {}",
+            "seed {}: tasks waited for each other when the test body ended: {}",
             run.seed,
             waits.join("; ")
         ));

@@ -168,6 +168,11 @@ impl<T: 'static> JoinSet<T> {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
         loop {
+            // A member whose task was joined without a wait may be left: nothing wakes it.
+            if self.len == 0 {
+                self.members.clear();
+                return Poll::Ready(None);
+            }
             let Some(joined) = ready!(Pin::new(&mut self.members).poll_next(cx)) else {
                 return Poll::Ready(None);
             };
@@ -248,5 +253,23 @@ impl<T> Default for JoinSet<T> {
 impl<T> fmt::Debug for JoinSet<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinSet").field("len", &self.len).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_without_tasks_to_join_waits_for_nothing() {
+        let cx = &mut Context::from_waker(Waker::noop());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(std::future::pending::<()>());
+        assert!(tasks.poll_join_next(cx).is_pending());
+        // As `try_join_next` takes the handle of a task that has ended, whose waker was not called yet.
+        let handle = tasks.members.iter_mut().next().and_then(|member| member.0.take());
+        tasks.len -= 1;
+        assert!(matches!(tasks.poll_join_next(cx), Poll::Ready(None)));
+        handle.unwrap().abort();
     }
 }

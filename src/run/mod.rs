@@ -55,7 +55,7 @@ pub struct Run {
     pub outcome: Outcome,
     /// Its tasks by [`TaskId`].
     pub tasks: Vec<TaskRecord>,
-    /// Its shared objects by [`ObjectId`].
+    /// Its shared objects by [`ObjectId`](ids::ObjectId).
     pub objects: Vec<ObjectRecord>,
     /// The steps, in order.
     pub steps: Vec<StepRecord>,

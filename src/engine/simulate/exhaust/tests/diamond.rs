@@ -183,7 +183,12 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     let can_swap = apart(p_first, q_first)
         || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
         || !qp.stuck && p_then.is_some_and(|p_then| apart(p_then, q_first));
-    if !can_swap {
+    // The children of two tasks get their numbers in the order of the steps. Nothing depends on those: tasks are known by
+    // their paths.
+    let spawns = |step: &(Vec<StepItem>, Vec<StepItem>)| {
+        step.0.iter().any(|item| matches!(item, StepItem::Spawned(_)))
+    };
+    if !can_swap || spawns(p_first) && spawns(q_first) {
         return;
     }
     found.pairs += 1;

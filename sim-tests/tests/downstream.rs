@@ -1,6 +1,8 @@
 //! The manifests that the README gives to a crate that uses the library, each tried by running
 //! cargo on small crates in a temporary folder.
 //!
+//! Three of them need builds of the library that no other test shares, and run with `UNPAUSE_LONG` only.
+//!
 //! Needs no network: versions come from the lock file of this workspace. All crates that are built
 //! with the same flags share one target folder, which stays for the next time.
 
@@ -122,6 +124,15 @@ struct Crates {
     _alone: MutexGuard<'static, ()>,
 }
 
+/// Returns `true`, and says so, if the test is left to a run with `UNPAUSE_LONG`.
+fn is_left_out() -> bool {
+    let is_left_out = std::env::var_os("UNPAUSE_LONG").is_none();
+    if is_left_out {
+        eprintln!("SKIPPED without UNPAUSE_LONG: it builds the library once more");
+    }
+    is_left_out
+}
+
 fn crates(flags: Flags, workspace: &str, app: &str, main: &str) -> Crates {
     static ALONE: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
     let alone = ALONE[flags as usize].lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,6 +214,9 @@ fn main_that_is(simulated: bool) -> String {
 // The first by name, and so the first to be started: beside the others, which take turns.
 #[test]
 fn a_cfg_overrides_the_feature() {
+    if is_left_out() {
+        return;
+    }
     let crates = crates(Flags::Real, WORKSPACE, APP, &main_that_is(false));
     crates.prints("check -q -p app --tests", &[]);
     crates.prints("check -q -p app --features queue/sim", &[]);
@@ -231,6 +245,9 @@ async fn an_abort_ends_a_task_that_never_waits() {
 
 #[test]
 fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
+    if is_left_out() {
+        return;
+    }
     let crates = crates(Flags::Real, WORKSPACE, APP, ENDLESS_MAIN);
     let (success, text) = crates.cargo("test --release -p app");
     assert!(!success && text.contains("no task has made progress for 2 s"), "{text}");
@@ -285,6 +302,9 @@ fn a_feature_that_is_forwarded_simulates_on_request() {
 
 #[test]
 fn the_first_resolver_lets_dev_dependencies_into_a_release_and_the_guard_sees_it() {
+    if is_left_out() {
+        return;
+    }
     let old = WORKSPACE.replace("resolver = \"3\"", "resolver = \"1\"");
     let crates = crates(Flags::None, &old, APP, &main_with_guard());
     let (success, text) = crates.cargo("check --release -p app");

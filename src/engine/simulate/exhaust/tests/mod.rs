@@ -240,7 +240,7 @@ impl Tally {
 fn effort() -> (u64, u64) {
     match std::env::var("UNPAUSE_LONG") {
         Ok(_) => (4_000, 2_000),
-        Err(_) => (160, 300),
+        Err(_) => (120, 300),
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct Settings {
     pub(crate) chances: Option<String>,
     /// When the time of a run moves, by name.
     pub(crate) clock: Option<String>,
-    /// What may befall tasks.
+    /// The faults that runs may have.
     pub(crate) faults: FaultSettings,
     /// What the runs of plain threads share, by name.
     pub(crate) isolate: Option<String>,
@@ -108,7 +108,7 @@ pub(crate) struct Config {
     pub(crate) chances: Chances,
     /// When the time of a run moves.
     pub(crate) clock: ClockMode,
-    /// What may befall tasks.
+    /// The faults that runs may have.
     pub(crate) faults: Faults,
     /// What the runs of plain threads share.
     pub(crate) isolate: Isolation,

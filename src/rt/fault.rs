@@ -1,4 +1,4 @@
-//! Faults: what befalls a task, or a future, at a moment that the scheduler chooses.
+//! Faults: events that befall a task, or a future, at a moment that the scheduler chooses.
 //!
 //! Each fault is a task of the run with a single step. A value that is drawn when the victim begins decides if the run
 //! has it: 0 is none, so that shrinking removes what is not needed. Its moment is then a choice like any other: a trace

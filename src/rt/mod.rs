@@ -77,7 +77,7 @@ pub(crate) struct RunLimits {
     pub(crate) hang: Option<(u32, u64)>,
     /// When its time moves.
     pub(crate) clock: ClockMode,
-    /// What may befall its tasks.
+    /// The faults that it may have.
     pub(crate) faults: Faults,
     /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
     pub(crate) searched: bool,

@@ -54,7 +54,7 @@ pub(crate) struct RunState {
     pub(super) heard: Vec<AnnouncementId>,
     /// Tasks that wait until a time.
     pub(super) timers: Timers,
-    /// What may befall tasks.
+    /// The faults of the run.
     pub(super) faults: FaultState,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,

@@ -1,4 +1,4 @@
-//! Faults of runs: what may befall a task at any moment, if the test asks for it.
+//! Faults of runs: events that may befall a task at any moment, if the test asks for them.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ const LEAVES: Bits = 1 << 4;
 
 const NOTIFIES: Bits = NOTIFIES_ONE | NOTIFIES_ALL | LEAVES;
 
-/// Began to wait. Which of those that wait is notified does not depend on their order.
+/// Began to wait. The order in which tasks began makes no difference to who is notified.
 pub(crate) const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(NOTIFIES);
 
 /// Went on. Guard: it was notified, or goes on without a reason.

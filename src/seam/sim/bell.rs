@@ -107,7 +107,7 @@ impl Bell {
     /// Notifies any one of those that wait: std promises no order.
     fn pass_on(&self) {
         let mut waiters = std::mem::take(&mut *self.waiters());
-        // Which one a number means must not depend on who came first.
+        // By task: the meaning of a number must not depend on the order in which they came.
         waiters.sort_by_key(|waiter| waiter.state().task);
         let chosen = match waiters.len() as u64 {
             0 => None,

@@ -1,4 +1,4 @@
-//! What a task of a small program can do next.
+//! The acts of small programs, and their random forms.
 
 use crate::run::rng::Rng;
 

@@ -29,7 +29,7 @@ pub(super) struct Program {
     awaited: usize,
     /// When the time moves.
     pub(super) clock: ClockMode,
-    /// What may befall the tasks.
+    /// The faults that its runs may have.
     pub(super) faults: Faults,
 }
 

@@ -296,6 +296,11 @@ pub mod __private {
         crate::seam::in_run()
     }
 
+    /// The error of a time-out.
+    pub fn elapsed() -> crate::time::error::Elapsed {
+        crate::time::error::Elapsed::new()
+    }
+
     /// Ends the run as failed, as code at `place` misuses it. Outside of a simulated run, does nothing.
     pub fn refuse(message: &str, place: &'static std::panic::Location<'static>) {
         if crate::seam::in_run() {

@@ -16,7 +16,7 @@ use std::fmt;
 pub struct Elapsed(());
 
 impl Elapsed {
-    pub(super) fn new() -> Elapsed {
+    pub(crate) fn new() -> Elapsed {
         Elapsed(())
     }
 }

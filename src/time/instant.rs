@@ -1,7 +1,6 @@
 //! Instants: std's, but read from the clock of the run.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
 
 use crate::run::op::{Access, Op, clock};
@@ -42,101 +41,115 @@ impl Instant {
     pub(super) fn far(self) -> Instant {
         self + Duration::from_secs(86_400 * 365 * 30)
     }
-
-    /// The same moment as std's type. In a run it means nothing to the clock of the system.
-    pub fn into_std(self) -> std::time::Instant {
-        self.std
-    }
-
-    /// The moment of std's type.
-    pub fn from_std(std: std::time::Instant) -> Instant {
-        Instant { std }
-    }
-
-    /// The time from an earlier moment to this one; zero if the other one is later.
-    pub fn duration_since(&self, earlier: Instant) -> Duration {
-        self.std.saturating_duration_since(earlier.std)
-    }
-
-    /// The time from an earlier moment to this one; none if the other one is later.
-    pub fn checked_duration_since(&self, earlier: Instant) -> Option<Duration> {
-        self.std.checked_duration_since(earlier.std)
-    }
-
-    /// As [`duration_since`](Self::duration_since).
-    pub fn saturating_duration_since(&self, earlier: Instant) -> Duration {
-        self.std.saturating_duration_since(earlier.std)
-    }
-
-    /// The time from this moment to now; zero if this moment is still to come. Not a point.
-    #[track_caller]
-    pub fn elapsed(&self) -> Duration {
-        Instant::now().duration_since(*self)
-    }
-
-    /// The moment so much later; none if the clock cannot represent it.
-    pub fn checked_add(&self, duration: Duration) -> Option<Instant> {
-        self.std.checked_add(duration).map(Instant::from_std)
-    }
-
-    /// The moment so much earlier; none if the clock cannot represent it.
-    pub fn checked_sub(&self, duration: Duration) -> Option<Instant> {
-        self.std.checked_sub(duration).map(Instant::from_std)
-    }
 }
 
-impl Add<Duration> for Instant {
-    type Output = Instant;
+/// The conversions and the arithmetic of a type of moments that has std's moment in a field `std` and a function `now`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __instant {
+    ($instant:ident) => {
+        impl $instant {
+            /// The same moment as std's type. In a run it means nothing to the clock of the system.
+            pub fn into_std(self) -> ::std::time::Instant {
+                self.std
+            }
 
-    /// # Panics
-    /// If the clock cannot represent the result.
-    fn add(self, duration: Duration) -> Instant {
-        Instant::from_std(self.std + duration)
-    }
+            /// The moment of std's type.
+            pub fn from_std(std: ::std::time::Instant) -> $instant {
+                $instant { std }
+            }
+
+            /// The time from an earlier moment to this one; zero if the other one is later.
+            pub fn duration_since(&self, earlier: $instant) -> ::std::time::Duration {
+                self.std.saturating_duration_since(earlier.std)
+            }
+
+            /// The time from an earlier moment to this one; none if the other one is later.
+            pub fn checked_duration_since(
+                &self,
+                earlier: $instant,
+            ) -> Option<::std::time::Duration> {
+                self.std.checked_duration_since(earlier.std)
+            }
+
+            /// As [`duration_since`](Self::duration_since).
+            pub fn saturating_duration_since(&self, earlier: $instant) -> ::std::time::Duration {
+                self.std.saturating_duration_since(earlier.std)
+            }
+
+            /// The time from this moment to now; zero if this moment is still to come. Not a point.
+            #[track_caller]
+            pub fn elapsed(&self) -> ::std::time::Duration {
+                $instant::now().duration_since(*self)
+            }
+
+            /// The moment so much later; none if the clock cannot represent it.
+            pub fn checked_add(&self, duration: ::std::time::Duration) -> Option<$instant> {
+                self.std.checked_add(duration).map($instant::from_std)
+            }
+
+            /// The moment so much earlier; none if the clock cannot represent it.
+            pub fn checked_sub(&self, duration: ::std::time::Duration) -> Option<$instant> {
+                self.std.checked_sub(duration).map($instant::from_std)
+            }
+        }
+
+        impl ::std::ops::Add<::std::time::Duration> for $instant {
+            type Output = $instant;
+
+            /// # Panics
+            /// If the clock cannot represent the result.
+            fn add(self, duration: ::std::time::Duration) -> $instant {
+                $instant::from_std(self.std + duration)
+            }
+        }
+
+        impl ::std::ops::AddAssign<::std::time::Duration> for $instant {
+            fn add_assign(&mut self, duration: ::std::time::Duration) {
+                *self = *self + duration;
+            }
+        }
+
+        impl ::std::ops::Sub for $instant {
+            type Output = ::std::time::Duration;
+
+            /// Zero if the other moment is later.
+            fn sub(self, earlier: $instant) -> ::std::time::Duration {
+                self.duration_since(earlier)
+            }
+        }
+
+        impl ::std::ops::Sub<::std::time::Duration> for $instant {
+            type Output = $instant;
+
+            /// # Panics
+            /// If the clock cannot represent the result.
+            fn sub(self, duration: ::std::time::Duration) -> $instant {
+                $instant::from_std(self.std - duration)
+            }
+        }
+
+        impl ::std::ops::SubAssign<::std::time::Duration> for $instant {
+            fn sub_assign(&mut self, duration: ::std::time::Duration) {
+                *self = *self - duration;
+            }
+        }
+
+        impl From<::std::time::Instant> for $instant {
+            fn from(std: ::std::time::Instant) -> $instant {
+                $instant::from_std(std)
+            }
+        }
+
+        impl From<$instant> for ::std::time::Instant {
+            fn from(instant: $instant) -> ::std::time::Instant {
+                instant.into_std()
+            }
+        }
+    };
 }
 
-impl AddAssign<Duration> for Instant {
-    fn add_assign(&mut self, duration: Duration) {
-        *self = *self + duration;
-    }
-}
-
-impl Sub for Instant {
-    type Output = Duration;
-
-    /// Zero if the other moment is later.
-    fn sub(self, earlier: Instant) -> Duration {
-        self.duration_since(earlier)
-    }
-}
-
-impl Sub<Duration> for Instant {
-    type Output = Instant;
-
-    /// # Panics
-    /// If the clock cannot represent the result.
-    fn sub(self, duration: Duration) -> Instant {
-        Instant::from_std(self.std - duration)
-    }
-}
-
-impl SubAssign<Duration> for Instant {
-    fn sub_assign(&mut self, duration: Duration) {
-        *self = *self - duration;
-    }
-}
-
-impl From<std::time::Instant> for Instant {
-    fn from(std: std::time::Instant) -> Instant {
-        Instant::from_std(std)
-    }
-}
-
-impl From<Instant> for std::time::Instant {
-    fn from(instant: Instant) -> std::time::Instant {
-        instant.into_std()
-    }
-}
+__instant!(Instant);
 
 impl fmt::Debug for Instant {
     /// In a run, the time since its begin, which is the same in every process.

@@ -1,5 +1,8 @@
 //! Runtimes: tokio's. In a run there is the run instead, which [`Handle::current`] gives.
 
+#[macro_use]
+mod shared;
+
 mod builder;
 mod handle;
 mod local;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use sim::__private::in_run;
+use sim::__private::{elapsed, in_run};
 
 use super::Instant;
 use super::error::Elapsed;
@@ -109,8 +109,8 @@ impl<F: Future> Future for Timeout<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().inner.project() {
-            Pinned::Run { timeout } => timeout.poll(cx).map_err(|_| Elapsed::new()),
-            Pinned::Runtime { timeout } => timeout.poll(cx).map_err(|_| Elapsed::new()),
+            Pinned::Run { timeout } => timeout.poll(cx),
+            Pinned::Runtime { timeout } => timeout.poll(cx).map_err(|_| elapsed()),
         }
     }
 }

@@ -1,0 +1,53 @@
+//! The part that runtimes have in common.
+
+/// The functions that both kinds of runtimes have, which are in `real` and have a `handle`.
+macro_rules! shared {
+    ($runtime:ident) => {
+        impl $runtime {
+            /// The handle of the runtime.
+            pub fn handle(&self) -> &crate::runtime::Handle {
+                &self.handle
+            }
+
+            /// Calls a function that may block its thread; in a run, in a task of the run.
+            #[track_caller]
+            pub fn spawn_blocking<F, R>(&self, f: F) -> crate::task::JoinHandle<R>
+            where
+                F: FnOnce() -> R + Send + 'static,
+                R: Send + 'static,
+            {
+                self.handle.spawn_blocking(f)
+            }
+
+            /// Runs a future to its end on this thread. In a run it fails the run: await the future.
+            ///
+            /// # Panics
+            /// In a task of a runtime.
+            #[track_caller]
+            pub fn block_on<F: std::future::Future>(&self, future: F) -> F::Output {
+                sim::__private::refuse(crate::runtime::BLOCKS, std::panic::Location::caller());
+                self.real.block_on(future)
+            }
+
+            /// Makes it the runtime of this thread until the guard is dropped. In a run it does nothing.
+            pub fn enter(&self) -> crate::runtime::EnterGuard<'_> {
+                self.handle.enter()
+            }
+
+            /// Ends the runtime, and waits for its threads no longer than `duration`.
+            pub fn shutdown_timeout(self, duration: std::time::Duration) {
+                self.real.shutdown_timeout(duration);
+            }
+
+            /// Ends the runtime without waiting for its threads.
+            pub fn shutdown_background(self) {
+                self.real.shutdown_background();
+            }
+
+            /// The figures of the runtime.
+            pub fn metrics(&self) -> real::runtime::RuntimeMetrics {
+                self.real.metrics()
+            }
+        }
+    };
+}

@@ -4,7 +4,8 @@ use super::failure::place;
 use super::names::DisplayNames;
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
-use crate::run::op::Access;
+use crate::run::op::of_tokio::{permits, tellings};
+use crate::run::op::{Access, condvar, task};
 use crate::run::{Run, Wait, circle_of};
 use unpause_check::picture::screen::{Line, Paint, Screen, cut, plural};
 
@@ -107,7 +108,7 @@ fn reasons(
     });
     if let Some((at, event)) = others.next_back() {
         let early = match begun {
-            Some(begun) if at < begun && event.op.name == "notify_waiters" => {
+            Some(begun) if at < begun && is_forgotten(event) => {
                 ", before it waited: that tells only tasks that wait"
             }
             Some(begun) if at < begun => ", before it waited",
@@ -117,7 +118,8 @@ fn reasons(
         let text = format!("last {} by {who} in step {}{early}", event.op.name, event.step);
         reasons.push((text, event.place.to_string()));
     }
-    let is_loss = |event: &&Event| event.object == Some(object) && event.op.name == "forget";
+    let is_loss =
+        |event: &&Event| event.object == Some(object) && event.op.kind == Some(permits::KEEP);
     if let Some(event) = run.events.iter().rev().find(is_loss) {
         let text =
             format!("permits forgotten by {} in step {}", names.task(event.task), event.step);
@@ -132,13 +134,17 @@ fn tells(event: &Event) -> bool {
     changes && !event.is_look() && event.values != Values::Failed
 }
 
+/// Returns `true` for a notification that is not kept for tasks that wait later.
+fn is_forgotten(event: &Event) -> bool {
+    let kinds = [tellings::TELL_ALL, condvar::NOTIFY_ONE, condvar::NOTIFY_ALL];
+    event.op.kind.is_some_and(|kind| kinds.contains(&kind))
+}
+
 /// The tasks that stalled.
 fn stalls(run: &Run) -> impl Iterator<Item = TaskId> + '_ {
-    run.events.iter().filter(|event| event.op.name == "stall").filter_map(|event| {
-        match event.values {
-            Values::Task(task) => Some(task),
-            _ => None,
-        }
+    run.events.iter().filter_map(|event| match (event.op.kind, event.values) {
+        (Some(task::STALL), Values::Task(task)) => Some(task),
+        _ => None,
     })
 }
 

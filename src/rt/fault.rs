@@ -5,12 +5,16 @@
 //! has it as a step, and a search tries each. A fault that every run had would come at last where all else is blocked,
 //! and hide a wait without end.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake};
 
-use super::object::{AnnouncementId, Object};
+use super::ear::Ear;
+use super::object::Object;
+use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::{WORLD, World};
 use crate::run::board::{Contact, Status};
@@ -29,6 +33,26 @@ const COME_LATE: Op = Op::of_kind("come_late", Access::Peek, cancellation::COME_
 
 /// The part of a program that a search does not see.
 const BEYOND: &str = "more than two faults of one kind that one task may have or hand out";
+
+thread_local! {
+    /// True if a `compare_exchange_weak` of the current run may fail although it sees the expected value. Here and not in
+    /// the world, because each such operation reads it.
+    static WEAK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns `true` if a `compare_exchange_weak` of the current run may fail although it sees the expected value.
+#[inline]
+pub(crate) fn may_fail_weakly() -> bool {
+    WEAK.get()
+}
+
+/// Calls `act`, a run in which a `compare_exchange_weak` may fail so if `weak` is true.
+pub(super) fn during<T>(weak: bool, act: impl FnOnce() -> T) -> T {
+    let outer = WEAK.replace(weak);
+    let done = act();
+    WEAK.set(outer);
+    done
+}
 
 /// A fault to come.
 enum Fault {
@@ -74,22 +98,18 @@ impl FaultState {
 #[derive(Debug)]
 pub(crate) struct Cancellation {
     object: Object,
-    state: Mutex<CancellationState>,
-}
-
-#[derive(Debug, Default)]
-struct CancellationState {
-    is_cancelled: bool,
+    /// Called by the fault.
+    ear: Arc<Ear>,
     /// True if the future has ended.
-    is_over: bool,
-    /// The announcement that waits for the fault.
-    waits: Option<AnnouncementId>,
+    is_over: AtomicBool,
 }
 
 impl Cancellation {
     pub(crate) fn new(place: Place) -> Arc<Cancellation> {
+        let ear = WORLD.with(World::ear);
+        ear.open();
         let object = Object::new("future", place, false);
-        Arc::new(Cancellation { object, state: Mutex::default() })
+        Arc::new(Cancellation { object, ear, is_over: AtomicBool::new(false) })
     }
 
     /// The object of its operations.
@@ -97,22 +117,18 @@ impl Cancellation {
         &self.object
     }
 
-    fn state(&self) -> MutexGuard<'_, CancellationState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.state().is_cancelled
+        self.ear.is_called()
     }
 
-    /// Has the fault enable this announcement.
-    pub(crate) fn wait(&self, id: AnnouncementId) {
-        self.state().waits = Some(id);
+    /// Has the fault enable the announcement of `pending`, which was just made.
+    pub(crate) fn wait(&self, pending: &PendingOp) {
+        self.ear.listen(pending);
     }
 
     /// Records that the future has ended: a fault that comes now is too late.
     pub(crate) fn end(&self) {
-        self.state().is_over = true;
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -176,11 +192,6 @@ impl World {
     /// Decides if a future may be dropped at any of its points.
     pub(crate) fn may_cancel(&self, cancellation: &Arc<Cancellation>, place: Place) -> bool {
         self.may_have(Fault::Cancel(cancellation.clone()), place)
-    }
-
-    /// Returns `true` if a `compare_exchange_weak` of the run may fail although it sees the expected value.
-    pub(crate) fn may_fail_weakly(&self) -> bool {
-        self.unsettled().faults.wanted.weak
     }
 
     /// Decides if a `compare_exchange_weak` fails although it sees the expected value.
@@ -256,26 +267,11 @@ impl World {
     }
 
     fn cancel(&self, cancellation: &Cancellation, place: Place) {
-        let mut own = cancellation.state();
-        let (op, waits) = match own.is_over {
-            true => (&COME_LATE, None),
-            false => (&CANCEL, own.waits),
-        };
-        own.is_cancelled = !own.is_over;
-        drop(own);
-        let mut state = self.state();
-        let object = state.objects.find(&cancellation.object);
-        state.happened(op, object, place, Values::None);
-        state.heard.extend(waits);
-        state.attention = true;
-    }
-
-    /// Records an operation of the task of a future that may be dropped.
-    pub(crate) fn note_fate(&self, op: &'static Op, future: &Cancellation, place: Place) {
-        let mut state = self.state();
-        // Of another run, if it is dropped late.
-        if let Some(object) = state.objects.find(future.object()) {
-            state.happened(op, Some(object), place, Values::None);
+        let is_late = cancellation.is_over.load(Ordering::Relaxed);
+        let op = if is_late { &COME_LATE } else { &CANCEL };
+        self.record_last(op, &cancellation.object, place);
+        if !is_late {
+            cancellation.ear.wake_by_ref();
         }
     }
 }

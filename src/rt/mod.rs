@@ -11,11 +11,12 @@ mod body;
 mod branches;
 mod choose;
 mod diagnose;
-#[cfg(feature = "tokio")]
 mod ear;
 mod executor;
 mod fault;
 mod hand;
+#[cfg(feature = "tokio")]
+mod held;
 mod lock;
 mod memory;
 mod now;
@@ -42,12 +43,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
+pub(crate) use self::ear::Ear;
+pub(crate) use self::fault::{Cancellation, may_fail_weakly};
 #[cfg(feature = "tokio")]
-pub(crate) use self::ear::{Ear, Hold};
-pub(crate) use self::fault::Cancellation;
+pub(crate) use self::held::Hold;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{in_run, is_turn_of, run};
-pub(crate) use self::object::{AnnouncementId, Object};
+pub(crate) use self::object::Object;
 pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;
 pub(crate) use self::slot::Announcement;
@@ -153,9 +155,11 @@ impl Worker {
         let Worker { world, seats, progress, .. } = self;
         let mut executor = Executor { world, seats, main, limits: limits.clone(), progress };
         WORLD.set(world, || {
-            now::during(number, || {
-                executor.run();
-                executor.finish();
+            fault::during(limits.faults.weak, || {
+                now::during(number, || {
+                    executor.run();
+                    executor.finish();
+                });
             });
         });
         self.world.signals.running.store(false, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use super::body::BoxBody;
 use super::lock::Vacancy;
-use super::object::{AnnouncementId, Object};
+use super::object::Object;
 use super::pending::PendingOp;
 use super::slot::Announcement;
 use super::state::RunState;
@@ -117,7 +117,7 @@ impl World {
         state.mark_dirty(object);
     }
 
-    // ---- objects that wake their waiters
+    // ---- operations without points
 
     /// Records an operation of the current task that took effect.
     pub(crate) fn record(
@@ -130,11 +130,13 @@ impl World {
         self.state().happened(op, object, place, values);
     }
 
-    /// Enables an announcement at the end of the step.
-    pub(crate) fn enable(&self, id: AnnouncementId) {
+    /// As [`record`](Self::record), in a destructor, which must not add objects: nothing happens if the object is not of
+    /// this run.
+    pub(crate) fn record_last(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
-        state.heard.push(id);
-        state.attention = true;
+        if let Some(object) = state.objects.find(object) {
+            state.happened(op, Some(object), place, Values::None);
+        }
     }
 
     // ---- tasks

@@ -48,7 +48,6 @@ pub(crate) struct RunState {
     /// Wakers of announcements made inside combinators that have wakers of their own.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
     /// Wakers for objects of other libraries that no operation uses.
-    #[cfg(feature = "tokio")]
     pub(super) ears: Vec<Arc<super::ear::Ear>>,
     /// Announcements whose objects woke them in this step.
     pub(super) heard: Vec<AnnouncementId>,
@@ -90,7 +89,6 @@ impl RunState {
             over: false,
             inbox: Vec::new(),
             foreign: Vec::new(),
-            #[cfg(feature = "tokio")]
             ears: Vec::new(),
             heard: Vec::new(),
             timers: Timers::default(),

@@ -3,13 +3,13 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake};
 
 use event_listener::{Event, EventListener};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{AnnouncementId, Object, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, object_id};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, condvar};
@@ -25,27 +25,9 @@ const LEAVE: Op = Op::of_kind("stop_waiting", Access::Tell, condvar::LEAVE);
 pub(crate) struct Bell {
     object: Object,
     /// Those of the run, in the order in which they came.
-    waiters: Mutex<Vec<Arc<Waiter>>>,
+    waiters: Mutex<Vec<Arc<Ear>>>,
     /// Those outside of runs.
     event: Event,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Waiter(Mutex<WaiterState>);
-
-#[derive(Debug, Default)]
-struct WaiterState {
-    is_notified: bool,
-    /// The number of its task.
-    task: u32,
-    /// The announcement that waits.
-    waits: Option<AnnouncementId>,
-}
-
-impl Waiter {
-    fn state(&self) -> MutexGuard<'_, WaiterState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RunObject for Bell {
@@ -68,12 +50,9 @@ impl Bell {
         if !in_run() {
             return Listen::Real(self.event.listen());
         }
-        let waiter = Arc::new(Waiter::default());
-        let is_spurious = WORLD.with(|world| {
-            waiter.state().task = world.client() as u32;
-            self.note(&WAIT, here);
-            world.wakes_spuriously()
-        });
+        self.note(&WAIT, here);
+        let (waiter, is_spurious) = WORLD.with(|world| (world.ear(), world.wakes_spuriously()));
+        waiter.open();
         self.waiters().push(waiter.clone());
         let pending = PendingOp::new(&WAKE, here);
         Listen::Run(RunListen { bell: self, waiter, pending, is_spurious, is_over: false })
@@ -99,42 +78,32 @@ impl Bell {
             return;
         }
         self.note(&NOTIFY_ALL, here);
-        for waiter in std::mem::take(&mut *self.waiters()) {
-            wake(&waiter);
-        }
+        std::mem::take(&mut *self.waiters()).iter().for_each(Ear::wake_by_ref);
     }
 
     /// Notifies any one of those that wait: std promises no order.
     fn pass_on(&self) {
         let mut waiters = std::mem::take(&mut *self.waiters());
         // By task: the meaning of a number must not depend on the order in which they came.
-        waiters.sort_by_key(|waiter| waiter.state().task);
+        waiters.sort_by_key(|waiter| waiter.task());
         let chosen = match waiters.len() as u64 {
             0 => None,
             1 => Some(0),
             count => Some(super::draw(count, "the task that is notified") as usize),
         };
         if let Some(at) = chosen {
-            wake(&waiters.remove(at));
+            waiters.remove(at).wake();
         }
         *self.waiters() = waiters;
     }
 
-    fn waiters(&self) -> MutexGuard<'_, Vec<Arc<Waiter>>> {
+    fn waiters(&self) -> MutexGuard<'_, Vec<Arc<Ear>>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, op: &'static Op, here: Here) {
         let object = self.id_in_run(here);
         WORLD.with(|world| world.record(op, object, here, Values::None));
-    }
-}
-
-fn wake(waiter: &Waiter) {
-    let mut state = waiter.state();
-    state.is_notified = true;
-    if let Some(id) = state.waits {
-        WORLD.with(|world| world.enable(id));
     }
 }
 
@@ -146,7 +115,8 @@ pub(crate) enum Listen<'a> {
 
 pub(crate) struct RunListen<'a> {
     bell: &'a Bell,
-    waiter: Arc<Waiter>,
+    /// Called by a notification.
+    waiter: Arc<Ear>,
     pending: PendingOp,
     /// True if it may go on without a notification.
     is_spurious: bool,
@@ -167,22 +137,11 @@ impl Future for Listen<'_> {
 impl RunListen<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let RunListen { bell, waiter, pending, is_spurious, is_over } = self;
-        let in_turn = pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending)));
-        if !in_turn {
-            let polled = pending.poll_waiting(cx, *bell);
-            if polled.is_pending() {
-                let id = pending.announcement.id;
-                let mut state = waiter.state();
-                // It may have been announced anew, by another task.
-                let is_new = state.waits.replace(id) != Some(id);
-                if is_new && (state.is_notified || *is_spurious) {
-                    WORLD.with(|world| world.enable(id));
-                }
-                return Poll::Pending;
+        if pending.poll_turn(cx, *bell, Some(waiter)).is_pending() {
+            if *is_spurious {
+                WORLD.with(|world| world.hear(pending.announcement.id));
             }
-            pending.perform_out_of_turn(|pending| {
-                WORLD.with(|world| world.take_turn_out_of_turn(pending));
-            });
+            return Poll::Pending;
         }
         *is_over = true;
         bell.waiters().retain(|other| !Arc::ptr_eq(other, waiter));
@@ -198,7 +157,7 @@ impl Drop for RunListen<'_> {
         }
         self.bell.waiters().retain(|other| !Arc::ptr_eq(other, &self.waiter));
         self.bell.note(&LEAVE, self.pending.place);
-        if self.waiter.state().is_notified {
+        if self.waiter.is_called() {
             self.bell.pass_on();
         }
     }

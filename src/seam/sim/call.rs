@@ -88,25 +88,8 @@ impl Turn {
 
     /// Ready when the object may be asked: the point has come, or the object has woken the call.
     fn poll_turn(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) -> Poll<()> {
-        if self.pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending))) {
-            return Poll::Ready(());
-        }
-        let polled = match self.waits {
-            false => self.pending.poll(cx, wrapped),
-            true => {
-                let polled = self.pending.poll_waiting(cx, wrapped);
-                // It may have been announced anew, by another task.
-                if let (true, Some(ear)) = (polled.is_pending(), &self.ear) {
-                    ear.listen(&self.pending);
-                }
-                polled
-            }
-        };
-        polled.map(|()| {
-            self.pending.perform_out_of_turn(|pending| {
-                WORLD.with(|world| world.take_turn_out_of_turn(pending));
-            });
-        })
+        let ear = self.ear.as_deref().filter(|_| self.waits);
+        self.pending.poll_turn(cx, wrapped, ear)
     }
 
     /// Records the end of the call.

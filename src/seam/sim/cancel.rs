@@ -78,7 +78,7 @@ impl Cancel {
             }
             Poll::Pending => {
                 if pending.poll_waiting(cx, &**cancellation).is_pending() {
-                    cancellation.wait(pending.announcement.id);
+                    cancellation.wait(pending);
                 }
                 Poll::Pending
             }
@@ -87,7 +87,7 @@ impl Cancel {
 }
 
 fn note(cancellation: &Cancellation, op: &'static Op, here: Here) {
-    WORLD.with(|world| world.note_fate(op, cancellation, here));
+    WORLD.with(|world| world.record_last(op, cancellation.object(), here));
 }
 
 impl Drop for Cancel {

@@ -20,7 +20,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::Here;
-use crate::rt::{PendingOp, Readiness, WORLD, in_run, is_turn_of};
+use crate::rt::{Ear, PendingOp, Readiness, WORLD, in_run, is_turn_of};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::SPENT;
@@ -130,6 +130,34 @@ impl PendingOp {
         object: &dyn RunObject,
     ) -> Poll<()> {
         self.poll_out_of_turn(cx, object, PendingOp::announce_to_world)
+    }
+
+    /// Ready when the operation, which its caller does then, has its turn. With an `ear` it waits until that is called.
+    pub(super) fn poll_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        object: &dyn RunObject,
+        ear: Option<&Ear>,
+    ) -> Poll<()> {
+        if self.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending))) {
+            return Poll::Ready(());
+        }
+        let polled = match ear {
+            None => self.poll(cx, object),
+            Some(ear) => {
+                let polled = self.poll_waiting(cx, object);
+                // It may have been announced anew, by another task.
+                if polled.is_pending() {
+                    ear.listen(self);
+                }
+                polled
+            }
+        };
+        polled.map(|()| {
+            self.perform_out_of_turn(|pending| {
+                WORLD.with(|world| world.take_turn_out_of_turn(pending));
+            });
+        })
     }
 
     /// Returns `true` if the operation was done. An operation without an object is never spent.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Here;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, PendingOp, WORLD, World, in_run, object_id};
+use crate::rt::{Object, PendingOp, WORLD, World, in_run, may_fail_weakly, object_id};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
@@ -130,7 +130,7 @@ impl<T: Value> Word<T> {
             Backend::Real => T::std_compare_exchange(self.real(), current, new, success, failure),
             Backend::Run(pending) => {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
-                if weak && WORLD.with(World::may_fail_weakly) {
+                if weak && may_fail_weakly() {
                     // One that fails anyway has no chance.
                     let would_succeed =
                         WORLD.with(|world| world.peek(&self.object)) == Some(wanted);

@@ -1,0 +1,77 @@
+//! Operations on objects of other libraries, and the tasks that hold such objects.
+
+use super::object::Object;
+use super::state::RunState;
+use super::world::World;
+use crate::run::Holder;
+use crate::run::event::Values;
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::Op;
+
+/// The change of an object's holders by an operation, for reports of deadlocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// No change.
+    Stays,
+    /// The task holds it, or a part of it, from now on.
+    Begins,
+    /// So many parts of it are held no longer: of the current task, if it holds any.
+    Ends(u32),
+}
+
+impl World {
+    /// Records an operation of the current task that took effect.
+    pub(crate) fn did(
+        &self,
+        op: &'static Op,
+        object: ObjectId,
+        place: Place,
+        (values, hold): (Values, Hold),
+    ) {
+        let mut state = self.state();
+        state.hold(object, hold, place);
+        state.happened(op, Some(object), place, values);
+    }
+
+    /// As [`did`](Self::did), in a destructor, which must not add objects: nothing happens if the object is not of
+    /// this run.
+    pub(crate) fn did_last(&self, op: &'static Op, object: &Object, place: Place, hold: Hold) {
+        let mut state = self.state();
+        if let Some(object) = state.objects.find(object) {
+            state.hold(object, hold, place);
+            state.happened(op, Some(object), place, Values::None);
+        }
+    }
+
+    /// Forgets the last operation of the run, if it is this one of the current step and nothing refers to it.
+    pub(crate) fn forget(&self, op: &'static Op, object: ObjectId) -> bool {
+        let mut state = self.state();
+        let board = &mut state.board;
+        let is_last = board.events.last().is_some_and(|event| {
+            event.op == op
+                && event.object == Some(object)
+                && (event.step, event.task) == (board.step, board.current)
+        });
+        let is_free = board.calls.last().is_none_or(|mark| mark.events < board.events.len());
+        if is_last && is_free {
+            board.events.pop();
+            state.polls.forgotten += 1;
+        }
+        is_last && is_free
+    }
+}
+
+impl RunState {
+    /// Changes the holders of an object.
+    fn hold(&mut self, object: ObjectId, hold: Hold, place: Place) {
+        let task = self.current();
+        match hold {
+            Hold::Stays => {}
+            Hold::Begins => {
+                let holder = Holder { task, step: self.board.step, place };
+                self.row(object).sharers.push(holder);
+            }
+            Hold::Ends(parts) => (0..parts).for_each(|_| self.row(object).end_share(task)),
+        }
+    }
+}

@@ -30,7 +30,7 @@ pub(super) struct Executor<'a> {
     pub(super) world: &'a World,
     pub(super) seats: &'a mut Seats,
     pub(super) main: Pin<&'a mut dyn Body>,
-    pub(super) limits: RunLimits,
+    pub(super) limits: &'a RunLimits,
     pub(super) progress: &'a AtomicU32,
 }
 

@@ -155,15 +155,8 @@ impl Future for FaultBody {
 
 impl World {
     /// Decides which faults a task that was just spawned may have.
-    #[inline]
-    pub(super) fn endanger(&self, task: TaskId, place: Place) {
-        if self.state().faults.wanted.befall_tasks() {
-            self.decide_on(task, place);
-        }
-    }
-
     #[cold]
-    fn decide_on(&self, task: TaskId, place: Place) {
+    pub(super) fn endanger(&self, task: TaskId, place: Place) {
         let (faults, name) = {
             let state = self.state();
             (state.faults.wanted.clone(), state.board.tasks[task.index()].name.clone())

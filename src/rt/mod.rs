@@ -153,7 +153,7 @@ impl Worker {
         self.world.state().begin_choices(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let Worker { world, seats, progress, .. } = self;
-        let mut executor = Executor { world, seats, main, limits: limits.clone(), progress };
+        let mut executor = Executor { world, seats, main, limits, progress };
         WORLD.set(world, || {
             fault::during(limits.faults.weak, || {
                 now::during(number, || {

@@ -141,35 +141,51 @@ impl World {
 
     // ---- tasks
 
-    /// Spawns a task. Not a point: the task is a candidate from the next point on.
-    pub(crate) fn spawn(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
-        let task = self.spawn_safe(body, name, place);
-        self.endanger(task, place);
-        task
+    /// Spawns a task. Not a point: the task is a candidate from the next point on. Returns the task, and the number of
+    /// its path.
+    pub(crate) fn spawn(
+        &self,
+        body: BoxBody,
+        name: Option<Arc<str>>,
+        place: Place,
+    ) -> (TaskId, u64) {
+        let (task, number, in_danger) = self.add_task(Some(body), name, place);
+        if in_danger {
+            self.endanger(task, place);
+        }
+        (task, number)
     }
 
     /// As [`spawn`](Self::spawn), a task that no fault befalls.
     pub(super) fn spawn_safe(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
-        let mut state = self.state();
-        let parent = state.current();
-        let task = state.add_task(Some(parent), name, place);
-        state.take_body(task, Some(body));
-        state.happened(&SPAWN, None, place, Values::Task(task));
-        task
+        self.add_task(Some(body), name, place).0
     }
 
     /// Spawns a task whose future is a part of the body of the test and may borrow from it. A step of the task
     /// polls the body, which must read [`World::client`], poll only the part that belongs to that task, and call
-    /// [`World::end_lent`] when the part is ready.
-    pub(crate) fn lend(&self, place: Place) -> TaskId {
+    /// [`World::end_lent`] when the part is ready. Returns the task, and the number of its path.
+    pub(crate) fn lend(&self, place: Place) -> (TaskId, u64) {
+        let (task, number, in_danger) = self.add_task(None, None, place);
+        if in_danger {
+            self.endanger(task, place);
+        }
+        (task, number)
+    }
+
+    /// Adds a task of the current one. Returns it, the number of its path, and `true` if faults may befall it.
+    fn add_task(
+        &self,
+        body: Option<BoxBody>,
+        name: Option<Arc<str>>,
+        place: Place,
+    ) -> (TaskId, u64, bool) {
         let mut state = self.state();
         let parent = state.current();
-        let task = state.add_task(Some(parent), None, place);
-        state.take_body(task, None);
+        let task = state.add_task(Some(parent), name, place);
+        state.take_body(task, body);
         state.happened(&SPAWN, None, place, Values::Task(task));
-        drop(state);
-        self.endanger(task, place);
-        task
+        let number = state.slots[task.index()].number;
+        (task, number, state.faults.wanted.befall_tasks())
     }
 
     /// Ends the current task, which was spawned by [`World::lend`].
@@ -203,11 +219,13 @@ impl World {
         target: TaskId,
         place: Place,
     ) -> (Ended, Option<BoxBody>) {
-        self.join_only(announcement, op, target, place);
         let mut state = self.state();
+        let waker = state.join(announcement, op, target, place);
         let slot = state.slots.at_mut(target.index());
         let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
         let body = slot.ended.take();
+        drop(state);
+        drop(waker);
         (ended, body)
     }
 
@@ -219,11 +237,7 @@ impl World {
         target: TaskId,
         place: Place,
     ) {
-        let mut state = self.state();
-        debug_assert!(state.is_done(target));
-        let waker = if announcement.is_open() { state.retract(announcement.id) } else { None };
-        state.happened(op, None, place, Values::Task(target));
-        drop(state);
+        let waker = self.state().join(announcement, op, target, place);
         drop(waker);
     }
 
@@ -278,11 +292,6 @@ impl World {
     /// The number of the current task.
     pub(crate) fn client(&self) -> u64 {
         u64::from(self.state().current().0)
-    }
-
-    /// The number of the path of a task; 0 for the body.
-    pub(crate) fn task_number(&self, task: TaskId) -> u64 {
-        self.state().slots[task.index()].number
     }
 
     /// The number of the path of the current task; 0 for the body.
@@ -365,6 +374,22 @@ impl World {
     /// Counts one evaluation of a condition.
     pub(crate) fn note_condition(&self, condition: Condition) {
         condition.note(&mut self.state().record.conditions);
+    }
+}
+
+impl RunState {
+    /// Records that the current task joins `target`, which has ended. Returns the waker kept for the announcement.
+    fn join(
+        &mut self,
+        announcement: &Announcement,
+        op: &'static Op,
+        target: TaskId,
+        place: Place,
+    ) -> Option<Waker> {
+        debug_assert!(self.is_done(target));
+        let waker = if announcement.is_open() { self.retract(announcement.id) } else { None };
+        self.happened(op, None, place, Values::Task(target));
+        waker
     }
 }
 

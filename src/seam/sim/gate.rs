@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use super::Here;
 use super::point::RunObject;
 use crate::rt::{Object, PendingOp, WORLD, in_run, object_id};
+use crate::run::Failure;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op};
@@ -20,15 +21,14 @@ pub(crate) struct Gate {
 /// Leave to use a lock: the lock is taken until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
-    gate: &'a Gate,
-    /// False outside runs, where the real lock does the work.
-    is_taken: bool,
+    /// None outside runs, where the real lock does the work.
+    gate: Option<&'a Gate>,
 }
 
 impl<'a> Pass<'a> {
     /// Takes the lock again, when this pass has been dropped.
     pub(crate) fn enter_again(&self, op: &'static Op, here: Here) -> Enter<'a> {
-        self.gate.enter(op, here)
+        Enter { gate: self.gate, pending: PendingOp::new(op, here) }
     }
 }
 
@@ -44,7 +44,7 @@ impl Gate {
     /// Waits until the lock is free and takes it. `op` has [`Access::Lock`].
     pub(crate) fn enter(&self, op: &'static Op, here: Here) -> Enter<'_> {
         debug_assert_eq!(op.access, Access::Lock);
-        Enter { gate: self, pending: PendingOp::new(op, here) }
+        Enter { gate: Some(self), pending: PendingOp::new(op, here) }
     }
 
     /// Takes the lock if it is free. `op` has [`Access::TryLock`].
@@ -63,8 +63,10 @@ impl RunObject for Gate {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        if self.is_taken && in_run() {
-            WORLD.with(|world| world.release(&self.gate.object));
+        if let Some(gate) = self.gate {
+            if in_run() {
+                WORLD.with(|world| world.release(&gate.object));
+            }
         }
     }
 }
@@ -72,7 +74,8 @@ impl Drop for Pass<'_> {
 /// Waits until the lock is free and takes it.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Enter<'a> {
-    gate: &'a Gate,
+    /// None if a lock that was taken outside of runs is taken again.
+    gate: Option<&'a Gate>,
     pending: PendingOp,
 }
 
@@ -82,16 +85,26 @@ impl<'a> Future for Enter<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Pass<'a>> {
         let Enter { gate, pending: op } = &mut *self;
         if !in_run() {
-            return Poll::Ready(Pass { gate, is_taken: false });
+            return Poll::Ready(Pass { gate: None });
         }
+        let Some(gate) = *gate else { outside(op.place) };
         if op.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
-            return Poll::Ready(Pass { gate, is_taken: true });
+            return Poll::Ready(Pass { gate: Some(gate) });
         }
-        op.poll_waiting(cx, *gate).map(|()| {
+        op.poll_waiting(cx, gate).map(|()| {
             op.perform_out_of_turn(|pending| WORLD.with(|world| world.acquire(pending)));
-            Pass { gate, is_taken: true }
+            Pass { gate: Some(gate) }
         })
     }
+}
+
+/// Fails the run: a lock cannot be given up in a run that did not take it.
+#[cold]
+fn outside(place: Place) -> ! {
+    let message =
+        "a wait in this run gives up a lock that was taken outside of it: take the lock in the run"
+            .to_owned();
+    WORLD.with(|world| world.fail(Failure::Misuse { message, place: place.to_string() }))
 }
 
 /// Takes the lock if it is free.
@@ -107,13 +120,13 @@ impl<'a> Future for TryEnter<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Pass<'a>>> {
         let TryEnter { gate, pending: op } = &mut *self;
         if !in_run() {
-            return Poll::Ready(Some(Pass { gate, is_taken: false }));
+            return Poll::Ready(Some(Pass { gate: None }));
         }
         op.poll(cx, *gate).map(|()| {
             let taken =
                 op.perform_out_of_turn(|pending| WORLD.with(|world| world.try_acquire(pending)));
             // Not `then_some`: a pass that is made and dropped gives up a lock that another task holds.
-            taken.then(|| Pass { gate, is_taken: true })
+            taken.then(|| Pass { gate: Some(gate) })
         })
     }
 }

@@ -96,10 +96,7 @@ where
     F::Output: 'static,
 {
     let body = Box::pin(TaskBody::new(future));
-    WORLD.with(|world| {
-        let task = world.spawn(body, name, here);
-        RunHandle::new(world, task)
-    })
+    WORLD.with(|world| RunHandle::new(world.spawn(body, name, here)))
 }
 
 /// Spawns a task that is one call: one step in a run; outside it may block.
@@ -175,8 +172,8 @@ impl Drop for End {
 /// Spawns a task that is a part of the body of the test.
 pub(super) fn lend(here: Here) -> (u64, Handle<()>) {
     WORLD.with(|world| {
-        let task = world.lend(here);
-        (u64::from(task.0), Handle::Run(RunHandle::new(world, task)))
+        let lent = world.lend(here);
+        (u64::from(lent.0.0), Handle::Run(RunHandle::new(lent)))
     })
 }
 
@@ -285,9 +282,10 @@ impl<T: 'static> RunHandle<T> {
 }
 
 impl<T> RunHandle<T> {
-    fn new(world: &World, task: TaskId) -> RunHandle<T> {
+    /// The handle of a task with the number of its path.
+    fn new((task, number): (TaskId, u64)) -> RunHandle<T> {
         let (run, join) = (run(), Announcement::default());
-        let id = Id::of(world.task_number(task)).expect("the body of a run has no handle");
+        let id = Id::of(number).expect("the body of a run has no handle");
         RunHandle { run, task, id, join, settled: false, output: PhantomData }
     }
 

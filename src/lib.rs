@@ -225,6 +225,7 @@ pub mod strategy;
 mod seam;
 
 // L3: the items that users name
+pub mod node;
 pub mod rand;
 pub mod sync;
 pub mod task;
@@ -254,6 +255,8 @@ mod engine;
 
 #[doc(inline)]
 pub use self::engine::runner::{self, Runner};
+#[doc(inline)]
+pub use self::node::{Node, node};
 #[doc(inline)]
 pub use self::sync::{Atomic, Cell, Condvar, Mutex, MutexGuard, Ordering, spin_until};
 #[doc(inline)]

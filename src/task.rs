@@ -157,6 +157,15 @@ impl<T> JoinHandle<T> {
         JoinHandle { handle: Some(handle), joined: false, here }
     }
 
+    /// The handle of a task that it spawns.
+    pub(crate) fn spawned<F>(name: Option<Arc<str>>, future: F, here: Here) -> JoinHandle<T>
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        spawn_at(name, future, here)
+    }
+
     /// Ends the task before its next step. Not a point; waiting for the task then gives an
     /// error that [is an abort](JoinError::is_cancelled), unless it ended first.
     #[track_caller]

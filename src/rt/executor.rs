@@ -18,7 +18,7 @@ use super::task_waker::Seats;
 use super::timers::CLOCK;
 use super::world::World;
 use crate::run::Failure;
-use crate::run::board::{Status, TaskRow};
+use crate::run::board::{Announced, Status, TaskRow};
 use crate::run::clock::ClockMode;
 use crate::run::ids::TaskId;
 
@@ -46,7 +46,15 @@ impl Executor<'_> {
             }
             let mut state = self.world.unsettled();
             let plain = state.leave_plain_step(stop);
-            if !plain && !self.leave(&mut state) {
+            let kept = if !plain && state.groups.has_dying() {
+                drop(state);
+                let kept = self.bury();
+                state = self.world.unsettled();
+                kept
+            } else {
+                None
+            };
+            if !plain && !self.leave(&mut state, kept) {
                 return;
             }
             let Some((task, turn)) = self.choose(&mut state) else { return };
@@ -62,16 +70,17 @@ impl Executor<'_> {
         }
     }
 
-    /// Ends a step that is not plain. Returns `false` if the run is over.
+    /// Ends a step that is not plain. `kept` is its announcement, if that was taken out. Returns `false` if the run is
+    /// over.
     #[inline(never)]
-    fn leave(&mut self, state: &mut RunState) -> bool {
+    fn leave(&mut self, state: &mut RunState, kept: Option<Announced>) -> bool {
         if now::is_done() {
             state.take_in_done();
         }
         if !state.inbox.is_empty() {
             self.empty_inbox(state);
         }
-        state.leave_step();
+        state.leave_step(kept);
         if state.over {
             return false;
         }
@@ -188,6 +197,44 @@ impl Executor<'_> {
         self.end(task, true);
     }
 
+    /// Drops the futures of the tasks whose groups ended in this step. Returns the announcement of the step, which their
+    /// destructors must not replace.
+    #[cold]
+    fn bury(&mut self) -> Option<Announced> {
+        let mut state = self.world.state();
+        let (step, current) = (state.board.step, state.current());
+        self.empty_inbox(&mut state);
+        drop(state);
+        let kept = now::announces_in(step).then(now::announced);
+        now::end();
+        let mut ends_itself = false;
+        loop {
+            let next = {
+                let mut state = self.world.state();
+                self.empty_inbox(&mut state);
+                state.groups.take_dying()
+            };
+            let Some(task) = next else { break };
+            let Some(body) = self.seats.at(task).body.take() else { continue };
+            let group = self.world.state().slots[task.index()].group;
+            now::enter_step(step, current, now::NO_KEY, &self.seats.at(current).waker);
+            let dropped = catch_unwind(AssertUnwindSafe(|| {
+                self.world.in_group(group, || drop(body));
+            }));
+            if let Err(payload) = dropped {
+                // Whatever the dead do has no effect.
+                panics::take(&*payload);
+                std::mem::forget(payload);
+            }
+            ends_itself |= task == current;
+            now::end();
+        }
+        if ends_itself {
+            self.end(current, true);
+        }
+        kept.filter(|_| !ends_itself)
+    }
+
     fn end(&mut self, task: TaskId, cancelled: bool) {
         let body = self.seats.at(task).body.take();
         let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
@@ -301,6 +348,7 @@ impl Executor<'_> {
             note_stuck(&mut state);
         }
         note_circle(&mut state);
+        state.check_groups();
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
         let main = self.main.as_mut();

@@ -14,9 +14,11 @@ mod diagnose;
 mod ear;
 mod executor;
 mod fault;
+mod group;
 mod hand;
 #[cfg(feature = "tokio")]
 mod held;
+mod kept;
 mod lock;
 mod memory;
 mod now;
@@ -45,6 +47,7 @@ pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
 pub(crate) use self::ear::Ear;
 pub(crate) use self::fault::{Cancellation, may_fail_weakly};
+pub(crate) use self::group::Group;
 #[cfg(feature = "tokio")]
 pub(crate) use self::held::Hold;
 pub(crate) use self::lock::Vacancy;
@@ -159,6 +162,8 @@ impl Worker {
                 now::during(number, || {
                     executor.run();
                     executor.finish();
+                    let kept = world.state().kept.clear();
+                    drop(kept);
                 });
             });
         });

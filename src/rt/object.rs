@@ -11,6 +11,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::group::Group;
 use super::lock::Vacancy;
 use super::numbers::Numbers;
 use crate::run::event::ValueKind;
@@ -153,6 +154,8 @@ pub(crate) struct ObjectRow {
     number: u64,
     /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
+    /// The group that created it, if the run knows its creator.
+    pub(crate) group: Group,
     /// Its holder, if it is a lock that a task holds alone.
     pub(crate) holder: Option<Holder>,
     /// The tasks that hold it together, if it is a lock. Empty while it has a holder.
@@ -261,6 +264,7 @@ impl Objects {
             record,
             number,
             key: 0,
+            group: Group::OUTSIDE,
             holder: None,
             sharers: Vec::new(),
             told: Vacancy::Free,
@@ -275,6 +279,7 @@ impl Objects {
             (None, key) if !object.shared && key != 0 => key & !MADE,
             (None, _) => place_key(object.place),
         };
+        row.group = Group::OUTSIDE;
         row.holder = None;
         row.sharers.clear();
         row.told = Vacancy::Free;

@@ -2,6 +2,7 @@
 
 use super::body::BoxBody;
 use super::fault::FaultCounts;
+use super::group::Group;
 use super::object::AnnouncementId;
 
 /// The data of a task that strategies do not see; the rest is its row on the board.
@@ -21,6 +22,7 @@ pub(crate) struct TaskSlot {
     pub(super) objects: u32,
     /// The faults that it has decided on.
     pub(super) faults: FaultCounts,
+    pub(super) group: Group,
     /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }
@@ -35,6 +37,7 @@ impl TaskSlot {
         self.detached = None;
         self.objects = 0;
         self.left_over = false;
+        self.group = Group::OUTSIDE;
     }
 }
 

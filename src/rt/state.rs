@@ -12,6 +12,8 @@ use super::body::BoxBody;
 use super::branches::PollLog;
 use super::choose::Chooser;
 use super::fault::FaultState;
+use super::group::Groups;
+use super::kept::Kept;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
 use super::ready::NOT_READY;
@@ -55,6 +57,8 @@ pub(crate) struct RunState {
     pub(super) timers: Timers,
     /// The faults of the run.
     pub(super) faults: FaultState,
+    pub(super) groups: Groups,
+    pub(super) kept: Kept,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
     /// Locks taken or freed in this step.
@@ -93,6 +97,8 @@ impl RunState {
             heard: Vec::new(),
             timers: Timers::default(),
             faults: FaultState::default(),
+            groups: Groups::default(),
+            kept: Kept::default(),
             polls: PollLog::default(),
             dirty: Vec::new(),
             attention: true,
@@ -128,6 +134,7 @@ impl RunState {
         self.heard.clear();
         self.timers.clear();
         self.faults.clear();
+        self.groups.clear();
         self.polls.clear();
         self.dirty.clear();
         self.attention = true;
@@ -181,6 +188,7 @@ impl RunState {
             woken: true,
             aborted: false,
             stalled: false,
+            paused: false,
         });
         row.parent = parent;
         row.nth = nth;
@@ -196,6 +204,7 @@ impl RunState {
         row.woken = true;
         row.aborted = false;
         row.stalled = false;
+        row.paused = false;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);
@@ -204,6 +213,9 @@ impl RunState {
             parent.map_or(0, |parent| child_number(self.slots[parent.index()].number, nth));
         let slot = self.slots.push(TaskSlot::default);
         slot.begin(number);
+        if let Some(parent) = parent {
+            self.join_group(id, parent);
+        }
         id
     }
 
@@ -257,9 +269,20 @@ impl RunState {
     ) -> (Option<BoxBody>, Vec<Waker>) {
         now::end();
         let mut wakers = Vec::new();
+        self.close_task(task, cancelled, &mut wakers);
+        let slot = self.slots.at_mut(task.index());
+        if slot.detached.is_some() {
+            return (body, wakers);
+        }
+        slot.ended = body;
+        (None, wakers)
+    }
+
+    /// As [`end_task`](Self::end_task), of any task, whose body stays where it is. Adds the wakers to `wakers`.
+    pub(super) fn close_task(&mut self, task: TaskId, cancelled: bool, wakers: &mut Vec<Waker>) {
         let row = self.board.tasks.at_mut(task.index());
         if !row.announced.is_empty() {
-            self.retract_all(task, &mut wakers);
+            self.retract_all(task, wakers);
         }
         self.remove_ready(task);
         let row = self.board.tasks.at_mut(task.index());
@@ -275,12 +298,6 @@ impl RunState {
             let joiner = self.slots.at(task.index()).joiners[nth];
             self.set_enabled(joiner, true);
         }
-        let slot = self.slots.at_mut(task.index());
-        if slot.detached.is_some() {
-            return (body, wakers);
-        }
-        slot.ended = body;
-        (None, wakers)
     }
 
     /// Retracts the announcements of `task`; adds the wakers kept for them to `wakers`.

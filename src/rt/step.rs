@@ -65,10 +65,12 @@ impl RunState {
     }
 
     /// Ends a step: takes in the announcement of the polled task, if there is one, and updates the ready set.
-    pub(crate) fn leave_step(&mut self) {
+    /// `kept` is the announcement, if it was taken out before.
+    pub(crate) fn leave_step(&mut self, kept: Option<Announced>) {
         let steps = self.record.steps.len() as u32;
         if steps > self.board.step {
-            let announced = now::announces_in(self.board.step).then(now::announced);
+            let announced = || now::announces_in(self.board.step).then(now::announced);
+            let announced = kept.or_else(announced);
             self.pass_over();
             self.board.step = steps;
             self.update_ready(self.board.current, announced);

@@ -164,6 +164,7 @@ impl World {
         let creator = state.next_creation();
         if let Ok(Lookup::New(id)) = state.objects.find_or_add(object, values, Some(creator)) {
             state.add_object(id, initial);
+            state.own(id);
         }
     }
 

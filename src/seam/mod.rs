@@ -14,6 +14,7 @@
 //! | [`Turns`] | draws which branch is polled first, if that can matter | a random one |
 //! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
+//! | [`Group`] | tasks that end together, in one step | tasks that are aborted together |
 //! | [`draw`] | a decision of the run | a random number |
 //! | [`Timer`], [`now`] | the virtual time of the run | the clock of the system, and a thread that wakes |
 //! | [`clock`] | operations that took effect in the run | a counter |
@@ -24,9 +25,11 @@ pub(crate) mod beat;
 pub(crate) mod budget;
 // A simulating build has no stress runs; only its random numbers outside runs come from here.
 pub(crate) mod crew;
+pub(crate) mod groups;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
 pub(crate) mod jitter;
 mod join_error;
+mod kept;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod nameless;
 #[cfg(all(unpause_native, feature = "sim", not(sim_real)))]

@@ -17,6 +17,7 @@ use futures::channel::oneshot;
 use futures::future::{AbortHandle, Aborted, BoxFuture, LocalBoxFuture, abortable};
 
 use super::JoinError;
+use super::groups::{self, InGroup};
 use super::stress::{self, InRun};
 use super::task_id::{Id, Identified};
 use super::{jitter, start};
@@ -90,6 +91,7 @@ fn prepare<F: Future>(
     let id = Id::fresh();
     let future = Identified::new(id, future);
     let (future, abort) = abortable(AssertUnwindSafe(future).catch_unwind());
+    let future = InGroup::new(groups::join(&abort), future);
     let finished = Arc::new(AtomicBool::new(false));
     let member = if takes_part { stress::join_in(name, abort.clone()) } else { None };
     let future = InRun::new(member.clone(), abort.clone(), future);

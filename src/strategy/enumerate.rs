@@ -296,6 +296,7 @@ impl Interpreter<'_> {
             woken: true,
             aborted: false,
             stalled: false,
+            paused: false,
         });
     }
 

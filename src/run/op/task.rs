@@ -12,37 +12,52 @@ const WAKES: Bits = 1 << 5;
 const DISARMS: Bits = 1 << 6;
 const STALLS: Bits = 1 << 7;
 const COUNTS: Bits = 1 << 8;
+const KILLS: Bits = 1 << 9;
+const RESUMES: Bits = 1 << 10;
 
 /// The task took a step, whatever it did. In every step of it; asked for as long as it has not ended.
 pub(crate) const LIVE: Kind =
-    Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS);
+    Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | KILLS | RESUMES);
 
 /// The task ended.
 pub(crate) const END: Kind =
-    Kind::of(ENDS).conflicts_with(LOOKS | JOINS | ABORTS | STALLS).enables(JOINS);
+    Kind::of(ENDS).conflicts_with(LOOKS | JOINS | ABORTS | STALLS | KILLS | RESUMES).enables(JOINS);
 
 /// Another task acted on whether it had ended.
-pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ENDS);
+pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ENDS | KILLS);
 
 /// Another task took its result. Guard: it has ended.
-pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS);
+pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS | KILLS);
 
 /// Another task aborted it before its next step. It can step then, whatever it waits for, and what it waits for is
 /// not done.
 pub(crate) const ABORT: Kind =
-    Kind::of(ABORTS).conflicts_with(LIVES | ENDS).enables(LIVES).disables(LIVES);
+    Kind::of(ABORTS).conflicts_with(LIVES | ENDS | KILLS).enables(LIVES).disables(LIVES);
 
 /// Another task woke it by something that is not of this library.
-pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES).enables(LIVES);
+pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES | KILLS).enables(LIVES);
 
 /// Another task moved or dropped a future that had announced an operation of it.
-pub(crate) const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES).disables(LIVES);
+pub(crate) const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES | KILLS).disables(LIVES);
 
 /// It takes no step any more.
-pub(crate) const STALL: Kind = Kind::of(STALLS).conflicts_with(LIVES | ENDS).disables(LIVES);
+pub(crate) const STALL: Kind =
+    Kind::of(STALLS).conflicts_with(LIVES | ENDS | KILLS | RESUMES).disables(LIVES);
+
+/// It goes on after it took no steps.
+pub(crate) const RESUME: Kind =
+    Kind::of(RESUMES).conflicts_with(LIVES | ENDS | KILLS | STALLS).enables(LIVES);
+
+/// It ended because another task ended its group, whatever it did.
+pub(crate) const KILL: Kind = Kind::of(KILLS)
+    .conflicts_with(
+        LIVES | ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES,
+    )
+    .enables(JOINS)
+    .disables(LIVES);
 
 /// Another task acted on which tasks it had spawned.
-pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LIVES);
+pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LIVES | KILLS);
 
 /// The call of a waker of a task that was not woken yet.
 pub(crate) const WAKE_BY_WAKER: Op = Op::new("wake", Access::Tell);
@@ -60,5 +75,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("disarm", DISARM),
         ("stall", STALL),
         ("count", COUNT),
+        ("resume", RESUME),
+        ("kill", KILL),
     ],
 };

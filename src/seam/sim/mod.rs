@@ -10,6 +10,7 @@ mod crew;
 mod foreign;
 mod foreign_lock;
 mod gate;
+mod group;
 mod handle;
 mod point;
 mod slot;
@@ -33,6 +34,7 @@ pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign_lock::ForeignLock;
 pub(crate) use self::gate::{Enter, Gate, Pass};
+pub(crate) use self::group::{Group, Mark, kept};
 pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
@@ -66,6 +68,11 @@ pub(crate) type Here = Place;
 #[track_caller]
 pub(crate) const fn here() -> Here {
     std::panic::Location::caller()
+}
+
+/// A place as a report names it.
+pub(crate) fn place_of(here: Here) -> String {
+    here.to_string()
 }
 
 /// Polls work that is dropped at a point. Each point is pending once, so there are no points to count.

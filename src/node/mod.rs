@@ -1,0 +1,366 @@
+//! Nodes: parts of a run that share no memory, and that die one by one.
+//!
+//! A node stands for a process on a machine of its own. Its tasks, sockets and files belong to it, and it can be
+//! [killed](Node::kill), [switched off](Node::power_off), [restarted](Node::restart) and [paused](Node::pause). The body
+//! of the test, its clients and its faults are in no node: they are *outside*.
+//!
+//! ```
+//! use sim::{Atomic, Ordering::SeqCst};
+//! use std::sync::Arc;
+//!
+//! # let report = sim::Runner::new().hermetic().run(async || {
+//! let starts = Arc::new(Atomic::new(0));
+//! starts.store(0, SeqCst).await;
+//! let db = sim::node("db-1");
+//! let count = starts.clone();
+//! db.run(move || {
+//!     let count = count.clone();
+//!     async move {
+//!         count.fetch_add(1, SeqCst).await;
+//!     }
+//! });
+//! sim::spin_until(async || starts.load(SeqCst).await == 1).await;
+//! db.restart();
+//! sim::spin_until(async || starts.load(SeqCst).await == 2).await;
+//! assert_eq!((db.name(), db.life()), ("db-1", 2));
+//! # });
+//! # assert!(report.passed(), "{report}");
+//! ```
+//!
+//! # The memory of a node
+//!
+//! Nodes share no memory. An atomic, a lock or a channel that was created in one node and is used by another one, or by the
+//! same node in a later life, fails the run at its end, with both places. Objects that were created [`outside`] are free to
+//! all: they are the test's. [`share_memory`] permits all of it.
+//!
+//! # The dead
+//!
+//! The step that kills a node is the last one of its tasks. Their futures are dropped in it, the newest first. What their
+//! destructors do has no effect on nodes: nothing is sent, written or spawned; memory and locks of the test are
+//! given back as always.
+//!
+//! Outside of runs and in the real build a node is a group of tasks, which are aborted when it is killed.
+
+mod cluster;
+
+use std::fmt;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+
+pub(crate) use self::cluster::{Cluster, Death};
+use crate::run::Failure;
+use crate::run::op::{Access, Op, word};
+use crate::seam::{self, Group, Here, Mark, here};
+use crate::task::JoinHandle;
+
+const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ);
+const KILL: Op = Op::of_kind("kill", Access::Tell, word::WRITE);
+const POWER_OFF: Op = Op::of_kind("power_off", Access::Tell, word::WRITE);
+const RESTART: Op = Op::of_kind("restart", Access::Tell, word::WRITE);
+const PAUSE: Op = Op::of_kind("pause", Access::Tell, word::WRITE);
+const RESUME: Op = Op::of_kind("resume", Access::Tell, word::WRITE);
+const WIPE: Op = Op::of_kind("wipe", Access::Tell, word::WRITE);
+
+/// A node of the current run.
+///
+/// A copy stands for the same node.
+#[derive(Clone)]
+pub struct Node(Arc<Inner>);
+
+struct Inner {
+    name: Arc<str>,
+    /// From 0, in the order in which nodes were made.
+    number: u32,
+    /// Its state, as searches see it.
+    mark: Mark,
+    state: Mutex<State>,
+}
+
+type Main = Box<dyn FnMut() -> BoxFuture<'static, ()> + Send>;
+
+struct State {
+    /// None while it is down.
+    group: Option<Group>,
+    is_paused: bool,
+    life: u64,
+    main: Option<Main>,
+}
+
+/// Adds a node of this name to the run. It is up, and has no task yet.
+///
+/// The name is what other nodes connect to. A run that has two nodes of one name fails.
+#[track_caller]
+pub fn node(name: impl AsRef<str>) -> Node {
+    let here = here();
+    let name: Arc<str> = name.as_ref().into();
+    let cluster = seam::kept::<Cluster>();
+    if seam::in_run() && cluster.find(&name).is_some() {
+        refuse(
+            format!(
+                "there is a node \"{name}\" already: restart it, or give this one another name"
+            ),
+            here,
+        );
+    }
+    cluster.add(|number| {
+        let group = Some(Group::begin(name.clone()));
+        let state = State { group, is_paused: false, life: 1, main: None };
+        let mark = Mark::new("node", here);
+        Node(Arc::new(Inner { name, number, mark, state: Mutex::new(state) }))
+    })
+}
+
+/// The node of the code that runs; none outside of nodes.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// assert_eq!(db.enter(|| sim::node::current().unwrap().name().to_owned()), "db-1");
+/// assert!(sim::node::current().is_none());
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+pub fn current() -> Option<Node> {
+    let group = Group::current();
+    (group != Group::outside()).then(|| seam::kept::<Cluster>().of_group(group)).flatten()
+}
+
+/// The node of this name, if the run has one.
+pub fn find(name: &str) -> Option<Node> {
+    seam::kept::<Cluster>().find(name)
+}
+
+/// Calls `act` as code that is in no node: what it spawns lives on, and objects that it creates are free to all.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// db.enter(|| sim::node::outside(|| assert!(sim::node::current().is_none())));
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+pub fn outside<R>(act: impl FnOnce() -> R) -> R {
+    Group::outside().enter(act)
+}
+
+/// Permits nodes of the current run to share memory, and to have it outlive them.
+pub fn share_memory() {
+    Group::share_objects();
+}
+
+impl Node {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its address: `10.0.0.1` for the first node of the run. In the real build all nodes are on the loopback device.
+    pub fn addr(&self) -> IpAddr {
+        if !seam::in_run() {
+            return IpAddr::V4(Ipv4Addr::LOCALHOST);
+        }
+        let [_, high, middle, low] = (self.0.number + 1).to_be_bytes();
+        IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
+    }
+
+    /// Its number in the run, from 0.
+    pub(crate) fn number(&self) -> u32 {
+        self.0.number
+    }
+
+    /// Its life, from 1: it counts restarts.
+    #[track_caller]
+    pub fn life(&self) -> u64 {
+        self.0.mark.note(&LOOK, here());
+        self.state().life
+    }
+
+    /// Returns `true` if it is neither killed nor switched off. A paused node is up.
+    #[track_caller]
+    pub fn is_up(&self) -> bool {
+        self.0.mark.note(&LOOK, here());
+        self.state().group.is_some()
+    }
+
+    /// Returns `true` if it is paused.
+    #[track_caller]
+    pub fn is_paused(&self) -> bool {
+        self.0.mark.note(&LOOK, here());
+        self.state().is_paused
+    }
+
+    /// Has the node run `main`, in a task of its name, now and again after each [restart](Self::restart). A node that is
+    /// down runs it when it is restarted.
+    #[track_caller]
+    pub fn run<F>(&self, mut main: impl FnMut() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.state().main = Some(Box::new(move || Box::pin(main())));
+        self.start(here());
+    }
+
+    /// Spawns a task of the node. See [`sim::spawn`](crate::spawn).
+    ///
+    /// A node that is down has no tasks: the handle then gives an error that [is an abort](crate::JoinError).
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let here = here();
+        let name = Some(self.0.name.clone());
+        self.0.mark.note(&LOOK, here);
+        let group = self.state().group;
+        match group {
+            Some(group) => group.enter(|| JoinHandle::spawned(name, future, here)),
+            None => {
+                let task = JoinHandle::spawned(name, future, here);
+                task.abort();
+                task
+            }
+        }
+    }
+
+    /// Calls `act` as code of the node: what it spawns, binds, connects and opens is the node's. Nothing is a node's while
+    /// it is down.
+    #[track_caller]
+    pub fn enter<R>(&self, act: impl FnOnce() -> R) -> R {
+        self.0.mark.note(&LOOK, here());
+        let group = self.state().group;
+        match group {
+            Some(group) => group.enter(act),
+            None => act(),
+        }
+    }
+
+    /// Ends the process: `kill -9`. Its tasks take no step any more; its kernel closes the sockets, and what was written to
+    /// files is as it was written. Nothing happens to a node that is down.
+    ///
+    /// Not a point; of a search, a step of its own in a task that does nothing else. A node that kills itself ends at its
+    /// next point.
+    #[track_caller]
+    pub fn kill(&self) {
+        self.die(Death::Killed, &KILL, here());
+    }
+
+    /// Ends the machine: its power is cut. Its tasks take no step any more, nobody tells its peers, and what was written
+    /// to files and not synced may be lost.
+    ///
+    /// Not a point. Outside of runs and in the real build, as [`kill`](Self::kill).
+    #[track_caller]
+    pub fn power_off(&self) {
+        self.die(Death::PoweredOff, &POWER_OFF, here());
+    }
+
+    /// Starts the node again, in its next life. One that is up is [killed](Self::kill) before. Not a point.
+    #[track_caller]
+    pub fn restart(&self) {
+        let here = here();
+        self.die(Death::Killed, &RESTART, here);
+        let group = Group::begin(self.0.name.clone());
+        {
+            let mut state = self.state();
+            state.group = Some(group);
+            state.life += 1;
+        }
+        seam::kept::<Cluster>().know(group, self);
+        self.start(here);
+    }
+
+    /// Has the tasks of the node take no step until [`resume`](Self::resume), as in a long collection of garbage: the time
+    /// goes on, messages arrive. Not a point. Outside of runs and in the real build it does nothing.
+    #[track_caller]
+    pub fn pause(&self) {
+        self.set_paused(true, &PAUSE, here());
+    }
+
+    /// Has the tasks of the node go on after [`pause`](Self::pause). Not a point.
+    #[track_caller]
+    pub fn resume(&self) {
+        self.set_paused(false, &RESUME, here());
+    }
+
+    /// Removes all files of the node, which must be down: a new disk. Not a point.
+    ///
+    /// # Panics
+    /// If it is up.
+    #[track_caller]
+    pub fn wipe(&self) {
+        assert!(!self.is_up(), "the files of {} are in use: kill it before wipe()", self.name());
+        self.0.mark.note(&WIPE, here());
+        seam::kept::<Cluster>().tell(self, Death::Wiped);
+    }
+
+    fn set_paused(&self, is_paused: bool, op: &'static Op, here: Here) {
+        self.0.mark.note(op, here);
+        let group = {
+            let mut state = self.state();
+            let group = state.group;
+            state.is_paused = is_paused && group.is_some();
+            group
+        };
+        if let Some(group) = group {
+            group.set_paused(is_paused, here);
+        }
+    }
+
+    /// Spawns its main task, if it has one.
+    fn start(&self, here: Here) {
+        let (group, main) = {
+            let mut state = self.state();
+            let group = state.group;
+            (group, if group.is_some() { state.main.take() } else { None })
+        };
+        let (Some(group), Some(mut main)) = (group, main) else { return };
+        let name = Some(self.0.name.clone());
+        let task = group.enter(|| JoinHandle::spawned(name, main(), here));
+        self.state().main = Some(main);
+        task.detach();
+    }
+
+    fn die(&self, death: Death, op: &'static Op, here: Here) {
+        self.0.mark.note(op, here);
+        let group = {
+            let mut state = self.state();
+            state.is_paused = false;
+            state.group.take()
+        };
+        if let Some(group) = group {
+            group.end(here);
+            seam::kept::<Cluster>().tell(self, death);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Node {}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.name())
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn refuse(message: String, here: Here) {
+    seam::fail(|| Failure::Misuse { message, place: seam::place_of(here) });
+}

@@ -1,0 +1,246 @@
+//! Groups: tasks that end together, and objects that are theirs. The tasks of a node of a cluster, in one life of it.
+//!
+//! A task is in the group of the task that spawned it, or in the one that was [entered](World::in_group) then. A group
+//! ends in one step, that of its killer: none of its tasks takes a step after it, and their futures are dropped at the
+//! end of the step, the newest first, without the state borrowed.
+
+use std::sync::Arc;
+
+use super::state::RunState;
+use super::world::World;
+use crate::run::Failure;
+use crate::run::board::Contact;
+use crate::run::event::Values;
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::{Access, Op, task};
+
+const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL);
+const PAUSE: Op = Op::of_kind("pause", Access::Tell, task::STALL);
+const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME);
+
+/// A group of a run. The default is the one of the body, which has no end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Group(u32);
+
+impl Group {
+    /// The group of the body and of all tasks that are in no other.
+    pub(crate) const OUTSIDE: Group = Group(0);
+
+    fn row(self) -> Option<usize> {
+        (self.0 as usize).checked_sub(1)
+    }
+}
+
+/// A group that was begun.
+#[derive(Debug)]
+struct GroupRow {
+    name: Arc<str>,
+    members: Vec<TaskId>,
+    is_over: bool,
+    is_paused: bool,
+}
+
+/// The groups of a run.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    rows: Vec<GroupRow>,
+    /// The group of the code that runs, if it is not that of the current task.
+    entered: Option<Group>,
+    /// Tasks of groups that are over, with futures to drop, in the order in which they are dropped from the end.
+    dying: Vec<TaskId>,
+    /// True if objects may be used by several groups.
+    pub(super) share: bool,
+}
+
+impl Groups {
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.dying.clear();
+        (self.entered, self.share) = (None, false);
+    }
+
+    /// Returns `true` if there are futures to drop.
+    pub(super) fn has_dying(&self) -> bool {
+        !self.dying.is_empty()
+    }
+
+    pub(super) fn take_dying(&mut self) -> Option<TaskId> {
+        self.dying.pop()
+    }
+
+    /// Adds a task that the current code spawns. Returns its group, and `true` if the group is paused.
+    pub(super) fn join(&mut self, task: TaskId, of_parent: Group) -> (Group, bool) {
+        let group = self.entered.unwrap_or(of_parent);
+        let Some(row) = group.row().map(|row| &mut self.rows[row]) else { return (group, false) };
+        row.members.push(task);
+        (group, row.is_paused)
+    }
+
+    fn is_over(&self, group: Group) -> bool {
+        group.row().is_some_and(|row| self.rows[row].is_over)
+    }
+}
+
+impl World {
+    /// Begins a group of this name.
+    pub(crate) fn begin_group(&self, name: Arc<str>) -> Group {
+        let rows = &mut self.state().groups.rows;
+        rows.push(GroupRow { name, members: Vec::new(), is_over: false, is_paused: false });
+        Group(rows.len() as u32)
+    }
+
+    /// The group of the code that runs.
+    pub(crate) fn group(&self) -> Group {
+        let state = self.state();
+        let of_task = || state.slots[state.current().index()].group;
+        state.groups.entered.unwrap_or_else(of_task)
+    }
+
+    /// Returns `true` if the group is not over.
+    pub(crate) fn lives(&self, group: Group) -> bool {
+        !self.state().groups.is_over(group)
+    }
+
+    /// Calls `act` as code of the group.
+    pub(crate) fn in_group<R>(&self, group: Group, act: impl FnOnce() -> R) -> R {
+        struct Leave<'a>(&'a World, Option<Group>);
+
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                self.0.state().groups.entered = self.1;
+            }
+        }
+
+        let before = self.state().groups.entered.replace(group);
+        let _leave = Leave(self, before);
+        act()
+    }
+
+    /// Has objects used by several groups on purpose.
+    pub(crate) fn share_between_groups(&self) {
+        self.state().groups.share = true;
+    }
+
+    /// Ends a group. A task of it that does so itself ends at its next point.
+    pub(crate) fn end_group(&self, group: Group, place: Place) {
+        let Some(at) = group.row() else { return };
+        let mut state = self.state();
+        let row = &mut state.groups.rows[at];
+        if std::mem::replace(&mut row.is_over, true) {
+            return;
+        }
+        let members = std::mem::take(&mut row.members);
+        let mut wakers = Vec::new();
+        for task in members {
+            if state.is_done(task) {
+                state.touch(task, Contact::Looked);
+                continue;
+            }
+            state.happened(&KILL, None, place, Values::Task(task));
+            if task != state.current() {
+                state.close_task(task, true, &mut wakers);
+            }
+            state.groups.dying.push(task);
+        }
+        state.attention = true;
+        drop(state);
+        drop(wakers);
+    }
+
+    /// Has the tasks of a group take no step, or go on.
+    pub(crate) fn set_paused(&self, group: Group, is_paused: bool, place: Place) {
+        let Some(at) = group.row() else { return };
+        let mut state = self.state();
+        let row = &mut state.groups.rows[at];
+        if row.is_over || std::mem::replace(&mut row.is_paused, is_paused) == is_paused {
+            return;
+        }
+        let op = if is_paused { &PAUSE } else { &RESUME };
+        for nth in 0..state.groups.rows[at].members.len() {
+            let task = state.groups.rows[at].members[nth];
+            if state.is_done(task) {
+                state.touch(task, Contact::Looked);
+                continue;
+            }
+            state.happened(op, None, place, Values::Task(task));
+            state.board.tasks.at_mut(task.index()).paused = is_paused;
+            match is_paused {
+                true => state.remove_ready(task),
+                false if state.can_step(task) => state.insert_ready(task),
+                false => {}
+            }
+        }
+        state.attention = true;
+    }
+}
+
+impl RunState {
+    /// Puts a task that was just spawned into its group.
+    pub(super) fn join_group(&mut self, task: TaskId, parent: TaskId) {
+        let (group, is_paused) = self.groups.join(task, self.group_of(parent));
+        self.slots.at_mut(task.index()).group = group;
+        if is_paused {
+            self.board.tasks.at_mut(task.index()).paused = true;
+            self.remove_ready(task);
+        }
+        if self.groups.is_over(group) {
+            // A destructor of the dead spawned it.
+            self.close_task(task, true, &mut Vec::new());
+            self.groups.dying.push(task);
+            self.attention = true;
+        }
+    }
+
+    /// Makes an object that was just created one of the group of the code that runs.
+    pub(super) fn own(&mut self, object: ObjectId) {
+        let of_task = self.group_of(self.current());
+        self.row(object).group = self.groups.entered.unwrap_or(of_task);
+    }
+
+    /// The group of a task.
+    fn group_of(&self, task: TaskId) -> Group {
+        self.slots[task.index()].group
+    }
+
+    /// Fails the run if a group used an object that is another one's: the memory of a node is its own.
+    #[cold]
+    pub(super) fn check_groups(&mut self) {
+        if self.groups.rows.is_empty() || self.groups.share || self.failure.is_some() {
+            return;
+        }
+        let mut owners: Vec<Option<Group>> = vec![None; self.objects.rows.len()];
+        let shared = self.board.events.iter().find_map(|event| {
+            let object = event.object?;
+            let user = self.group_of(event.task);
+            let record = &self.objects.rows[object.index()].record;
+            let creator = record.creator.map(|_| self.objects.rows[object.index()].group);
+            let owner = *owners[object.index()].get_or_insert(creator.unwrap_or(user));
+            let is_shared = owner != user && owner != Group::OUTSIDE && user != Group::OUTSIDE;
+            is_shared.then_some((object, owner, user, event.op.name, event.place))
+        });
+        if let Some((object, owner, user, done, place)) = shared {
+            let message = self.shared_between(object, owner, (user, done));
+            self.fail(Failure::Misuse { message, place: place.to_string() });
+        }
+    }
+
+    fn shared_between(
+        &self,
+        object: ObjectId,
+        owner: Group,
+        (user, done): (Group, &str),
+    ) -> String {
+        let record = &self.objects.rows[object.index()].record;
+        let name = |group: Group| group.row().map_or("", |row| &self.groups.rows[row].name);
+        let (owner, user) = (name(owner), name(user));
+        let users = match owner == user {
+            true => format!("{owner} used it in one life and again ({done}) in the next"),
+            false => format!("it is {owner}'s, and {user} used it ({done})"),
+        };
+        format!(
+            "the {} of {} is shared across nodes: {users}. Nodes share no memory: send messages or write files. \
+             If it belongs to the test, create it in sim::node::outside(..), or call sim::node::share_memory()",
+            record.kind, record.place
+        )
+    }
+}

@@ -1,0 +1,35 @@
+//! Values that a run keeps for the modules above: one of each type, made when it is first asked for.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+use super::world::World;
+
+/// The values of a run, by type.
+#[derive(Default)]
+pub(super) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
+
+impl Kept {
+    /// Takes the values out. The caller drops them without a borrow.
+    #[must_use]
+    pub(super) fn clear(&mut self) -> Kept {
+        std::mem::take(self)
+    }
+}
+
+impl World {
+    /// The value of this type.
+    pub(crate) fn kept<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let id = TypeId::of::<T>();
+        let known = {
+            let state = self.state();
+            state.kept.0.iter().find(|(known, _)| *known == id).map(|(_, value)| value.clone())
+        };
+        let value = known.unwrap_or_else(|| {
+            let value: Arc<dyn Any + Send + Sync> = Arc::new(T::default());
+            self.state().kept.0.push((id, value.clone()));
+            value
+        });
+        value.downcast().unwrap_or_else(|_| unreachable!("it is found by its type"))
+    }
+}

@@ -1,0 +1,66 @@
+//! Groups of tasks that end together, and values that the process keeps.
+
+use std::sync::Arc;
+
+use super::Here;
+use crate::run::op::Op;
+use crate::seam::groups;
+
+/// A group of tasks; see [`node`](mod@crate::node).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Group(u32);
+
+impl Group {
+    /// Begins a group of this name.
+    pub(crate) fn begin(_: Arc<str>) -> Group {
+        Group(groups::begin())
+    }
+
+    /// The group of tasks that are in no other.
+    pub(crate) fn outside() -> Group {
+        Group(groups::OUTSIDE)
+    }
+
+    /// The group of the code that runs.
+    pub(crate) fn current() -> Group {
+        Group(groups::current())
+    }
+
+    /// Calls `act` as code of the group.
+    pub(crate) fn enter<R>(self, act: impl FnOnce() -> R) -> R {
+        groups::within(self.0, act)
+    }
+
+    /// Returns `true` if the group is not over.
+    pub(crate) fn lives(self) -> bool {
+        groups::lives(self.0)
+    }
+
+    /// Ends the group with its tasks.
+    pub(crate) fn end(self, _: Here) {
+        groups::end(self.0);
+    }
+
+    /// Does nothing: no real task can be kept from going on.
+    pub(crate) fn set_paused(self, _: bool, _: Here) {}
+
+    /// Does nothing: real memory is shared.
+    pub(crate) fn share_objects() {}
+}
+
+/// The value of this type that the process keeps, made when it is first asked for.
+pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
+    crate::seam::kept::of_process()
+}
+
+/// An object whose uses a run records: nothing in this build.
+#[derive(Debug)]
+pub(crate) struct Mark;
+
+impl Mark {
+    pub(crate) fn new(_: &'static str, _: Here) -> Mark {
+        Mark
+    }
+
+    pub(crate) fn note(&self, _: &'static Op, _: Here) {}
+}

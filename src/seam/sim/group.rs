@@ -1,0 +1,109 @@
+//! Groups of tasks that end together, and values that a run keeps.
+
+use std::sync::Arc;
+
+use super::{Here, in_run};
+use crate::rt::{self, Object, WORLD};
+use crate::run::event::ValueKind;
+use crate::run::op::Op;
+use crate::seam::groups;
+
+/// A group of tasks; see [`node`](mod@crate::node).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Group {
+    Run(rt::Group),
+    Real(u32),
+}
+
+impl Group {
+    /// Begins a group of this name.
+    pub(crate) fn begin(name: Arc<str>) -> Group {
+        match in_run() {
+            true => Group::Run(WORLD.with(|world| world.begin_group(name))),
+            false => Group::Real(groups::begin()),
+        }
+    }
+
+    /// The group of tasks that are in no other.
+    pub(crate) fn outside() -> Group {
+        if in_run() { Group::Run(rt::Group::OUTSIDE) } else { Group::Real(groups::OUTSIDE) }
+    }
+
+    /// The group of the code that runs.
+    pub(crate) fn current() -> Group {
+        match in_run() {
+            true => Group::Run(WORLD.with(rt::World::group)),
+            false => Group::Real(groups::current()),
+        }
+    }
+
+    /// Calls `act` as code of the group.
+    pub(crate) fn enter<R>(self, act: impl FnOnce() -> R) -> R {
+        match self {
+            Group::Run(group) if in_run() => WORLD.with(|world| world.in_group(group, act)),
+            Group::Run(_) => act(),
+            Group::Real(group) => groups::within(group, act),
+        }
+    }
+
+    /// Returns `true` if the group is not over.
+    pub(crate) fn lives(self) -> bool {
+        match self {
+            Group::Run(group) => in_run() && WORLD.with(|world| world.lives(group)),
+            Group::Real(group) => groups::lives(group),
+        }
+    }
+
+    /// Ends the group with its tasks.
+    pub(crate) fn end(self, here: Here) {
+        match self {
+            Group::Run(group) if in_run() => WORLD.with(|world| world.end_group(group, here)),
+            Group::Run(_) => {}
+            Group::Real(group) => groups::end(group),
+        }
+    }
+
+    /// Has the tasks of the group take no step, or go on. Outside of runs it does nothing.
+    pub(crate) fn set_paused(self, is_paused: bool, here: Here) {
+        if let (Group::Run(group), true) = (self, in_run()) {
+            WORLD.with(|world| world.set_paused(group, is_paused, here));
+        }
+    }
+
+    /// Has objects used by several groups on purpose.
+    pub(crate) fn share_objects() {
+        if in_run() {
+            WORLD.with(rt::World::share_between_groups);
+        }
+    }
+}
+
+/// The value of this type that the run keeps, made when it is first asked for; outside of runs that of the process.
+pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
+    if in_run() { WORLD.with(rt::World::kept) } else { crate::seam::kept::of_process() }
+}
+
+/// An object of the test, free to all groups, whose state is kept elsewhere: each use of it is recorded.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    object: Object,
+}
+
+impl Mark {
+    pub(crate) fn new(kind: &'static str, here: Here) -> Mark {
+        let object = Object::new(kind, here, false);
+        if in_run() {
+            Group::outside().enter(|| {
+                WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));
+            });
+        }
+        Mark { object }
+    }
+
+    /// Records an operation without a point.
+    pub(crate) fn note(&self, op: &'static Op, here: Here) {
+        if in_run() {
+            WORLD.with(|world| world.record_last(op, &self.object, here));
+        }
+    }
+}

@@ -225,6 +225,7 @@ pub mod strategy;
 mod seam;
 
 // L3: the items that users name
+pub mod net;
 pub mod node;
 pub mod rand;
 pub mod sync;

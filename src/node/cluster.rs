@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Node;
-use crate::seam::Group;
+use crate::seam::{Group, Here};
 
 /// The end of a life of a node, or of its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub(crate) enum Death {
 }
 
 /// Called when a node dies.
-type Listener = fn(&Node, Death);
+type Listener = fn(&Node, Death, Here);
 
 /// The nodes of a run.
 #[derive(Default)]
@@ -81,8 +81,8 @@ impl Cluster {
         self.members().listeners.push(listener);
     }
 
-    pub(super) fn tell(&self, node: &Node, death: Death) {
+    pub(super) fn tell(&self, node: &Node, death: Death, here: Here) {
         let listeners = self.members().listeners.clone();
-        listeners.iter().for_each(|listener| listener(node, death));
+        listeners.iter().for_each(|listener| listener(node, death, here));
     }
 }

@@ -292,8 +292,9 @@ impl Node {
     #[track_caller]
     pub fn wipe(&self) {
         assert!(!self.is_up(), "the files of {} are in use: kill it before wipe()", self.name());
-        self.0.mark.note(&WIPE, here());
-        seam::kept::<Cluster>().tell(self, Death::Wiped);
+        let here = here();
+        self.0.mark.note(&WIPE, here);
+        seam::kept::<Cluster>().tell(self, Death::Wiped, here);
     }
 
     fn set_paused(&self, is_paused: bool, op: &'static Op, here: Here) {
@@ -332,7 +333,7 @@ impl Node {
         };
         if let Some(group) = group {
             group.end(here);
-            seam::kept::<Cluster>().tell(self, death);
+            seam::kept::<Cluster>().tell(self, death, here);
         }
     }
 

@@ -104,7 +104,6 @@ impl World {
     }
 
     /// Takes an ear back, for later operations. One of which the object still has a copy is not used again.
-    #[cfg(feature = "tokio")]
     pub(crate) fn keep_ear(&self, mut ear: Arc<Ear>) {
         if Arc::get_mut(&mut ear).is_some() {
             self.state().ears.push(ear);

@@ -9,6 +9,7 @@
 
 mod body;
 mod branches;
+mod carrier;
 mod choose;
 mod diagnose;
 mod ear;
@@ -16,7 +17,6 @@ mod executor;
 mod fault;
 mod group;
 mod hand;
-#[cfg(feature = "tokio")]
 mod held;
 mod kept;
 mod lock;
@@ -48,11 +48,10 @@ pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
 pub(crate) use self::ear::Ear;
 pub(crate) use self::fault::{Cancellation, may_fail_weakly};
 pub(crate) use self::group::Group;
-#[cfg(feature = "tokio")]
 pub(crate) use self::held::Hold;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{in_run, is_turn_of, run};
-pub(crate) use self::object::Object;
+pub(crate) use self::object::{AnnouncementId, Object};
 pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;
 pub(crate) use self::slot::Announcement;

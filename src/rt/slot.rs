@@ -1,6 +1,7 @@
 //! The private part of a task's row, and the announcement that a future holds.
 
 use super::body::BoxBody;
+use super::carrier::FAULT_KINDS;
 use super::fault::FaultCounts;
 use super::group::Group;
 use super::object::AnnouncementId;
@@ -23,6 +24,8 @@ pub(crate) struct TaskSlot {
     /// The faults that it has decided on.
     pub(super) faults: FaultCounts,
     pub(super) group: Group,
+    /// The faults of the net that it has caused, by kind.
+    pub(super) net_faults: [u8; FAULT_KINDS],
     /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }
@@ -38,6 +41,7 @@ impl TaskSlot {
         self.objects = 0;
         self.left_over = false;
         self.group = Group::OUTSIDE;
+        self.net_faults = [0; FAULT_KINDS];
     }
 }
 

@@ -189,6 +189,7 @@ impl RunState {
             aborted: false,
             stalled: false,
             paused: false,
+            carrier: false,
         });
         row.parent = parent;
         row.nth = nth;
@@ -205,6 +206,7 @@ impl RunState {
         row.aborted = false;
         row.stalled = false;
         row.paused = false;
+        row.carrier = false;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);
@@ -353,6 +355,24 @@ impl RunState {
         let announced = Announced { op, object, target, place, enabled, key, passed_over: false };
         self.board.tasks.at_mut(task.index()).announced.push(announced);
         Announcement { run: self.run, id }
+    }
+
+    /// Announces `op` on an object, which it does not wait for, as the first step of a task that was just added.
+    pub(super) fn announce_for(
+        &mut self,
+        task: TaskId,
+        (op, object): (&'static Op, ObjectId),
+        place: Place,
+    ) -> Announcement {
+        let key = self.next_key;
+        self.next_key += 1;
+        let (object, target) = (Some(object), None);
+        let announced =
+            Announced { op, object, target, place, enabled: true, key, passed_over: false };
+        let row = self.board.tasks.at_mut(task.index());
+        row.announced.push(announced);
+        (row.enabled, row.woken) = (1, false);
+        Announcement { run: self.run, id: AnnouncementId::new(task, key) }
     }
 
     /// Returns `true` if the announcement with this key was made in the current step. For announcements kept here:

@@ -86,6 +86,8 @@ pub struct TaskRow {
     pub(crate) aborted: bool,
     /// It takes no step any more.
     pub(crate) stalled: bool,
+    /// Its steps are messages that arrive.
+    pub(crate) carrier: bool,
     /// It takes no step until its group goes on.
     pub(crate) paused: bool,
 }

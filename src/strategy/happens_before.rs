@@ -55,6 +55,8 @@ struct TaskLog {
     steps: Vec<Index>,
     /// The step that created it.
     creator: Option<Index>,
+    /// The guarded operations that it had announced then.
+    born_with: Vec<StepItem>,
     /// Operations of other tasks on it, in order.
     notes: Vec<(Index, StepItem)>,
     ended: bool,
@@ -73,6 +75,8 @@ pub(crate) struct NewStep<'a> {
     pub(crate) items: &'a [StepItem],
     /// The guarded operations that the task has announced after the step.
     pub(crate) guarded: &'a [StepItem],
+    /// Those that tasks which the step created had announced from the start.
+    pub(crate) born: &'a [(TaskId, StepItem)],
     /// The values that it drew, with their bounds.
     pub(crate) draws: &'a [(u64, u64)],
 }
@@ -110,7 +114,7 @@ impl HappensBefore {
     /// Adds a step and sets [`races`](Self::races): the earlier steps that conflict with it, with no other step
     /// between the two in the order.
     pub(crate) fn push(&mut self, part: NewStep<'_>) {
-        let NewStep { task, after_all, items, guarded, draws } = part;
+        let NewStep { task, after_all, items, guarded, born, draws } = part;
         let index = self.steps.len() as Index;
         self.log(task);
         if after_all {
@@ -152,6 +156,9 @@ impl HappensBefore {
         let clock_at = (clock_at, self.clocks.len() as u32);
         self.steps.push(ClockedStep { task, nth, base, items: items_at, clock: clock_at, class });
         self.log_items(task, index, items);
+        for (child, item) in born {
+            self.log(*child).born_with.push(*item);
+        }
     }
 
     /// Orders all steps from `index` on after all steps before it.
@@ -183,6 +190,7 @@ impl HappensBefore {
                     let child = self.log(*child);
                     (child.creator, child.name, child.children) = (Some(index), name, 0);
                     child.ended = false;
+                    child.born_with.clear();
                 }
                 StepItem::Over | StepItem::Unseen => {}
             }
@@ -332,6 +340,11 @@ impl HappensBefore {
     pub(crate) fn guarded_after(&self, index: Index) -> &[StepItem] {
         let (_, from, to) = self.steps[index as usize].items;
         &self.items[from as usize..to as usize]
+    }
+
+    /// The guarded operations that a task had announced when it was created.
+    pub(crate) fn born_with(&self, task: TaskId) -> &[StepItem] {
+        self.tasks.get(task.index()).map_or(&[], |log| &log.born_with)
     }
 
     /// The vector clock of a step: for each task, the number of its steps that happened before and at the step.

@@ -1,5 +1,6 @@
 //! Nodes of a cluster: their deaths, their messages.
 
+mod links;
 mod nodes;
 
 use sim::Runner;

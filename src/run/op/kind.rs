@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{cancellation, clock, condvar, lock, of_tokio, task, word};
+use super::{cancellation, clock, condvar, lock, net, of_tokio, task, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -137,6 +137,8 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &clock::MACHINE,
         &cancellation::MACHINE,
         &condvar::MACHINE,
+        &net::MACHINE,
+        &net::link::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }

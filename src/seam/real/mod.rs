@@ -15,6 +15,7 @@ mod slot;
 mod spin;
 mod time;
 mod word;
+mod wrapped;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +33,9 @@ pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
+pub(crate) use self::wrapped::{
+    ArrivalGate, CallOps, Came, Cargo, Turn, Way, Wrapped, carry, suffers,
+};
 
 pub(crate) use super::jitter::up_to;
 use super::threads;

@@ -60,7 +60,7 @@ impl Turn {
         self.is_queued = true;
     }
 
-    /// Has the object asked by `ask` in the turn of the call. Only in a run.
+    /// Has the object asked by `ask` in the turn of the call; outside of runs at once.
     pub(crate) fn poll<R>(
         &mut self,
         wrapped: &Wrapped,
@@ -68,6 +68,9 @@ impl Turn {
         ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
         judge: impl FnOnce(&R) -> Came,
     ) -> Poll<R> {
+        if !in_run() {
+            return ask(cx);
+        }
         if self.poll_turn(wrapped, cx).is_pending() {
             return Poll::Pending;
         }

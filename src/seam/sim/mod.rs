@@ -3,9 +3,10 @@
 
 mod bell;
 mod branches;
-#[cfg(feature = "tokio")]
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod call;
 mod cancel;
+mod carrier;
 mod crew;
 mod foreign;
 mod foreign_lock;
@@ -17,7 +18,7 @@ mod slot;
 mod spin;
 mod time;
 mod word;
-#[cfg(feature = "tokio")]
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod wrapped;
 
 use std::sync::Arc;
@@ -25,9 +26,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::branches::{Before, Turns};
-#[cfg(feature = "tokio")]
+#[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
+pub(crate) use self::carrier::{Cargo, Gate as ArrivalGate, Way, carry, suffers};
 pub(crate) use self::crew::Crew;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::{ForeignOp, ForeignWord};
@@ -43,7 +45,7 @@ pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
-#[cfg(feature = "tokio")]
+#[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::wrapped::{CallOps, Came, Owner, Wrapped};
 
 pub(crate) use super::beat::{beat, hang_limit};

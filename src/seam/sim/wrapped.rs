@@ -124,6 +124,11 @@ impl Wrapped {
         Wrapped { object }
     }
 
+    /// As [`new`](Self::new), of no node: all may use it.
+    pub(crate) fn outside(kind: &'static str, here: Here) -> Wrapped {
+        super::Group::outside().enter(|| Wrapped::new(kind, here))
+    }
+
     /// An object that may stand in a static.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::new(kind, here, false) }

@@ -42,6 +42,8 @@ pub(crate) struct Observer {
     dies: bool,
     items: Vec<StepItem>,
     guarded: Vec<StepItem>,
+    /// Of the tasks that the step created.
+    born: Vec<(TaskId, StepItem)>,
     /// Values drawn in the step, with their bounds.
     draws: Vec<(u64, u64)>,
 }
@@ -134,6 +136,14 @@ impl Observer {
         let own =
             |item: &StepItem| matches!(item, StepItem::Task { target, .. } if *target == self.task);
         self.items.retain(|item| !own(item));
+        self.born.clear();
+        for nth in 0..self.items.len() {
+            if let StepItem::Spawned(child) = self.items[nth] {
+                self.guarded.clear();
+                add_guarded(view, child, &mut self.guarded);
+                self.born.extend(self.guarded.iter().map(|item| (child, *item)));
+            }
+        }
         self.guarded.clear();
         let row = view.task(self.task);
         if row.status == Status::Done {
@@ -246,9 +256,9 @@ impl Observer {
 
     /// Adds the step to the happens-before order.
     pub(crate) fn add_to(&self, order: &mut HappensBefore) {
-        let Observer { task, time_moved, items, guarded, draws, .. } = self;
+        let Observer { task, time_moved, items, guarded, born, draws, .. } = self;
         let (task, after_all) = (*task, *time_moved);
-        order.push(NewStep { task, after_all, items, guarded, draws });
+        order.push(NewStep { task, after_all, items, guarded, born, draws });
     }
 }
 

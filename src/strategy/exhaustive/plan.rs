@@ -96,8 +96,14 @@ impl Planner<'_> {
     /// Reverses the announcements of step `at` with earlier, concurrent steps that may have disabled them.
     fn add_disabled_before(&mut self, at: Index) {
         let order = self.order;
-        let task = order.task_of(at);
-        for guarded in order.guarded_after(at) {
+        let own = order.guarded_after(at).iter().map(|guarded| (order.task_of(at), guarded));
+        let of_children = order.items_of(at).iter().filter_map(|item| match item {
+            StepItem::Spawned(child) => Some(*child),
+            _ => None,
+        });
+        let born = of_children
+            .flat_map(|child| order.born_with(child).iter().map(move |guarded| (child, guarded)));
+        for (task, guarded) in own.chain(born) {
             for (earlier, item) in order.touches(guarded) {
                 let unknown = *earlier < at && !order.is_before(*earlier, at);
                 if unknown && item.may_disable(guarded) && self.competes(at, task) {
@@ -234,10 +240,10 @@ impl Planner<'_> {
     }
 }
 
-/// The guarded operations that a task with this base has announced; none before its first step.
+/// The guarded operations that a task with this base has announced.
 fn guarded_by(order: &HappensBefore, task: TaskId, base: Option<Index>) -> &[StepItem] {
     let own = base.filter(|base| order.task_of(*base) == task);
-    own.map_or(&[], |own| order.guarded_after(own))
+    own.map_or(order.born_with(task), |own| order.guarded_after(own))
 }
 
 /// Returns `true` if the item may disable some operation of another task.

@@ -1,0 +1,180 @@
+//! Typed links: order, loss of the dead, cuts, the number of classes.
+
+use std::sync::Arc;
+use std::sync::Mutex as StdMutex;
+
+use sim::net::{self, Faults, Latency, Receiver, Sender};
+use sim::time::{Duration, Instant, sleep};
+use sim::{Node, Runner, node, spawn};
+
+use super::{failure, passes, proves, screen, search};
+
+fn pair() -> [Node; 2] {
+    ["a", "b"].map(node)
+}
+
+async fn send_all(sender: Sender<u32>, count: u32) {
+    for n in 0..count {
+        let _ = sender.send(n).await;
+    }
+}
+
+async fn receive_all(mut receiver: Receiver<u32>) -> Vec<u32> {
+    let mut all = Vec::new();
+    while let Some(n) = receiver.recv().await {
+        all.push(n);
+    }
+    all
+}
+
+#[test]
+fn values_arrive_once_and_in_order() {
+    for faults in [Faults::none(), Faults::none().loss(9).duplicates(9).latency(Latency::lan())] {
+        let report = Runner::new().hermetic().run(async || {
+            net::faults(faults.clone());
+            let [a, b] = pair();
+            let (sender, receiver) = net::link(&a, &b);
+            a.spawn(send_all(sender, 4)).detach();
+            assert_eq!(b.spawn(receive_all(receiver)).await.unwrap(), [0, 1, 2, 3]);
+        });
+        passes(&report);
+    }
+}
+
+/// The number of runs of a search.
+#[track_caller]
+fn runs(body: impl AsyncFn() + Sync) -> u64 {
+    let report = search().run(body);
+    proves(&report);
+    report.runs
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_ping_pong_is_one_class() {
+    for rounds in 1..4 {
+        let count = runs(async || {
+            let [a, b] = pair();
+            let (ping, mut pinged) = net::link(&a, &b);
+            let (pong, mut ponged) = net::link(&b, &a);
+            b.spawn(async move {
+                while let Some(n) = pinged.recv().await {
+                    let _ = pong.send(n).await;
+                }
+            })
+            .detach();
+            let first = a.spawn(async move {
+                for n in 0..rounds {
+                    ping.send(n).await.unwrap();
+                    assert_eq!(ponged.recv().await, Some(n));
+                }
+            });
+            first.await.unwrap();
+        });
+        println!("{rounds} rounds: {count} runs");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_cut_holds_values_until_it_is_healed() {
+    let report = search().run(async || {
+        let [a, b] = pair();
+        let (sender, receiver) = net::link(&a, &b);
+        let cutter = spawn({
+            let [a, b] = [a.clone(), b.clone()];
+            async move {
+                net::cut(&a, &b);
+                sim::task::yield_now().await;
+                net::heal();
+            }
+        });
+        a.spawn(send_all(sender, 2)).detach();
+        assert_eq!(b.spawn(receive_all(receiver)).await.unwrap(), [0, 1]);
+        cutter.await.unwrap();
+    });
+    proves(&report);
+    // Without the heal it waits for ever.
+    let found = Runner::new().hermetic().run(async || {
+        let [a, b] = pair();
+        let (sender, receiver) = net::link(&a, &b);
+        net::cut(&a, &b);
+        a.spawn(send_all(sender, 1)).detach();
+        b.spawn(receive_all(receiver)).await.unwrap();
+    });
+    assert!(matches!(failure(&found), sim::run::Failure::Deadlock { .. }), "{}", screen(&found));
+}
+
+/// A sender is killed: a prefix arrives, then the end. Switched off: nobody tells.
+async fn dies(power: bool) {
+    let [a, b] = pair();
+    let (sender, receiver) = net::link(&a, &b);
+    a.spawn(send_all(sender, 3)).detach();
+    let killer = spawn(async move { if power { a.power_off() } else { a.kill() } });
+    let all = Arc::new(StdMutex::new(Vec::new()));
+    let heard = all.clone();
+    let mut receiver = receiver;
+    let receiving = b.spawn(async move {
+        while let Some(n) = receiver.recv().await {
+            heard.lock().unwrap().push(n);
+        }
+    });
+    killer.await.unwrap();
+    match power {
+        false => receiving.await.unwrap(),
+        true => {
+            sleep(Duration::from_secs(1)).await;
+            receiving.abort();
+        }
+    }
+    let all = all.lock().unwrap().clone();
+    assert_eq!(all, [0, 1, 2][..all.len()]);
+    assert!(all.len() < 3 || !power || !sim::SIMULATED || all.len() == 3);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_prefix_of_the_dead_arrives() {
+    for power in [false, true] {
+        proves(&search().run(async || dies(power).await));
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn nothing_arrives_in_a_later_life() {
+    let report = search().run(async || {
+        let [a, b] = pair();
+        let (sender, _receiver) = net::link::<u32>(&a, &b);
+        let sending = a.spawn(async move {
+            let first = sender.send(1).await;
+            let second = sender.send(2).await;
+            (first.is_ok(), second.is_ok())
+        });
+        let restarter = spawn({
+            let b = b.clone();
+            async move { b.restart() }
+        });
+        let (first, second) = sending.await.unwrap();
+        assert!(first || !second, "an error goes away");
+        restarter.await.unwrap();
+    });
+    proves(&report);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn exact_latency_is_exact() {
+    let report = Runner::new().hermetic().run(async || {
+        net::faults(Faults::none().latency(Latency::exact(Duration::from_millis(5))));
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::link(&a, &b);
+        let begin = Instant::now();
+        a.spawn(send_all(sender, 2)).detach();
+        receiver.recv().await.unwrap();
+        assert_eq!(begin.elapsed(), Duration::from_millis(5));
+        receiver.recv().await.unwrap();
+        assert_eq!(begin.elapsed(), Duration::from_millis(5));
+    });
+    passes(&report);
+}

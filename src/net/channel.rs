@@ -1,0 +1,186 @@
+//! Typed links: values from one node to another, for code that sends no bytes.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::fabric::Host;
+use super::stream::Stream;
+use crate::node::Node;
+use crate::run::op::{Access, Op, net};
+use crate::seam::{CallOps, Came, Group, Here, Turn, here};
+
+const SEND: CallOps = CallOps::acting(
+    ("send", "send"),
+    [net::SEND, net::SEND, net::SEND, net::SEND],
+    CallOps::stop_waiting(net::LOOK),
+);
+const RECV: CallOps = CallOps::acting(
+    ("recv", "wait_to_recv"),
+    [net::TAKE, net::MISS, net::MISS, net::HEAR],
+    CallOps::stop_waiting(net::MISS),
+);
+const TRY_RECV: [&Op; 2] = [
+    &Op::of_kind("try_recv", Access::Tell, net::TAKE),
+    &Op::of_kind("try_recv", Access::Peek, net::MISS),
+];
+const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, net::SEND);
+const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE);
+
+/// A link from one node to another, for values: each arrives once, in the order in which they were sent.
+///
+/// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While the
+/// link is [cut](super::cut()) messages wait. When the receiving node dies, what is on the way is lost, and to send is an
+/// error. When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
+/// [switched off](Node::power_off) nobody tells it.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = sim::net::link(&a, &b);
+/// a.spawn(async move { sender.send(1).await.unwrap() }).detach();
+/// assert_eq!(b.spawn(async move { receiver.recv().await }).await.unwrap(), Some(1));
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+#[track_caller]
+pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M>) {
+    let here = here();
+    let stream = Stream::new(Host::of(from), Host::of(to), "link", here);
+    let sides = Arc::new(Sides { stream: stream.clone(), here });
+    (Sender { sides }, Receiver { stream, recv: Turn::new(&RECV, here), here })
+}
+
+/// The sending end of a [`link`]. Copies send to the same receiver.
+pub struct Sender<M: Send + 'static> {
+    sides: Arc<Sides<M>>,
+}
+
+/// Dropped with the last sender.
+struct Sides<M: Send + 'static> {
+    stream: Arc<Stream<M>>,
+    here: Here,
+}
+
+/// The receiving end of a [`link`].
+pub struct Receiver<M: Send + 'static> {
+    stream: Arc<Stream<M>>,
+    recv: Turn,
+    here: Here,
+}
+
+impl<M: Send + 'static> Sender<M> {
+    /// Sends a value. A point; does not wait for its arrival.
+    ///
+    /// # Errors
+    /// If the other node is down or has lost the receiver. The value is in the error.
+    #[track_caller]
+    pub fn send(
+        &self,
+        value: M,
+    ) -> impl Future<Output = Result<(), Closed<M>>> + Send + use<'_, M> {
+        let here = here();
+        let mut turn = Turn::new(&SEND, here);
+        let mut value = Some(value);
+        poll_fn(move |cx| {
+            let stream = &self.sides.stream;
+            let mut send = |_: &mut Context<'_>| {
+                let value = value.take().expect(crate::seam::SPENT);
+                Poll::Ready(stream.send(value, here))
+            };
+            let came =
+                |sent: &Result<(), M>| if sent.is_ok() { Came::Done } else { Came::ToNothing };
+            turn.poll(&stream.inbox.mark, cx, &mut send, came).map_err(Closed)
+        })
+    }
+}
+
+impl<M: Send + 'static> Clone for Sender<M> {
+    fn clone(&self) -> Self {
+        Sender { sides: self.sides.clone() }
+    }
+}
+
+impl<M: Send + 'static> Drop for Sides<M> {
+    fn drop(&mut self) {
+        // The dead tell nobody: their kernel does.
+        if Group::current().lives() {
+            self.stream.inbox.mark.last(&DROP_SENDER, self.here);
+            self.stream.end(self.here);
+        }
+    }
+}
+
+impl<M: Send + 'static> Receiver<M> {
+    /// Receives the next value. A point. `None` if there will be none: the senders are gone, or their node was killed.
+    ///
+    /// Cancel safe: a dropped call has received nothing.
+    #[track_caller]
+    pub fn recv(&mut self) -> impl Future<Output = Option<M>> + Send + use<'_, M> {
+        self.recv.renew(here());
+        let call = Receiving(self);
+        poll_fn(move |cx| {
+            let Receiver { stream, recv, .. } = &mut *call.0;
+            let inbox = &stream.inbox;
+            let came =
+                |value: &Option<M>| if value.is_some() { Came::Done } else { Came::ToNothing };
+            recv.poll(&inbox.mark, cx, |cx| inbox.poll_take(cx), came)
+        })
+    }
+
+    /// Receives the next value if it has arrived. Not a point.
+    #[track_caller]
+    pub fn try_recv(&mut self) -> Option<M> {
+        let inbox = &self.stream.inbox;
+        inbox.mark.attempt(TRY_RECV, here(), || inbox.try_take().ok_or(())).ok()
+    }
+}
+
+/// A call that receives. Its announcement ends with it.
+struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
+
+impl<M: Send + 'static> Drop for Receiving<'_, M> {
+    fn drop(&mut self) {
+        self.0.recv.leave(&self.0.stream.inbox.mark);
+    }
+}
+
+impl<M: Send + 'static> Drop for Receiver<M> {
+    fn drop(&mut self) {
+        if Group::current().lives() {
+            self.stream.inbox.mark.last(&DROP_RECEIVER, self.here);
+            self.stream.abandon();
+        }
+    }
+}
+
+/// The error of a [`Sender`] whose receiver is gone, with the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Closed<M>(pub M);
+
+impl<M> fmt::Debug for Closed<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Closed").finish_non_exhaustive()
+    }
+}
+
+impl<M> fmt::Display for Closed<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the receiver of the link is gone, or its node is down")
+    }
+}
+
+impl<M> std::error::Error for Closed<M> {}
+
+impl<M: Send + 'static> fmt::Debug for Sender<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl<M: Send + 'static> fmt::Debug for Receiver<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! The net of a run: its links, and what may happen to messages on them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use super::faults::Faults;
+use crate::node::{Cluster, Death, Node};
+use crate::run::Failure;
+use crate::run::op::net::link;
+use crate::run::op::{Access, Op};
+use crate::seam::{self, Here, Wrapped};
+
+const CUT: Op = Op::of_kind("cut", Access::Tell, link::CUT);
+const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
+const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS);
+const LOSE: Op = Op::of_kind("lose", Access::Peek, link::PASS);
+
+/// An end of a link: a node, or the outside.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Host(u32);
+
+impl Host {
+    pub(crate) const OUTSIDE: Host = Host(0);
+
+    pub(crate) fn of(node: &Node) -> Host {
+        Host(node.number() + 1)
+    }
+
+    /// The host of the code that runs.
+    pub(crate) fn current() -> Host {
+        crate::node::current().map_or(Host::OUTSIDE, |node| Host::of(&node))
+    }
+
+    /// Its node; none for the outside.
+    pub(crate) fn node(self) -> Option<Node> {
+        let number = self.0.checked_sub(1)?;
+        seam::kept::<Cluster>().nodes().into_iter().nth(number as usize)
+    }
+
+    fn name(self) -> String {
+        self.node().map_or_else(|| "outside".to_owned(), |node| node.name().to_owned())
+    }
+}
+
+/// Messages that arrive one after the other, and wait while their link is cut.
+pub(crate) trait Flow: Send + Sync {
+    /// Its link was cut or healed.
+    fn set_cut(&self, is_cut: bool, here: Here);
+
+    /// A node has died, perhaps once more.
+    fn died(self: Arc<Self>, host: Host, death: Death, here: Here);
+}
+
+/// One direction between two hosts.
+pub(crate) struct Link {
+    from: Host,
+    to: Host,
+    name: Arc<str>,
+    mark: Wrapped,
+    state: Mutex<LinkState>,
+}
+
+#[derive(Default)]
+struct LinkState {
+    is_cut: bool,
+    /// The number of messages that a cut has lost or held.
+    met: u64,
+    flows: Vec<Weak<dyn Flow>>,
+}
+
+impl Link {
+    fn new(from: Host, to: Host, is_cut: bool, here: Here) -> Arc<Link> {
+        let name = format!("{}>{}", from.name(), to.name()).into();
+        let state = Mutex::new(LinkState { is_cut, ..LinkState::default() });
+        Arc::new(Link { from, to, name, mark: Wrapped::outside("link", here), state })
+    }
+
+    pub(crate) fn ends(&self) -> (Host, Host) {
+        (self.from, self.to)
+    }
+
+    /// The name of its messages in reports.
+    pub(crate) fn name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    /// Adds messages that a cut holds.
+    pub(crate) fn add_flow(&self, flow: Weak<dyn Flow>) {
+        let mut state = self.state();
+        state.flows.retain(|flow| flow.strong_count() > 0);
+        state.flows.push(flow);
+    }
+
+    /// Returns `true` if it is cut, for one that holds its messages. Their operations are recorded by the [`Flow`].
+    pub(crate) fn holds(&self) -> bool {
+        let mut state = self.state();
+        state.met += u64::from(state.is_cut);
+        state.is_cut
+    }
+
+    /// Has a message go over it, in the step in which it arrives. Returns `false` if it is lost.
+    pub(crate) fn passes(&self, here: Here) -> bool {
+        let is_cut = {
+            let mut state = self.state();
+            state.met += u64::from(state.is_cut);
+            state.is_cut
+        };
+        let op = if is_cut { &LOSE } else { &PASS };
+        self.mark.act(op, here, || ());
+        !is_cut
+    }
+
+    fn set_cut(&self, is_cut: bool, here: Here) {
+        let flows = {
+            let mut state = self.state();
+            if std::mem::replace(&mut state.is_cut, is_cut) == is_cut {
+                return;
+            }
+            state.flows.clone()
+        };
+        self.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
+        flows.iter().filter_map(Weak::upgrade).for_each(|flow| flow.set_cut(is_cut, here));
+    }
+
+    fn state(&self) -> MutexGuard<'_, LinkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The net of a run.
+#[derive(Default)]
+pub(crate) struct Fabric(Mutex<FabricState>);
+
+#[derive(Default)]
+struct FabricState {
+    links: HashMap<(Host, Host), Arc<Link>>,
+    /// In the order in which they were made: that of a map is not the same in each run.
+    order: Vec<Arc<Link>>,
+    faults: Faults,
+    listens: bool,
+}
+
+impl Fabric {
+    /// The net of the run.
+    pub(crate) fn of_run() -> Arc<Fabric> {
+        let fabric = seam::kept::<Fabric>();
+        if !std::mem::replace(&mut fabric.state().listens, true) {
+            seam::kept::<Cluster>().listen(|node, death, here| {
+                let links = Fabric::of_run().state().order.clone();
+                for link in links {
+                    let flows = link.state().flows.clone();
+                    let host = Host::of(node);
+                    for flow in flows.iter().filter_map(Weak::upgrade) {
+                        flow.died(host, death, here);
+                    }
+                }
+            });
+        }
+        fabric
+    }
+
+    /// The link from one host to another, made when it is first used.
+    pub(crate) fn link(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
+        if let Some(link) = self.state().links.get(&(from, to)) {
+            return link.clone();
+        }
+        let link = Link::new(from, to, false, here);
+        let mut state = self.state();
+        state.links.insert((from, to), link.clone());
+        state.order.push(link.clone());
+        link
+    }
+
+    /// Cuts or heals one direction.
+    pub(crate) fn set_cut(&self, from: Host, to: Host, is_cut: bool, here: Here) {
+        self.link(from, to, here).set_cut(is_cut, here);
+    }
+
+    /// Heals all links.
+    pub(crate) fn heal(&self, here: Here) {
+        let links = self.state().order.clone();
+        links.iter().for_each(|link| link.set_cut(false, here));
+    }
+
+    /// The number of messages that cuts have lost or held so far.
+    pub(crate) fn met(&self) -> u64 {
+        let links = self.state().order.clone();
+        links.iter().map(|link| link.state().met).sum()
+    }
+
+    pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
+        if !self.state().order.is_empty() {
+            seam::fail(|| Failure::Misuse {
+                message: "the faults of the net are set after its first use: call \
+                          sim::net::faults(..) at the start of the body"
+                    .to_owned(),
+                place: seam::place_of(here),
+            });
+        }
+        self.state().faults = faults;
+    }
+
+    /// The time before which a message that is sent now does not arrive, drawn. None if that is any.
+    pub(crate) fn draw_delay(&self, here: Here) -> Option<Instant> {
+        let faults = self.state().faults.clone();
+        faults.draw_delay(here)
+    }
+
+    /// Draws the number of copies of a datagram that arrive.
+    pub(crate) fn draw_copies(&self) -> u32 {
+        let faults = self.state().faults.clone();
+        faults.draw_copies()
+    }
+
+    fn state(&self) -> MutexGuard<'_, FabricState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

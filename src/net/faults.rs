@@ -1,0 +1,122 @@
+//! What may happen to messages: settings, and their draws. 0 is nothing bad in each.
+
+use std::time::{Duration, Instant};
+
+use crate::run::op::{Access, Op, clock};
+use crate::seam::{self, Here};
+
+const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
+
+const LOSS: usize = 0;
+const DUPLICATE: usize = 1;
+const DELAY: usize = 2;
+
+/// What may happen to the messages of a run, besides what a test does by [`cut`](super::cut()) and deaths of nodes.
+///
+/// Nothing does by default, but that datagrams overtake each other. Each kind is drawn when a message is sent, so shrinking
+/// removes those that a failure does not need. A task causes each kind as often as the setting says, at most.
+///
+/// ```
+/// use sim::net::{Faults, Latency, faults};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// faults(Faults::none().loss(2).latency(Latency::lan()));
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    loss: u8,
+    duplicates: u8,
+    latency: Option<Latency>,
+}
+
+impl Faults {
+    /// No faults.
+    pub fn none() -> Faults {
+        Faults::default()
+    }
+
+    /// Loses datagrams: one of eight, at most `budget` of one task.
+    #[must_use]
+    pub fn loss(self, budget: u8) -> Faults {
+        Faults { loss: budget, ..self }
+    }
+
+    /// Has datagrams arrive twice: one of sixteen, at most `budget` of one task.
+    #[must_use]
+    pub fn duplicates(self, budget: u8) -> Faults {
+        Faults { duplicates: budget, ..self }
+    }
+
+    /// Has messages take time.
+    #[must_use]
+    pub fn latency(self, latency: Latency) -> Faults {
+        Faults { latency: Some(latency), ..self }
+    }
+
+    pub(super) fn draw_copies(&self) -> u32 {
+        if self.loss > 0 && seam::suffers(LOSS, (8, self.loss), "the loss of a message") == 7 {
+            return 0;
+        }
+        let twice = self.duplicates > 0
+            && seam::suffers(DUPLICATE, (16, self.duplicates), "a message that arrives twice")
+                == 15;
+        1 + u32::from(twice)
+    }
+
+    pub(super) fn draw_delay(&self, here: Here) -> Option<Instant> {
+        let delay = self.latency.as_ref()?.draw();
+        (delay > Duration::ZERO).then(|| seam::deadline(&SEND, delay, here))
+    }
+}
+
+/// The time that messages take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Latency(Kind);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Kind {
+    /// None for five of eight messages: these arrive when the scheduler has them. The others take one of these.
+    Rungs([Duration; 3]),
+    Within(Duration, Duration),
+}
+
+/// The number of steps between the least latency and the greatest.
+const STEPS: u64 = 8;
+
+impl Latency {
+    /// Five of eight messages arrive at any moment, as the scheduler chooses; one takes 1 ms, one 20 ms and one 500 ms.
+    pub fn lan() -> Latency {
+        Latency(Kind::Rungs([1, 20, 500].map(Duration::from_millis)))
+    }
+
+    /// As [`lan`](Self::lan), with 30, 200 and 2000 ms.
+    pub fn wan() -> Latency {
+        Latency(Kind::Rungs([30, 200, 2000].map(Duration::from_millis)))
+    }
+
+    /// All messages take this time.
+    pub fn exact(time: Duration) -> Latency {
+        Latency::within(time, time)
+    }
+
+    /// All messages take a time from `least` to `greatest`, in eight steps.
+    pub fn within(least: Duration, greatest: Duration) -> Latency {
+        Latency(Kind::Within(least, greatest))
+    }
+
+    fn draw(&self) -> Duration {
+        match &self.0 {
+            Kind::Rungs(rungs) => {
+                let drawn = seam::suffers(DELAY, (8, u8::MAX), "the latency of a message");
+                drawn.checked_sub(5).map_or(Duration::ZERO, |rung| rungs[rung as usize])
+            }
+            Kind::Within(least, greatest) if least == greatest => *least,
+            Kind::Within(least, greatest) => {
+                let step = seam::draw(STEPS, "the latency of a message") as u32;
+                *least + greatest.saturating_sub(*least) / (STEPS as u32 - 1) * step
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The net between [nodes](mod@crate::node): links that lose, delay, cut and reorder messages as the scheduler chooses.
+//!
+//! A message on its way is a task of the run with one step, its arrival. So messages overtake each other where they may,
+//! a trace has each arrival as a step, a search tries all orders, and shrinking leaves the reordering that a failure needs.
+//!
+//! [`cut`] and [`isolate`] end the connection of nodes, in one direction or both: datagrams are lost at their arrival,
+//! messages of streams wait until [`heal`]. [`faults`] has messages lost, duplicated and delayed by themselves.
+//!
+//! ```
+//! use sim::net;
+//!
+//! # let report = sim::Runner::new().hermetic().run(async || {
+//! let [a, b] = ["a", "b"].map(sim::node);
+//! let (sender, mut receiver) = net::link(&a, &b);
+//! net::isolate(&a);
+//! a.spawn(async move { sender.send("late").await.unwrap() }).detach();
+//! sim::time::sleep(sim::time::Duration::from_secs(9)).await;
+//! assert_eq!(receiver.try_recv(), None);
+//! net::heal();
+//! assert_eq!(receiver.recv().await, Some("late"));
+//! # });
+//! # assert!(report.passed(), "{report}");
+//! ```
+//!
+//! Outside of runs and in the real build nothing is cut, lost or late.
+
+mod channel;
+mod fabric;
+mod faults;
+mod inbox;
+mod stream;
+
+pub use self::channel::{Closed, Receiver, Sender, link};
+use self::fabric::{Fabric, Host};
+pub use self::faults::{Faults, Latency};
+use crate::node::{Cluster, Node};
+use crate::seam::{self, here};
+
+/// Sets what may happen to the messages of the run. Before the first use of the net.
+#[track_caller]
+pub fn faults(faults: Faults) {
+    Fabric::of_run().set_faults(faults, here());
+}
+
+/// Cuts the link from one node to another. The other direction stays. Not a point.
+#[track_caller]
+pub fn cut(from: &Node, to: &Node) {
+    Fabric::of_run().set_cut(Host::of(from), Host::of(to), true, here());
+}
+
+/// Mends the link from one node to another. Not a point.
+#[track_caller]
+pub fn mend(from: &Node, to: &Node) {
+    Fabric::of_run().set_cut(Host::of(from), Host::of(to), false, here());
+}
+
+/// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a point.
+#[track_caller]
+pub fn isolate(node: &Node) {
+    let here = here();
+    for other in seam::kept::<Cluster>().nodes() {
+        if other != *node {
+            let (one, other) = (Host::of(node), Host::of(&other));
+            Fabric::of_run().set_cut(one, other, true, here);
+            Fabric::of_run().set_cut(other, one, true, here);
+        }
+    }
+}
+
+/// Cuts the nodes into groups: the links between nodes of different groups, in both directions. Nodes in no group stay
+/// connected to all. Not a point.
+#[track_caller]
+pub fn partition(groups: &[&[&Node]]) {
+    let here = here();
+    for (at, group) in groups.iter().enumerate() {
+        let others = groups.iter().enumerate().filter(|(other, _)| *other != at);
+        for other in others.flat_map(|(_, other)| other.iter()) {
+            for node in *group {
+                Fabric::of_run().set_cut(Host::of(node), Host::of(other), true, here);
+            }
+        }
+    }
+}
+
+/// Mends all links. Not a point.
+#[track_caller]
+pub fn heal() {
+    Fabric::of_run().heal(here());
+}
+
+/// The number of messages that cuts have lost or held in the run so far.
+pub fn met() -> u64 {
+    Fabric::of_run().met()
+}

@@ -1,0 +1,156 @@
+//! Streams: messages from one host to another that arrive in the order in which they were sent.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::fabric::{Fabric, Flow, Host, Link};
+use super::inbox::Inbox;
+use crate::node::Death;
+use crate::run::op::{Access, Op, net};
+use crate::seam::{self, ArrivalGate, Cargo, Here, Way};
+
+const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
+const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
+const CUT: Op = Op::of_kind("hold", Access::Tell, net::CUT);
+const HEAL: Op = Op::of_kind("go_on", Access::Tell, net::HEAL);
+
+/// One direction of a stream.
+pub(crate) struct Stream<T> {
+    link: Arc<Link>,
+    pub(crate) inbox: Arc<Inbox<T>>,
+    flight: Mutex<Flight>,
+}
+
+#[derive(Default)]
+struct Flight {
+    sent: u64,
+    arrived: u64,
+    /// Those on their way that have announced their arrival: number and gate.
+    gates: VecDeque<(u64, ArrivalGate)>,
+    /// The end was sent: nothing is sent after it.
+    is_ended: bool,
+}
+
+impl<T: Send + 'static> Stream<T> {
+    pub(crate) fn new(from: Host, to: Host, kind: &'static str, here: Here) -> Arc<Stream<T>> {
+        let link = Fabric::of_run().link(from, to, here);
+        let inbox = Arc::new(Inbox::new(kind, here));
+        let stream = Arc::new(Stream { link, inbox, flight: Mutex::default() });
+        let flow: Weak<dyn Flow> = Arc::downgrade(&(stream.clone() as Arc<dyn Flow>));
+        stream.link.add_flow(flow);
+        stream
+    }
+
+    /// Sends a message, unless nothing can be sent any more.
+    pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
+        if self.flight().is_ended || self.inbox.is_closed() {
+            return Err(message);
+        }
+        self.send_on(Some(message), here);
+        Ok(())
+    }
+
+    /// Sends the end, after which nothing is sent.
+    pub(crate) fn end(self: &Arc<Self>, here: Here) {
+        if !std::mem::replace(&mut self.flight().is_ended, true) {
+            self.send_on(None, here);
+        }
+    }
+
+    /// Has nothing arrive any more: the receiver is gone.
+    pub(crate) fn abandon(&self) {
+        self.inbox.close(true);
+    }
+
+    fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
+        if !seam::in_run() {
+            return self.take_in(message);
+        }
+        let number = {
+            let mut flight = self.flight();
+            flight.sent += 1;
+            flight.sent - 1
+        };
+        let not_before = Fabric::of_run().draw_delay(here);
+        let way = Way { op: &ARRIVE, at: self.inbox.mark.clone(), not_before };
+        seam::carry(Segment { stream: self.clone(), number, message }, way, self.link.name(), here);
+    }
+
+    fn take_in(&self, message: Option<T>) {
+        match message {
+            Some(message) => {
+                self.inbox.put(message);
+            }
+            None => self.inbox.close(false),
+        }
+    }
+
+    fn flight(&self) -> MutexGuard<'_, Flight> {
+        self.flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flight {
+    /// The gate of the message that arrives next.
+    fn next(&self) -> Option<ArrivalGate> {
+        self.gates.iter().find(|(number, _)| *number == self.arrived).map(|(_, gate)| *gate)
+    }
+}
+
+impl<T: Send + 'static> Flow for Stream<T> {
+    fn set_cut(&self, is_cut: bool, here: Here) {
+        self.inbox.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
+        let next = self.flight().next();
+        if let Some(gate) = next {
+            gate.set(!is_cut);
+        }
+    }
+
+    fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {
+        let (from, to) = self.link.ends();
+        if death == Death::Wiped || (host != from && host != to) {
+            return;
+        }
+        self.inbox.mark.act(&CLOSE, here, || ());
+        if host == to {
+            // What is on the way arrives in no later life.
+            self.inbox.close(true);
+        }
+        match death {
+            // The kernel of the dead tells.
+            Death::Killed if host == from => self.end(here),
+            _ => self.flight().is_ended = true,
+        }
+    }
+}
+
+/// A message of a stream on its way.
+struct Segment<T> {
+    stream: Arc<Stream<T>>,
+    number: u64,
+    message: Option<T>,
+}
+
+impl<T: Send + 'static> Cargo for Segment<T> {
+    fn may_arrive(&mut self, gate: ArrivalGate) -> bool {
+        let is_next = {
+            let mut flight = self.stream.flight();
+            flight.gates.push_back((self.number, gate));
+            flight.arrived == self.number
+        };
+        is_next && !self.stream.link.holds()
+    }
+
+    fn arrive(self) {
+        let next = {
+            let mut flight = self.stream.flight();
+            flight.gates.retain(|(number, _)| *number != self.number);
+            flight.arrived += 1;
+            flight.next()
+        };
+        self.stream.take_in(self.message);
+        if let Some(gate) = next {
+            gate.set(!self.stream.link.holds());
+        }
+    }
+}

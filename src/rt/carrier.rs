@@ -1,0 +1,89 @@
+//! Carriers: tasks whose steps are messages that arrive. A message on its way is a candidate like any task, so strategies,
+//! traces, searches and shrinking treat its arrival as they treat all steps.
+
+use std::sync::Arc;
+
+use super::body::BoxBody;
+use super::group::Group;
+use super::object::AnnouncementId;
+use super::slot::Announcement;
+use super::world::World;
+use crate::run::event::Values;
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::{Access, Op};
+
+const SEND: Op = Op::new("send", Access::Spawn);
+
+/// The part of a program that a search does not see.
+const BEYOND: &str = "more faults of one kind of the net than one task may cause";
+
+/// The number of kinds of faults that [`World::suffers`] tells apart.
+pub(crate) const FAULT_KINDS: usize = 16;
+
+impl World {
+    /// Adds a carrier, without a future yet.
+    pub(crate) fn add_carrier(&self, name: Arc<str>, place: Place) -> TaskId {
+        self.in_group(Group::OUTSIDE, || {
+            let mut state = self.state();
+            let parent = state.current();
+            let task = state.add_task(Some(parent), Some(name), place);
+            state.happened(&SEND, None, place, Values::Task(task));
+            // Not reported if it has not ended.
+            state.slots[task.index()].detached = Some(0);
+            state.board.tasks.at_mut(task.index()).carrier = true;
+            task
+        })
+    }
+
+    /// Announces the arrival of a carrier that was just added: `op`, which waits, on `object`.
+    pub(crate) fn announce_arrival(
+        &self,
+        task: TaskId,
+        op: &'static Op,
+        object: ObjectId,
+        place: Place,
+    ) -> Announcement {
+        self.state().announce_for(task, (op, object), place)
+    }
+
+    /// Enables or disables the arrival of a carrier.
+    pub(crate) fn set_gate(&self, id: AnnouncementId, is_open: bool) {
+        let mut state = self.state();
+        if id.task() != state.current() {
+            state.set_enabled(id, is_open);
+            state.attention = true;
+        } else if is_open {
+            drop(state);
+            self.hear(id);
+        }
+    }
+
+    /// Sets the future of a carrier.
+    pub(crate) fn set_carrier(&self, task: TaskId, body: BoxBody) {
+        self.state().take_body(task, Some(body));
+    }
+
+    /// Draws a fault below `bound`, of the kind with this number: 0 is none. A task causes `budget` of a kind at most.
+    //
+    // By task and not by run: the decisions of a task would then depend on those of others, which no search sees.
+    pub(crate) fn suffers(
+        &self,
+        kind: usize,
+        (bound, budget): (u64, u8),
+        why: &'static str,
+    ) -> u64 {
+        let mut state = self.state();
+        let task = state.current();
+        if state.slots.at_mut(task.index()).net_faults[kind] >= budget {
+            // A search that never asks must say so.
+            if budget > 0 {
+                state.record.unseen.insert(BEYOND);
+            }
+            return 0;
+        }
+        drop(state);
+        let drawn = self.draw(bound, why);
+        self.state().slots.at_mut(task.index()).net_faults[kind] += u8::from(drawn != 0);
+        drawn
+    }
+}

@@ -1,0 +1,87 @@
+//! The net: links between nodes, and inboxes, which messages arrive in.
+//!
+//! Messages of a stream arrive in the order in which they were sent, those of other inboxes in any. A message that is sent
+//! conflicts with no arrival: it is a task of its own, which arrives later.
+
+use super::kind::{Bits, Kind};
+
+/// The kinds of operations on a link from one node to another.
+pub(crate) mod link {
+    use super::{Bits, Kind};
+
+    const PASSES: Bits = 1 << 0;
+    const CUTS: Bits = 1 << 1;
+
+    /// A message went over it, or was lost because it is cut.
+    pub(crate) const PASS: Kind = Kind::of(PASSES).conflicts_with(CUTS).looks();
+
+    /// It was cut, healed, or its faults were set.
+    pub(crate) const CUT: Kind = Kind::of(CUTS).conflicts_with(PASSES | CUTS);
+
+    #[cfg(test)]
+    pub(crate) const MACHINE: super::super::kind::Machine =
+        super::super::kind::Machine { name: "link", kinds: &[("pass", PASS), ("cut", CUT)] };
+}
+
+const SENDS: Bits = 1 << 0;
+const ARRIVES: Bits = 1 << 1;
+const TAKES: Bits = 1 << 2;
+const MISSES: Bits = 1 << 3;
+const HEARS: Bits = 1 << 4;
+const LOOKS: Bits = 1 << 5;
+const CLOSES: Bits = 1 << 6;
+const CUTS: Bits = 1 << 7;
+const HEALS: Bits = 1 << 8;
+
+/// Sent a message of a stream: the order counts.
+pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES);
+
+/// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
+pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
+    .conflicts_with(ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES | CUTS | HEALS)
+    .enables(ARRIVES | HEARS);
+
+/// Took a message, without a wait.
+pub(crate) const TAKE: Kind =
+    Kind::of(TAKES).conflicts_with(ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES);
+
+/// Found none, or the end.
+pub(crate) const MISS: Kind =
+    Kind::of(MISSES).conflicts_with(ARRIVES | TAKES | HEARS | CLOSES).looks();
+
+/// Took a message or the end, after a wait. Guard: one came, or the end.
+pub(crate) const HEAR: Kind =
+    Kind::of(HEARS).conflicts_with(ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES);
+
+/// Looked at the messages.
+pub(crate) const LOOK: Kind =
+    Kind::of(LOOKS).conflicts_with(ARRIVES | TAKES | HEARS | CLOSES).looks();
+
+/// Closed it: nothing arrives any more.
+pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
+    .conflicts_with(SENDS | ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES)
+    .enables(ARRIVES | HEARS);
+
+/// Its link was cut: the messages of a stream wait.
+pub(crate) const CUT: Kind =
+    Kind::of(CUTS).conflicts_with(ARRIVES | CUTS | HEALS).disables(ARRIVES);
+
+/// Its link was healed.
+pub(crate) const HEAL: Kind =
+    Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS).enables(ARRIVES);
+
+#[cfg(test)]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "inbox",
+    kinds: &[
+        ("send", SEND),
+        ("arrive", ARRIVE),
+        ("take", TAKE),
+        ("miss", MISS),
+        ("hear", HEAR),
+        ("look", LOOK),
+        ("close", CLOSE),
+        ("cut", CUT),
+        ("heal", HEAL),
+    ],
+};

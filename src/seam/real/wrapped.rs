@@ -1,0 +1,118 @@
+//! Objects whose operations a run records: nothing in this build. Their calls are the bare calls.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::Here;
+use crate::run::op::kind::Kind;
+use crate::run::op::{Access, Op};
+
+/// The identity of such an object in runs.
+#[derive(Debug)]
+pub(crate) struct Wrapped;
+
+/// The operations of a call that may have to wait.
+#[derive(Debug)]
+pub(crate) struct CallOps;
+
+/// The effect of a call's result on the object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// Done.
+    Done,
+    /// In vain: nothing was changed.
+    ToNothing,
+}
+
+impl CallOps {
+    pub(crate) const fn acting(_: (&str, &str), _: [Kind; 4], _: Op) -> CallOps {
+        CallOps
+    }
+
+    pub(crate) const fn stop_waiting(look: Kind) -> Op {
+        Op::of_kind("stop_waiting", Access::Peek, look)
+    }
+}
+
+impl Wrapped {
+    pub(crate) fn outside(_: &'static str, _: Here) -> Wrapped {
+        Wrapped
+    }
+
+    pub(crate) fn act<R>(&self, _: &'static Op, _: Here, act: impl FnOnce() -> R) -> R {
+        act()
+    }
+
+    pub(crate) fn attempt<R, E>(
+        &self,
+        _: [&'static Op; 2],
+        _: Here,
+        act: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        act()
+    }
+
+    pub(crate) fn last(&self, _: &'static Op, _: Here) {}
+}
+
+/// The way of a call through its point and its waits.
+#[derive(Debug)]
+pub(crate) struct Turn;
+
+impl Turn {
+    pub(crate) fn new(_: &'static CallOps, _: Here) -> Turn {
+        Turn
+    }
+
+    pub(crate) fn renew(&mut self, _: Here) {}
+
+    pub(crate) fn poll<R>(
+        &mut self,
+        _: &Wrapped,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        _: impl FnOnce(&R) -> Came,
+    ) -> Poll<R> {
+        ask(cx)
+    }
+
+    pub(crate) fn leave(&mut self, _: &Wrapped) {}
+}
+
+/// A message on its way.
+pub(crate) trait Cargo: Send + 'static {
+    /// Returns `true` if it may arrive.
+    fn may_arrive(&mut self, gate: ArrivalGate) -> bool;
+
+    /// Arrives.
+    fn arrive(self);
+}
+
+/// The way of a message.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) op: &'static Op,
+    pub(crate) at: Arc<Wrapped>,
+    pub(crate) not_before: Option<Instant>,
+}
+
+/// The announcement of a message that may not arrive yet: there is none in this build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArrivalGate;
+
+impl ArrivalGate {
+    pub(crate) fn set(self, _: bool) {}
+}
+
+/// Has `cargo` arrive at once.
+pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Arc<str>, _: Here) {
+    if cargo.may_arrive(ArrivalGate) {
+        cargo.arrive();
+    }
+}
+
+/// Draws no fault.
+pub(crate) fn suffers(_: usize, _: (u64, u8), _: &'static str) -> u64 {
+    0
+}

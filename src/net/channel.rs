@@ -9,20 +9,16 @@ use super::fabric::Host;
 use super::stream::Stream;
 use crate::node::Node;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{CallOps, Came, Group, Here, Turn, here};
+use crate::seam::{CallOps, Came, Group, GuardedCall, Here, Turn, here};
 
 const SEND: CallOps = CallOps::acting(
     ("send", "send"),
     [net::SEND, net::SEND, net::SEND, net::SEND],
     CallOps::stop_waiting(net::LOOK),
 );
-const RECV: CallOps = CallOps::acting(
-    ("recv", "wait_to_recv"),
-    [net::TAKE, net::MISS, net::MISS, net::HEAR],
-    CallOps::stop_waiting(net::MISS),
-);
+const RECV: Op = Op::of_kind("recv", Access::Wait, net::TAKE);
 const TRY_RECV: [&Op; 2] = [
-    &Op::of_kind("try_recv", Access::Tell, net::TAKE),
+    &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
     &Op::of_kind("try_recv", Access::Peek, net::MISS),
 ];
 const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, net::SEND);
@@ -49,7 +45,7 @@ pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M
     let here = here();
     let stream = Stream::new(Host::of(from), Host::of(to), "link", here);
     let sides = Arc::new(Sides { stream: stream.clone(), here });
-    (Sender { sides }, Receiver { stream, recv: Turn::new(&RECV, here), here })
+    (Sender { sides }, Receiver { stream, recv: GuardedCall::new(&RECV, here), here })
 }
 
 /// The sending end of a [`link`]. Copies send to the same receiver.
@@ -66,7 +62,7 @@ struct Sides<M: Send + 'static> {
 /// The receiving end of a [`link`].
 pub struct Receiver<M: Send + 'static> {
     stream: Arc<Stream<M>>,
-    recv: Turn,
+    recv: GuardedCall,
     here: Here,
 }
 
@@ -118,14 +114,12 @@ impl<M: Send + 'static> Receiver<M> {
     /// Cancel safe: a dropped call has received nothing.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<M>> + Send + use<'_, M> {
-        self.recv.renew(here());
+        self.recv.leave(&*self.stream.inbox, here());
         let call = Receiving(self);
         poll_fn(move |cx| {
             let Receiver { stream, recv, .. } = &mut *call.0;
-            let inbox = &stream.inbox;
-            let came =
-                |value: &Option<M>| if value.is_some() { Came::Done } else { Came::ToNothing };
-            recv.poll(&inbox.mark, cx, |cx| inbox.poll_take(cx), came)
+            let inbox = &*stream.inbox;
+            recv.poll(inbox, cx, |cx| inbox.poll_take(cx), || inbox.try_take())
         })
     }
 
@@ -142,7 +136,8 @@ struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
 
 impl<M: Send + 'static> Drop for Receiving<'_, M> {
     fn drop(&mut self) {
-        self.0.recv.leave(&self.0.stream.inbox.mark);
+        let Receiver { stream, recv, here } = &mut *self.0;
+        recv.leave(&*stream.inbox, *here);
     }
 }
 

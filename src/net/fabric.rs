@@ -1,7 +1,7 @@
 //! The net of a run: its links, and what may happen to messages on them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::faults::Faults;
@@ -66,7 +66,8 @@ struct LinkState {
     is_cut: bool,
     /// The number of messages that a cut has lost or held.
     met: u64,
-    flows: Vec<Weak<dyn Flow>>,
+    /// For the whole run: to forget one would be an effect of who forgets it.
+    flows: Vec<Arc<dyn Flow>>,
 }
 
 impl Link {
@@ -85,11 +86,9 @@ impl Link {
         self.name.clone()
     }
 
-    /// Adds messages that a cut holds.
-    pub(crate) fn add_flow(&self, flow: Weak<dyn Flow>) {
-        let mut state = self.state();
-        state.flows.retain(|flow| flow.strong_count() > 0);
-        state.flows.push(flow);
+    /// Adds a stream, whose messages a cut holds.
+    pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>) {
+        self.state().flows.push(flow);
     }
 
     /// Returns `true` if it is cut, for one that holds its messages. Their operations are recorded by the [`Flow`].
@@ -120,7 +119,7 @@ impl Link {
             state.flows.clone()
         };
         self.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
-        flows.iter().filter_map(Weak::upgrade).for_each(|flow| flow.set_cut(is_cut, here));
+        flows.iter().for_each(|flow| flow.set_cut(is_cut, here));
     }
 
     fn state(&self) -> MutexGuard<'_, LinkState> {
@@ -141,6 +140,16 @@ struct FabricState {
     listens: bool,
 }
 
+impl Drop for Fabric {
+    /// Streams and links know each other.
+    fn drop(&mut self) {
+        for link in std::mem::take(&mut self.state().order) {
+            let flows = std::mem::take(&mut link.state().flows);
+            drop(flows);
+        }
+    }
+}
+
 impl Fabric {
     /// The net of the run.
     pub(crate) fn of_run() -> Arc<Fabric> {
@@ -151,7 +160,7 @@ impl Fabric {
                 for link in links {
                     let flows = link.state().flows.clone();
                     let host = Host::of(node);
-                    for flow in flows.iter().filter_map(Weak::upgrade) {
+                    for flow in flows {
                         flow.died(host, death, here);
                     }
                 }

@@ -1,40 +1,76 @@
 //! Inboxes: messages that have arrived, until a task takes them.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use crate::seam::{Here, Wrapped};
+use crate::run::op::{Access, Op, net};
+use crate::seam::{Guard, Here, Latch, Wrapped};
+
+const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT);
+const GET: Op = Op::of_kind("get", Access::Peek, net::GET);
 
 /// Messages that have arrived.
 pub(crate) struct Inbox<T> {
     /// Its object in runs.
-    pub(crate) mark: std::sync::Arc<Wrapped>,
+    pub(crate) mark: Arc<Wrapped>,
+    here: Here,
     state: Mutex<InboxState<T>>,
 }
 
 struct InboxState<T> {
-    messages: VecDeque<T>,
+    messages: VecDeque<(T, Wrapped)>,
+    /// The calls of a run that wait for a message or have one.
+    latches: Vec<Latch>,
+    /// Those outside of runs.
     waiting: Vec<Waker>,
     is_closed: bool,
+    /// The end as an object, if it has arrived as a message does.
+    end: Option<Arc<Wrapped>>,
+}
+
+impl<T> InboxState<T> {
+    /// Returns `true` if a call would not wait.
+    fn is_open(&self) -> bool {
+        !self.messages.is_empty() || self.is_closed
+    }
+
+    fn take(&mut self) -> Option<(T, Wrapped)> {
+        let message = self.messages.pop_front();
+        if !self.is_open() {
+            self.latches.iter().for_each(|latch| latch.set(false));
+        }
+        message
+    }
+
+    /// Lets those go on that wait. The caller wakes what is returned.
+    #[must_use]
+    fn open(&mut self) -> Vec<Waker> {
+        self.latches.iter().for_each(|latch| latch.set(true));
+        std::mem::take(&mut self.waiting)
+    }
 }
 
 impl<T> Inbox<T> {
     pub(crate) fn new(kind: &'static str, here: Here) -> Inbox<T> {
-        let state = InboxState { messages: VecDeque::new(), waiting: Vec::new(), is_closed: false };
-        let mark = std::sync::Arc::new(Wrapped::outside(kind, here));
-        Inbox { mark, state: Mutex::new(state) }
+        let (latches, waiting) = (Vec::new(), Vec::new());
+        let messages = VecDeque::new();
+        let state = InboxState { messages, latches, waiting, is_closed: false, end: None };
+        let mark = Arc::new(Wrapped::outside(kind, here));
+        Inbox { mark, here, state: Mutex::new(state) }
     }
 
     /// Puts a message in, in the step of its arrival. Returns `false` if it is closed: the message is dropped.
     pub(crate) fn put(&self, message: T) -> bool {
+        let object = Wrapped::outside("message", self.here);
+        object.act(&PUT, self.here, || ());
         let (waiting, unwanted) = {
             let mut state = self.state();
             match state.is_closed {
                 true => (Vec::new(), Some(message)),
                 false => {
-                    state.messages.push_back(message);
-                    (std::mem::take(&mut state.waiting), None)
+                    state.messages.push_back((message, object));
+                    (state.open(), None)
                 }
             }
         };
@@ -42,11 +78,33 @@ impl<T> Inbox<T> {
         unwanted.is_none()
     }
 
-    /// Takes the first message. `None` if there are none and there will be none.
+    /// The end arrives, in the step of its arrival: nothing does after it.
+    pub(crate) fn put_end(&self) {
+        let end = Arc::new(Wrapped::outside("message", self.here));
+        end.act(&PUT, self.here, || ());
+        self.state().end.get_or_insert(end);
+        self.close(false);
+    }
+
+    /// Takes the first message if there is one.
+    pub(crate) fn try_take(&self) -> Option<T> {
+        let (taken, end) = {
+            let mut state = self.state();
+            let taken = state.take();
+            let end = state.end.clone().filter(|_| taken.is_none());
+            (taken, end)
+        };
+        end.into_iter().for_each(|end| end.act(&GET, self.here, || ()));
+        let (message, object) = taken?;
+        object.act(&GET, self.here, || ());
+        Some(message)
+    }
+
+    /// Takes the first message, outside of runs. `None` if there are none and there will be none.
     pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.state();
-        match state.messages.pop_front() {
-            Some(message) => Poll::Ready(Some(message)),
+        match state.take() {
+            Some((message, _)) => Poll::Ready(Some(message)),
             None if state.is_closed => Poll::Ready(None),
             None => {
                 state.waiting.retain(|waker| !waker.will_wake(cx.waker()));
@@ -54,11 +112,6 @@ impl<T> Inbox<T> {
                 Poll::Pending
             }
         }
-    }
-
-    /// Takes the first message if there is one.
-    pub(crate) fn try_take(&self) -> Option<T> {
-        self.state().messages.pop_front()
     }
 
     /// Returns `true` if nothing arrives any more.
@@ -71,9 +124,9 @@ impl<T> Inbox<T> {
         let (waiting, messages) = {
             let mut state = self.state();
             state.is_closed = true;
-            let messages =
+            let kept =
                 if forgotten { std::mem::take(&mut state.messages) } else { VecDeque::new() };
-            (std::mem::take(&mut state.waiting), messages)
+            (state.open(), kept)
         };
         waiting.into_iter().for_each(Waker::wake);
         drop(messages);
@@ -81,5 +134,21 @@ impl<T> Inbox<T> {
 
     fn state(&self) -> MutexGuard<'_, InboxState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Guard for Inbox<T> {
+    fn mark(&self) -> &Arc<Wrapped> {
+        &self.mark
+    }
+
+    fn add(&self, latch: Latch) -> bool {
+        let mut state = self.state();
+        state.latches.push(latch);
+        state.is_open()
+    }
+
+    fn remove(&self, latch: Latch) {
+        self.state().latches.retain(|other| *other != latch);
     }
 }

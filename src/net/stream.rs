@@ -1,13 +1,13 @@
 //! Streams: messages from one host to another that arrive in the order in which they were sent.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fabric::{Fabric, Flow, Host, Link};
 use super::inbox::Inbox;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, ArrivalGate, Cargo, Here, Way};
+use crate::seam::{self, Cargo, Here, Latch, Way};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
@@ -25,8 +25,8 @@ pub(crate) struct Stream<T> {
 struct Flight {
     sent: u64,
     arrived: u64,
-    /// Those on their way that have announced their arrival: number and gate.
-    gates: VecDeque<(u64, ArrivalGate)>,
+    /// Those on their way that have announced their arrival: number and latch.
+    latches: VecDeque<(u64, Latch)>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
 }
@@ -36,8 +36,7 @@ impl<T: Send + 'static> Stream<T> {
         let link = Fabric::of_run().link(from, to, here);
         let inbox = Arc::new(Inbox::new(kind, here));
         let stream = Arc::new(Stream { link, inbox, flight: Mutex::default() });
-        let flow: Weak<dyn Flow> = Arc::downgrade(&(stream.clone() as Arc<dyn Flow>));
-        stream.link.add_flow(flow);
+        stream.link.add_flow(stream.clone());
         stream
     }
 
@@ -81,7 +80,7 @@ impl<T: Send + 'static> Stream<T> {
             Some(message) => {
                 self.inbox.put(message);
             }
-            None => self.inbox.close(false),
+            None => self.inbox.put_end(),
         }
     }
 
@@ -91,9 +90,9 @@ impl<T: Send + 'static> Stream<T> {
 }
 
 impl Flight {
-    /// The gate of the message that arrives next.
-    fn next(&self) -> Option<ArrivalGate> {
-        self.gates.iter().find(|(number, _)| *number == self.arrived).map(|(_, gate)| *gate)
+    /// The latch of the message that arrives next.
+    fn next(&self) -> Option<Latch> {
+        self.latches.iter().find(|(number, _)| *number == self.arrived).map(|(_, latch)| *latch)
     }
 }
 
@@ -101,8 +100,8 @@ impl<T: Send + 'static> Flow for Stream<T> {
     fn set_cut(&self, is_cut: bool, here: Here) {
         self.inbox.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
         let next = self.flight().next();
-        if let Some(gate) = next {
-            gate.set(!is_cut);
+        if let Some(latch) = next {
+            latch.set(!is_cut);
         }
     }
 
@@ -132,10 +131,10 @@ struct Segment<T> {
 }
 
 impl<T: Send + 'static> Cargo for Segment<T> {
-    fn may_arrive(&mut self, gate: ArrivalGate) -> bool {
+    fn may_arrive(&mut self, latch: Latch) -> bool {
         let is_next = {
             let mut flight = self.stream.flight();
-            flight.gates.push_back((self.number, gate));
+            flight.latches.push_back((self.number, latch));
             flight.arrived == self.number
         };
         is_next && !self.stream.link.holds()
@@ -144,13 +143,13 @@ impl<T: Send + 'static> Cargo for Segment<T> {
     fn arrive(self) {
         let next = {
             let mut flight = self.stream.flight();
-            flight.gates.retain(|(number, _)| *number != self.number);
+            flight.latches.retain(|(number, _)| *number != self.number);
             flight.arrived += 1;
             flight.next()
         };
         self.stream.take_in(self.message);
-        if let Some(gate) = next {
-            gate.set(!self.stream.link.holds());
+        if let Some(latch) = next {
+            latch.set(!self.stream.link.holds());
         }
     }
 }

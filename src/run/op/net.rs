@@ -2,6 +2,9 @@
 //!
 //! Messages of a stream arrive in the order in which they were sent, those of other inboxes in any. A message that is sent
 //! conflicts with no arrival: it is a task of its own, which arrives later.
+//!
+//! An inbox has two ends. A message that arrives at the one and another that is taken at the other do not conflict; the
+//! arrival of a message and its taking do, because the message is an object of its own: `PUT`, `GET`.
 
 use super::kind::{Bits, Kind};
 
@@ -27,40 +30,40 @@ const SENDS: Bits = 1 << 0;
 const ARRIVES: Bits = 1 << 1;
 const TAKES: Bits = 1 << 2;
 const MISSES: Bits = 1 << 3;
-const HEARS: Bits = 1 << 4;
-const LOOKS: Bits = 1 << 5;
-const CLOSES: Bits = 1 << 6;
-const CUTS: Bits = 1 << 7;
-const HEALS: Bits = 1 << 8;
+const LOOKS: Bits = 1 << 4;
+const CLOSES: Bits = 1 << 5;
+const CUTS: Bits = 1 << 6;
+const HEALS: Bits = 1 << 7;
+const TAKES_NOW: Bits = 1 << 8;
 
 /// Sent a message of a stream: the order counts.
 pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES);
 
 /// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
 pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
-    .conflicts_with(ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES | CUTS | HEALS)
-    .enables(ARRIVES | HEARS);
+    .conflicts_with(ARRIVES | MISSES | LOOKS | CLOSES | CUTS | HEALS)
+    .enables(ARRIVES | TAKES);
 
-/// Took a message, without a wait.
+/// Took a message or the end. Guard: there is one.
 pub(crate) const TAKE: Kind =
-    Kind::of(TAKES).conflicts_with(ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES);
+    Kind::of(TAKES).conflicts_with(TAKES | TAKES_NOW | LOOKS | CLOSES | MISSES).disables(TAKES);
 
-/// Found none, or the end.
+/// Took a message, without a point.
+pub(crate) const TAKE_NOW: Kind =
+    Kind::of(TAKES_NOW).conflicts_with(TAKES | TAKES_NOW | LOOKS | CLOSES | MISSES).disables(TAKES);
+
+/// Looked for a message, without a point, and found none.
 pub(crate) const MISS: Kind =
-    Kind::of(MISSES).conflicts_with(ARRIVES | TAKES | HEARS | CLOSES).looks();
-
-/// Took a message or the end, after a wait. Guard: one came, or the end.
-pub(crate) const HEAR: Kind =
-    Kind::of(HEARS).conflicts_with(ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES);
+    Kind::of(MISSES).conflicts_with(ARRIVES | TAKES | TAKES_NOW | CLOSES).looks();
 
 /// Looked at the messages.
 pub(crate) const LOOK: Kind =
-    Kind::of(LOOKS).conflicts_with(ARRIVES | TAKES | HEARS | CLOSES).looks();
+    Kind::of(LOOKS).conflicts_with(ARRIVES | TAKES | TAKES_NOW | CLOSES).looks();
 
 /// Closed it: nothing arrives any more.
 pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
-    .conflicts_with(SENDS | ARRIVES | TAKES | MISSES | HEARS | LOOKS | CLOSES)
-    .enables(ARRIVES | HEARS);
+    .conflicts_with(SENDS | ARRIVES | TAKES | TAKES_NOW | MISSES | LOOKS | CLOSES)
+    .enables(ARRIVES | TAKES);
 
 /// Its link was cut: the messages of a stream wait.
 pub(crate) const CUT: Kind =
@@ -70,6 +73,10 @@ pub(crate) const CUT: Kind =
 pub(crate) const HEAL: Kind =
     Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS).enables(ARRIVES);
 
+/// The message itself: put in by its arrival, got by the one that takes it.
+pub(crate) const PUT: Kind = super::word::WRITE;
+pub(crate) const GET: Kind = super::word::READ;
+
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     name: "inbox",
@@ -78,7 +85,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("arrive", ARRIVE),
         ("take", TAKE),
         ("miss", MISS),
-        ("hear", HEAR),
+        ("take now", TAKE_NOW),
         ("look", LOOK),
         ("close", CLOSE),
         ("cut", CUT),

@@ -34,7 +34,7 @@ pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
-    ArrivalGate, CallOps, Came, Cargo, Turn, Way, Wrapped, carry, suffers,
+    CallOps, Came, Cargo, Guard, GuardedCall, Latch, Turn, Way, Wrapped, carry, suffers,
 };
 
 pub(crate) use super::jitter::up_to;

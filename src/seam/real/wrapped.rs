@@ -83,7 +83,7 @@ impl Turn {
 /// A message on its way.
 pub(crate) trait Cargo: Send + 'static {
     /// Returns `true` if it may arrive.
-    fn may_arrive(&mut self, gate: ArrivalGate) -> bool;
+    fn may_arrive(&mut self, gate: Latch) -> bool;
 
     /// Arrives.
     fn arrive(self);
@@ -97,17 +97,52 @@ pub(crate) struct Way {
     pub(crate) not_before: Option<Instant>,
 }
 
-/// The announcement of a message that may not arrive yet: there is none in this build.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ArrivalGate;
+/// Something that guards calls.
+pub(crate) trait Guard {
+    /// Its object in runs.
+    fn mark(&self) -> &Arc<Wrapped>;
 
-impl ArrivalGate {
+    /// Adds the latch of a call.
+    fn add(&self, latch: Latch) -> bool;
+
+    /// Forgets it.
+    fn remove(&self, latch: Latch);
+}
+
+/// The way of one call.
+#[derive(Debug)]
+pub(crate) struct GuardedCall;
+
+impl GuardedCall {
+    pub(crate) fn new(_: &'static Op, _: Here) -> GuardedCall {
+        GuardedCall
+    }
+
+    /// Does the call by `ask`.
+    pub(crate) fn poll<R>(
+        &mut self,
+        _: &impl Guard,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        _: impl FnOnce() -> R,
+    ) -> Poll<R> {
+        ask(cx)
+    }
+
+    pub(crate) fn leave(&mut self, _: &impl Guard, _: Here) {}
+}
+
+/// An announcement that is enabled while something is so: there is none in this build.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Latch;
+
+impl Latch {
     pub(crate) fn set(self, _: bool) {}
 }
 
 /// Has `cargo` arrive at once.
 pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Arc<str>, _: Here) {
-    if cargo.may_arrive(ArrivalGate) {
+    if cargo.may_arrive(Latch) {
         cargo.arrive();
     }
 }

@@ -15,8 +15,8 @@ use crate::run::op::{Access, Op, clock};
 
 /// A message on its way.
 pub(crate) trait Cargo: Send + 'static {
-    /// Returns `true` if it may arrive. If not, `gate` is opened when it may.
-    fn may_arrive(&mut self, gate: Gate) -> bool;
+    /// Returns `true` if it may arrive. If not, `latch` is opened when it may.
+    fn may_arrive(&mut self, latch: Latch) -> bool;
 
     /// Arrives, in the step of its carrier.
     fn arrive(self);
@@ -32,12 +32,17 @@ pub(crate) struct Way {
     pub(crate) not_before: Option<Instant>,
 }
 
-/// The announcement of a message that may not arrive yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Gate(AnnouncementId);
+/// An announcement that is enabled while something is so.
+// Of one message that arrives, or of one call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Latch(AnnouncementId);
 
-impl Gate {
-    /// Lets the message arrive, or holds it.
+impl Latch {
+    pub(super) fn of(announcement: AnnouncementId) -> Latch {
+        Latch(announcement)
+    }
+
+    /// Enables the announcement, or disables it.
     pub(crate) fn set(self, is_open: bool) {
         WORLD.with(|world| world.set_gate(self.0, is_open));
     }
@@ -65,7 +70,7 @@ pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, name: Arc<str>, here: Here
             let object = way.at.id(here);
             let announcement = world.announce_arrival(task, way.op, object, here);
             (pending.object, pending.announcement) = (Some(object), announcement);
-            if !cargo.may_arrive(Gate(announcement.id)) {
+            if !cargo.may_arrive(Latch(announcement.id)) {
                 world.set_gate(announcement.id, false);
             }
         }
@@ -88,7 +93,7 @@ impl<C: Cargo> Future for Carrier<C> {
             let polled = pending.poll_waiting(cx, &*way.at);
             debug_assert!(polled.is_pending(), "it was not announced before");
             let id = pending.announcement.id;
-            if !cargo.as_mut().is_some_and(|cargo| cargo.may_arrive(Gate(id))) {
+            if !cargo.as_mut().is_some_and(|cargo| cargo.may_arrive(Latch(id))) {
                 return Poll::Pending;
             }
             WORLD.with(|world| world.take_turn_out_of_turn(pending));

@@ -12,6 +12,7 @@ mod foreign;
 mod foreign_lock;
 mod gate;
 mod group;
+mod guarded;
 mod handle;
 mod point;
 mod slot;
@@ -29,7 +30,7 @@ pub(crate) use self::branches::{Before, Turns};
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
-pub(crate) use self::carrier::{Cargo, Gate as ArrivalGate, Way, carry, suffers};
+pub(crate) use self::carrier::{Cargo, Latch, Way, carry, suffers};
 pub(crate) use self::crew::Crew;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::{ForeignOp, ForeignWord};
@@ -37,6 +38,7 @@ pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 pub(crate) use self::foreign_lock::ForeignLock;
 pub(crate) use self::gate::{Enter, Gate, Pass};
 pub(crate) use self::group::{Group, Mark, kept};
+pub(crate) use self::guarded::{Guard, GuardedCall};
 pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };

@@ -15,7 +15,8 @@ const SEND: CallOps = CallOps::acting(
     ("send", "send"),
     [net::SEND, net::SEND, net::SEND, net::SEND],
     CallOps::stop_waiting(net::LOOK),
-);
+)
+.quiet();
 const RECV: Op = Op::of_kind("recv", Access::Wait, net::TAKE);
 const TRY_RECV: [&Op; 2] = [
     &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),

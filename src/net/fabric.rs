@@ -7,13 +7,14 @@ use std::time::Instant;
 use super::faults::Faults;
 use crate::node::{Cluster, Death, Node};
 use crate::run::Failure;
+use crate::run::board::Route;
 use crate::run::op::net::link;
 use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, Wrapped};
 
 const CUT: Op = Op::of_kind("cut", Access::Tell, link::CUT);
 const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
-const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS);
+const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS).quiet();
 const LOSE: Op = Op::of_kind("lose", Access::Peek, link::PASS);
 
 /// An end of a link: a node, or the outside.
@@ -38,8 +39,8 @@ impl Host {
         seam::kept::<Cluster>().nodes().into_iter().nth(number as usize)
     }
 
-    fn name(self) -> String {
-        self.node().map_or_else(|| "outside".to_owned(), |node| node.name().to_owned())
+    fn name(self) -> Arc<str> {
+        self.node().map_or_else(|| "outside".into(), |node| node.name().into())
     }
 }
 
@@ -56,7 +57,7 @@ pub(crate) trait Flow: Send + Sync {
 pub(crate) struct Link {
     from: Host,
     to: Host,
-    name: Arc<str>,
+    route: Arc<Route>,
     mark: Wrapped,
     state: Mutex<LinkState>,
 }
@@ -72,18 +73,20 @@ struct LinkState {
 
 impl Link {
     fn new(from: Host, to: Host, is_cut: bool, here: Here) -> Arc<Link> {
-        let name = format!("{}>{}", from.name(), to.name()).into();
+        let route = Arc::new(Route { from: from.name(), to: to.name() });
+        let name = format!("{}>{}", route.from, route.to);
+        let mark = Wrapped::outside_named("link", &name, here);
         let state = Mutex::new(LinkState { is_cut, ..LinkState::default() });
-        Arc::new(Link { from, to, name, mark: Wrapped::outside("link", here), state })
+        Arc::new(Link { from, to, route, mark, state })
     }
 
     pub(crate) fn ends(&self) -> (Host, Host) {
         (self.from, self.to)
     }
 
-    /// The name of its messages in reports.
-    pub(crate) fn name(&self) -> Arc<str> {
-        self.name.clone()
+    /// The way of its messages, for reports.
+    pub(crate) fn route(&self) -> Arc<Route> {
+        self.route.clone()
     }
 
     /// Adds a stream, whose messages a cut holds.

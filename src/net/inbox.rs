@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{Guard, Here, Latch, Wrapped};
 
-const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT);
-const GET: Op = Op::of_kind("get", Access::Peek, net::GET);
+const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT).quiet();
+const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 
 /// Messages that have arrived.
 pub(crate) struct Inbox<T> {
@@ -52,11 +52,11 @@ impl<T> InboxState<T> {
 }
 
 impl<T> Inbox<T> {
-    pub(crate) fn new(kind: &'static str, here: Here) -> Inbox<T> {
+    pub(crate) fn new(kind: &'static str, name: &str, here: Here) -> Inbox<T> {
         let (latches, waiting) = (Vec::new(), Vec::new());
         let messages = VecDeque::new();
         let state = InboxState { messages, latches, waiting, is_closed: false, end: None };
-        let mark = Arc::new(Wrapped::outside(kind, here));
+        let mark = Arc::new(Wrapped::outside_named(kind, name, here));
         Inbox { mark, here, state: Mutex::new(state) }
     }
 

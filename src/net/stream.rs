@@ -10,9 +10,9 @@ use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Cargo, Here, Latch, Way};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
-const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
-const CUT: Op = Op::of_kind("hold", Access::Tell, net::CUT);
-const HEAL: Op = Op::of_kind("go_on", Access::Tell, net::HEAL);
+const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
+const CUT: Op = Op::of_kind("hold", Access::Tell, net::CUT).quiet();
+const HEAL: Op = Op::of_kind("go_on", Access::Tell, net::HEAL).quiet();
 
 /// One direction of a stream.
 pub(crate) struct Stream<T> {
@@ -34,7 +34,9 @@ struct Flight {
 impl<T: Send + 'static> Stream<T> {
     pub(crate) fn new(from: Host, to: Host, kind: &'static str, here: Here) -> Arc<Stream<T>> {
         let link = Fabric::of_run().link(from, to, here);
-        let inbox = Arc::new(Inbox::new(kind, here));
+        let route = link.route();
+        let inbox = Inbox::new(kind, &format!("{}→{}", route.from, route.to), here);
+        let inbox = Arc::new(inbox);
         let stream = Arc::new(Stream { link, inbox, flight: Mutex::default() });
         stream.link.add_flow(stream.clone());
         stream
@@ -72,7 +74,12 @@ impl<T: Send + 'static> Stream<T> {
         };
         let not_before = Fabric::of_run().draw_delay(here);
         let way = Way { op: &ARRIVE, at: self.inbox.mark.clone(), not_before };
-        seam::carry(Segment { stream: self.clone(), number, message }, way, self.link.name(), here);
+        seam::carry(
+            Segment { stream: self.clone(), number, message },
+            way,
+            self.link.route(),
+            here,
+        );
     }
 
     fn take_in(&self, message: Option<T>) {

@@ -56,7 +56,7 @@ use crate::run::op::{Access, Op, word};
 use crate::seam::{self, Group, Here, Mark, here};
 use crate::task::JoinHandle;
 
-const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ);
+const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ).quiet();
 const KILL: Op = Op::of_kind("kill", Access::Tell, word::WRITE);
 const POWER_OFF: Op = Op::of_kind("power_off", Access::Tell, word::WRITE);
 const RESTART: Op = Op::of_kind("restart", Access::Tell, word::WRITE);
@@ -108,7 +108,7 @@ pub fn node(name: impl AsRef<str>) -> Node {
     cluster.add(|number| {
         let group = Some(Group::begin(name.clone()));
         let state = State { group, is_paused: false, life: 1, main: None };
-        let mark = Mark::new("node", here);
+        let mark = Mark::new("node", &name, here);
         Node(Arc::new(Inner { name, number, mark, state: Mutex::new(state) }))
     })
 }

@@ -64,11 +64,12 @@ impl ScheduleFrame {
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { place, called, .. } => Some([place, called]),
+            ScheduleRow::Arrival { place, .. } => Some([place, place]),
             _ => None,
         });
         let places = places.flatten().map(|place| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
-            ScheduleRow::Operation { step, .. } => *step,
+            ScheduleRow::Operation { step, .. } | ScheduleRow::Arrival { step, .. } => *step,
             _ => None,
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
@@ -116,7 +117,9 @@ impl ScheduleFrame {
 fn operation(row: &ScheduleRow) -> Option<(TaskId, &str)> {
     match row {
         ScheduleRow::Operation { task, text, .. } => Some((*task, text)),
-        ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => None,
+        ScheduleRow::Arrival { .. } | ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => {
+            None
+        }
     }
 }
 
@@ -126,7 +129,9 @@ fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
     for (i, row) in rows.iter().enumerate() {
         let tasks = match row {
             ScheduleRow::Operation { task, .. } => vec![*task],
-            ScheduleRow::Preempted { from, to } => vec![*from, *to],
+            ScheduleRow::Arrival { from, to, .. } | ScheduleRow::Preempted { from, to } => {
+                vec![*from, *to]
+            }
             ScheduleRow::Remark(_) => vec![],
         };
         for task in tasks {
@@ -165,13 +170,14 @@ impl Columns {
         let needed = |task: TaskId| {
             let texts = rows.iter().filter_map(operation).filter(|(t, _)| *t == task);
             let texts = texts.map(|(_, text)| text.chars().count());
-            texts.max().unwrap_or(0).max(names.task(task).chars().count()) + 2
+            texts.max().unwrap_or(0).max(names.column(task).chars().count()) + 2
         };
         let mut widths: Vec<usize> = tasks.keys().map(|task| needed(*task)).collect();
         shrink_to(&mut widths, frame.area())?;
         let mut start = frame.left;
         let columns = tasks.iter().zip(widths).map(|((task, life), width)| {
-            let column = Column { task: *task, name: names.task(*task), start, width, life: *life };
+            let column =
+                Column { task: *task, name: names.column(*task), start, width, life: *life };
             start += width;
             column
         });
@@ -271,8 +277,35 @@ fn draw_columns(
                     screen.line(line);
                 }
             }
+            ScheduleRow::Arrival { step, from, to, text, place } => {
+                let mut line = lanes;
+                if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
+                    message(&mut line, from, to, text);
+                }
+                frame.edges(&mut line, *step, place);
+                screen.line(line);
+            }
             ScheduleRow::Remark(text) => screen.line(frame.remark(text)),
         }
+    }
+}
+
+/// A message, from the column of its sender to that of its receiver.
+fn message(line: &mut Line, from: &Column, to: &Column, text: &str) {
+    let (left, right) = (from.start.min(to.start), from.start.max(to.start));
+    if left == right {
+        line.put(left, Paint::Plain, &format!("▸ arrives, {text} "));
+        return;
+    }
+    for column in left + 1..right {
+        line.put_char(column, Paint::Strong, '─');
+    }
+    let goes_right = from.start < to.start;
+    line.put_char(from.start, Paint::Strong, if goes_right { '├' } else { '┤' });
+    line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
+    let text = format!(" {text} ");
+    if right - left >= text.chars().count() + 3 {
+        line.put(left + 2, Paint::Plain, &text);
     }
 }
 
@@ -315,7 +348,7 @@ fn draw_list<'a>(
     tasks: impl Iterator<Item = &'a TaskId>,
     names: &DisplayNames<'_>,
 ) {
-    let longest = tasks.map(|task| names.task(*task).chars().count()).max().unwrap_or(0);
+    let longest = tasks.map(|task| names.column(*task).chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
     // A mark before the name of a task means that it preempts another.
     let names_at = frame.left + 2;
@@ -337,7 +370,7 @@ fn draw_list<'a>(
                 }
                 // The name is shown where the task changes, to make the switch visible.
                 if last != Some(*task) || *fatal {
-                    line.put(names_at, Paint::Strong, &cut(&names.task(*task), name_width));
+                    line.put(names_at, Paint::Strong, &cut(&names.column(*task), name_width));
                 }
                 last = Some(*task);
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
@@ -347,6 +380,13 @@ fn draw_list<'a>(
                     screen.line(std::mem::take(&mut line));
                     frame.edges(&mut line, None, called);
                 }
+            }
+            ScheduleRow::Arrival { step, from, to, text, place } => {
+                line.put(names_at, Paint::Strong, &cut(&names.column(*to), name_width));
+                last = Some(*to);
+                let text = format!("message of {} arrives, {text}", names.column(*from));
+                line.put(texts, Paint::Plain, &cut(&text, frame.end().saturating_sub(texts)));
+                frame.edges(&mut line, *step, place);
             }
             ScheduleRow::Remark(text) => {
                 last = None;

@@ -10,6 +10,7 @@ mod failure;
 mod folds;
 mod lanes;
 mod names;
+mod nodes;
 mod one_line;
 mod places;
 mod program;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
-use crate::run::{ObjectRecord, Run, Wait};
+use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
 use unpause_check::picture::screen::{clean, cut};
 
 /// Maximum width of a task's name, in columns.
@@ -34,11 +34,30 @@ impl<'a> DisplayNames<'a> {
         self.objects.get(id.index()).cloned().unwrap_or_else(|| format!("object#{}", id.index()))
     }
 
+    /// The heading of a column: the node of the task, or the task.
+    pub(super) fn column(&self, id: TaskId) -> String {
+        let record = self.run.tasks.get(id.index());
+        let node = record.and_then(|task| task.node.as_deref());
+        node.map_or_else(|| self.task(id), |node| cut(&clean(node), NAME_MAX))
+    }
+
+    /// Returns `true` if several tasks share the column of this one.
+    pub(super) fn is_crowded(&self, column: TaskId) -> bool {
+        let tasks = &self.run.tasks;
+        let node = tasks.get(column.index()).and_then(|task| task.node.as_deref());
+        let shares = |task: &&TaskRecord| task.from.is_none() && task.node.as_deref() == node;
+        node.is_some() && tasks.iter().filter(shares).count() > 1
+    }
+
     /// The task that the event with this index in [`Run::events`] spawned.
     pub(super) fn spawned_by(&self, event: usize) -> Option<TaskId> {
         let event = self.run.events.get(event)?;
         match event.values {
-            Values::Task(task) if event.op.access == Access::Spawn => Some(task),
+            Values::Task(task) if event.op.access == Access::Spawn => {
+                // A message is sent, not spawned.
+                let record = self.run.tasks.get(task.index());
+                record.is_none_or(|record| record.from.is_none()).then_some(task)
+            }
             _ => None,
         }
     }
@@ -52,7 +71,13 @@ impl<'a> DisplayNames<'a> {
     pub(super) fn operation(&self, event: &Event) -> String {
         let mut text = spoken(event.op.name).to_owned();
         if let Values::Task(task) = event.values {
-            text = format!("{text} {}", self.task(task));
+            let record = self.run.tasks.get(task.index());
+            text = match record.filter(|record| record.from.is_some()) {
+                Some(message) => {
+                    format!("{text} to {}", message.node.as_deref().unwrap_or_default())
+                }
+                None => format!("{text} {}", self.task(task)),
+            };
         }
         if let Some(object) = event.object {
             text = format!("{text} {}", self.object(object));

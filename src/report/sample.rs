@@ -32,11 +32,19 @@ impl Sample {
     /// A run of the body of the test and its children, with these names.
     #[track_caller]
     pub(super) fn of(children: &[&str]) -> Sample {
-        let main = TaskRecord { path: TaskPath::main(), name: None, place: here() };
+        let main = TaskRecord {
+            path: TaskPath::main(),
+            name: None,
+            place: here(),
+            node: None,
+            from: None,
+        };
         let child = |(n, name): (u32, &&str)| TaskRecord {
             path: TaskPath::main().child(n),
             name: (!name.is_empty()).then(|| (*name).to_owned()),
             place: here(),
+            node: None,
+            from: None,
         };
         let tasks = std::iter::once(main).chain((0..).zip(children).map(child)).collect();
         let run = Run {

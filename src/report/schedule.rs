@@ -12,9 +12,10 @@ use super::calls::CallSteps;
 use super::folds;
 use super::lanes;
 use super::names::DisplayNames;
+use super::nodes;
 use super::places;
 use super::places::cut_place;
-use crate::run::event::{Event, ValueKind, show_time};
+use crate::run::event::{Event, ValueKind, Values, show_time};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run, Wait};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
@@ -47,6 +48,8 @@ pub(super) enum ScheduleRow {
         /// True if the run failed with it.
         fatal: bool,
     },
+    /// A message arrives: an arrow between the columns of two nodes.
+    Arrival { step: Option<usize>, from: TaskId, to: TaskId, text: String, place: String },
     /// The turn was taken from one task by another.
     Preempted { from: TaskId, to: TaskId },
     /// Something about the schedule itself, such as how many steps are left out.
@@ -112,6 +115,7 @@ impl<'a> ScheduleTable<'a> {
             (None, None) => table.elided(0..steps),
         }
         table.ending();
+        nodes::in_columns(run, names, &mut table.rows);
         table
     }
 
@@ -231,7 +235,12 @@ impl<'a> ScheduleTable<'a> {
         let task = run.steps[step].task;
         self.preempted(step);
         let mut operations: Vec<(TaskId, String, String)> = Vec::new();
-        let mut events = &self.events[step][..];
+        let is_shown = |index: &usize| {
+            let event = &run.events[*index];
+            !event.op.quiet || event.values == Values::Failed
+        };
+        let shown: Vec<usize> = self.events[step].iter().copied().filter(is_shown).collect();
+        let mut events = &shown[..];
         while let Some(index) = events.first() {
             let event = &run.events[*index];
             let (now, later) = events.split_at(self.alike(events));

@@ -8,6 +8,7 @@ use super::group::Group;
 use super::object::AnnouncementId;
 use super::slot::Announcement;
 use super::world::World;
+use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -22,15 +23,15 @@ pub(crate) const FAULT_KINDS: usize = 16;
 
 impl World {
     /// Adds a carrier, without a future yet.
-    pub(crate) fn add_carrier(&self, name: Arc<str>, place: Place) -> TaskId {
+    pub(crate) fn add_carrier(&self, route: Arc<Route>, place: Place) -> TaskId {
         self.in_group(Group::OUTSIDE, || {
             let mut state = self.state();
             let parent = state.current();
-            let task = state.add_task(Some(parent), Some(name), place);
+            let task = state.add_task(Some(parent), None, place);
             state.happened(&SEND, None, place, Values::Task(task));
             // Not reported if it has not ended.
             state.slots[task.index()].detached = Some(0);
-            state.board.tasks.at_mut(task.index()).carrier = true;
+            state.board.tasks.at_mut(task.index()).route = Some(route);
             task
         })
     }

@@ -14,9 +14,9 @@ use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, task};
 
-const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL);
-const PAUSE: Op = Op::of_kind("pause", Access::Tell, task::STALL);
-const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME);
+const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL).quiet();
+const PAUSE: Op = Op::of_kind("pause", Access::Tell, task::STALL).quiet();
+const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME).quiet();
 
 /// A group of a run. The default is the one of the body, which has no end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -195,6 +195,12 @@ impl RunState {
     pub(super) fn own(&mut self, object: ObjectId) {
         let of_task = self.group_of(self.current());
         self.row(object).group = self.groups.entered.unwrap_or(of_task);
+    }
+
+    /// The name of the group of a task; none outside of groups.
+    pub(super) fn node_of(&self, task: TaskId) -> Option<String> {
+        let row = self.group_of(task).row()?;
+        Some(self.groups.rows[row].name.to_string())
     }
 
     /// The group of a task.

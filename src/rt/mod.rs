@@ -192,7 +192,11 @@ impl Worker {
         let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
         for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
             let name = row.name.as_deref().map(str::to_owned);
-            tasks.push(TaskRecord { path, name, place: row.place });
+            let route = row.route.as_deref();
+            let from = route.map(|route| route.from.to_string());
+            let node = route.map(|route| route.to.to_string());
+            let node = node.or_else(|| state.node_of(TaskId(tasks.len() as u32)));
+            tasks.push(TaskRecord { path, name, place: row.place, node, from });
         }
         let mut objects: Vec<_> = state.objects.rows.iter().map(|row| row.record).collect();
         ordinals::number(&mut objects);

@@ -189,7 +189,7 @@ impl RunState {
             aborted: false,
             stalled: false,
             paused: false,
-            carrier: false,
+            route: None,
         });
         row.parent = parent;
         row.nth = nth;
@@ -206,7 +206,7 @@ impl RunState {
         row.aborted = false;
         row.stalled = false;
         row.paused = false;
-        row.carrier = false;
+        row.route = None;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);

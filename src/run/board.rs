@@ -59,6 +59,13 @@ pub enum Status {
     Done,
 }
 
+/// The ends of the way of a message, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Route {
+    pub(crate) from: Arc<str>,
+    pub(crate) to: Arc<str>,
+}
+
 /// A task as strategies and reports see it.
 #[derive(Clone, Debug)]
 pub struct TaskRow {
@@ -86,8 +93,8 @@ pub struct TaskRow {
     pub(crate) aborted: bool,
     /// It takes no step any more.
     pub(crate) stalled: bool,
-    /// Its steps are messages that arrive.
-    pub(crate) carrier: bool,
+    /// The way of the message that arrives in its steps, if it is one.
+    pub(crate) route: Option<Arc<Route>>,
     /// It takes no step until its group goes on.
     pub(crate) paused: bool,
 }

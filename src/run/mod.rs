@@ -124,6 +124,10 @@ pub struct TaskRecord {
     pub name: Option<String>,
     /// The place that spawned it.
     pub place: Place,
+    /// The node that it is in or, of a message, arrives at.
+    pub node: Option<String>,
+    /// The node that sent it, if it is a message on its way.
+    pub from: Option<String>,
 }
 
 impl fmt::Display for TaskRecord {

@@ -34,18 +34,25 @@ pub struct Op {
     pub access: Access,
     /// Its kind, if its access does not tell it.
     pub(crate) kind: Option<Kind>,
+    /// True if screens leave it out, because another operation of the step tells it.
+    pub(crate) quiet: bool,
 }
 
 impl Op {
     /// An operation called `name` that does `access` to its object.
     pub const fn new(name: &'static str, access: Access) -> Op {
-        Op { name, access, kind: None }
+        Op { name, access, kind: None, quiet: false }
     }
 
     /// An operation of a kind of its own, on an object that is neither memory nor a plain lock.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) const fn of_kind(name: &'static str, access: Access, kind: Kind) -> Op {
-        Op { name, access, kind: Some(kind) }
+        Op { name, access, kind: Some(kind), quiet: false }
+    }
+
+    /// The same, left out by screens unless it fails.
+    pub(crate) const fn quiet(self) -> Op {
+        Op { quiet: true, ..self }
     }
 
     /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are

@@ -132,7 +132,13 @@ impl StressRun {
                 parent.record.path.child(parent.children - 1)
             }
         };
-        let record = TaskRecord { path, name: name.map(str::to_owned), place: self.place };
+        let record = TaskRecord {
+            path,
+            name: name.map(str::to_owned),
+            place: self.place,
+            node: None,
+            from: None,
+        };
         let client = (threads::new_client(), record.to_string());
         // By the path, which does not depend on the order of two spawners.
         let mix =

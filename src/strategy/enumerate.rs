@@ -297,7 +297,7 @@ impl Interpreter<'_> {
             aborted: false,
             stalled: false,
             paused: false,
-            carrier: false,
+            route: None,
         });
     }
 

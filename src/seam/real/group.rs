@@ -58,7 +58,7 @@ pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
 pub(crate) struct Mark;
 
 impl Mark {
-    pub(crate) fn new(_: &'static str, _: Here) -> Mark {
+    pub(crate) fn new(_: &'static str, _: &str, _: Here) -> Mark {
         Mark
     }
 

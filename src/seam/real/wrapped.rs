@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::Here;
+use crate::run::board::Route;
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 
@@ -30,6 +31,10 @@ impl CallOps {
         CallOps
     }
 
+    pub(crate) const fn quiet(self) -> CallOps {
+        self
+    }
+
     pub(crate) const fn stop_waiting(look: Kind) -> Op {
         Op::of_kind("stop_waiting", Access::Peek, look)
     }
@@ -37,6 +42,10 @@ impl CallOps {
 
 impl Wrapped {
     pub(crate) fn outside(_: &'static str, _: Here) -> Wrapped {
+        Wrapped
+    }
+
+    pub(crate) fn outside_named(_: &'static str, _: &str, _: Here) -> Wrapped {
         Wrapped
     }
 
@@ -141,7 +150,7 @@ impl Latch {
 }
 
 /// Has `cargo` arrive at once.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Arc<str>, _: Here) {
+pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Arc<Route>, _: Here) {
     if cargo.may_arrive(Latch) {
         cargo.arrive();
     }

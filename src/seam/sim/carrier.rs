@@ -10,6 +10,7 @@ use super::time::Timer;
 use super::wrapped::Wrapped;
 use super::{Here, in_run};
 use crate::rt::{AnnouncementId, PendingOp, TaskBody, WORLD};
+use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::op::{Access, Op, clock};
 
@@ -59,11 +60,11 @@ struct Carrier<C> {
     here: Here,
 }
 
-/// Sends `cargo` on its way. `name` is that of its carrier in reports. In a run.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, name: Arc<str>, here: Here) {
+/// Sends `cargo` on its way. `route` is for reports. In a run.
+pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: Arc<Route>, here: Here) {
     debug_assert!(in_run());
     WORLD.with(|world| {
-        let task = world.add_carrier(name, here);
+        let task = world.add_carrier(route, here);
         let mut pending = PendingOp::new(way.op, here);
         let timer = way.not_before.map(|time| Timer::new(&TRAVEL, time, here));
         if timer.is_none() {

@@ -1,6 +1,7 @@
 //! Groups of tasks that end together, and values that a run keeps.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Here, in_run};
 use crate::rt::{self, Object, WORLD};
@@ -83,6 +84,17 @@ pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
     if in_run() { WORLD.with(rt::World::kept) } else { crate::seam::kept::of_process() }
 }
 
+/// The same text for the whole process: names of nodes are few.
+pub(crate) fn interned(text: &str) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.get(text).copied().unwrap_or_else(|| {
+        let text: &'static str = Box::leak(text.into());
+        known.insert(text);
+        text
+    })
+}
+
 /// An object of the test, free to all groups, whose state is kept elsewhere: each use of it is recorded.
 #[derive(Debug)]
 pub(crate) struct Mark {
@@ -90,8 +102,8 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    pub(crate) fn new(kind: &'static str, here: Here) -> Mark {
-        let object = Object::new(kind, here, false);
+    pub(crate) fn new(kind: &'static str, name: &str, here: Here) -> Mark {
+        let object = Object::new(kind, here, false).named(interned(name));
         if in_run() {
             Group::outside().enter(|| {
                 WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));

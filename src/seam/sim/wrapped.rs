@@ -89,6 +89,12 @@ impl CallOps {
         }
     }
 
+    /// The same, left out by screens where it does not wait: another operation of the step tells it.
+    pub(crate) const fn quiet(self) -> CallOps {
+        let CallOps { begin, refuse, queue, hear, leave } = self;
+        CallOps { begin: begin.quiet(), refuse, queue, hear, leave }
+    }
+
     /// The operations of a call that only sees the object, as one of the kind `look` and, after a wait, `hear`.
     pub(crate) const fn seeing(
         (name, queues): (&'static str, &'static str),
@@ -127,6 +133,17 @@ impl Wrapped {
     /// As [`new`](Self::new), of no node: all may use it.
     pub(crate) fn outside(kind: &'static str, here: Here) -> Wrapped {
         super::Group::outside().enter(|| Wrapped::new(kind, here))
+    }
+
+    /// As [`outside`](Self::outside), with a name.
+    pub(crate) fn outside_named(kind: &'static str, name: &str, here: Here) -> Wrapped {
+        super::Group::outside().enter(|| {
+            let object = Object::new(kind, here, false).named(super::group::interned(name));
+            if in_run() {
+                WORLD.with(|world| world.created(&object, ValueKind::Unsigned, 0));
+            }
+            Wrapped { object }
+        })
     }
 
     /// An object that may stand in a static.

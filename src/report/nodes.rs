@@ -1,0 +1,69 @@
+//! Columns of nodes: the tasks of a node share one, and a message is an arrow from its sender's to its receiver's.
+
+use std::collections::BTreeMap;
+
+use super::names::DisplayNames;
+use super::schedule::ScheduleRow;
+use crate::run::Run;
+use crate::run::event::Values;
+use crate::run::ids::TaskId;
+use crate::run::op::Access;
+
+/// Puts the rows into the columns of nodes. Rows of runs without nodes stay as they are.
+pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<ScheduleRow>) {
+    if run.tasks.iter().all(|task| task.node.is_none()) {
+        return;
+    }
+    let sent = sent_in(run);
+    for row in rows.iter_mut() {
+        match row {
+            ScheduleRow::Operation { step, task, text, place, .. } => {
+                let Some(record) = run.tasks.get(task.index()) else { continue };
+                let column = column_of(run, *task);
+                match &record.from {
+                    Some(sender) => {
+                        let (sent, place) = (sent.get(task), std::mem::take(place));
+                        let of = sent.map_or(String::new(), |step| format!("sent in {step}"));
+                        let from = node_column(run, sender);
+                        *row =
+                            ScheduleRow::Arrival { step: *step, from, to: column, text: of, place };
+                    }
+                    None if names.is_crowded(column) => {
+                        *text = format!("{}: {text}", record.path);
+                        *task = column;
+                    }
+                    None => *task = column,
+                }
+            }
+            ScheduleRow::Preempted { from, to } => {
+                (*from, *to) = (column_of(run, *from), column_of(run, *to));
+            }
+            ScheduleRow::Arrival { .. } | ScheduleRow::Remark(_) => {}
+        }
+    }
+    rows.retain(|row| !matches!(row, ScheduleRow::Preempted { from, to } if from == to));
+}
+
+/// The steps in which messages were sent.
+fn sent_in(run: &Run) -> BTreeMap<TaskId, u32> {
+    let sent = run.events.iter().filter_map(|event| match event.values {
+        Values::Task(task) if event.op.access == Access::Spawn => Some((task, event.step)),
+        _ => None,
+    });
+    sent.collect()
+}
+
+/// The task in whose column a task is shown: the first one of its node.
+pub(super) fn column_of(run: &Run, task: TaskId) -> TaskId {
+    let node = run.tasks.get(task.index()).and_then(|record| record.node.as_deref());
+    node.map_or(task, |node| node_column(run, node))
+}
+
+/// The first task of a node; the body for a node without one, such as the outside.
+fn node_column(run: &Run, node: &str) -> TaskId {
+    let is_in = |record: &crate::run::TaskRecord| {
+        record.from.is_none() && record.node.as_deref() == Some(node)
+    };
+    let first = run.tasks.iter().position(is_in);
+    first.map_or(TaskId::MAIN, |index| TaskId(index as u32))
+}

@@ -5,7 +5,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::fabric::Host;
+use super::datagrams::Datagrams;
+use super::fabric::{Fabric, Host};
+use super::inbox::Inbox;
 use super::stream::Stream;
 use crate::node::Node;
 use crate::run::op::{Access, Op, net};
@@ -14,6 +16,12 @@ use crate::seam::{CallOps, Came, Group, GuardedCall, Here, Turn, here};
 const SEND: CallOps = CallOps::acting(
     ("send", "send"),
     [net::SEND, net::SEND, net::SEND, net::SEND],
+    CallOps::stop_waiting(net::LOOK),
+)
+.quiet();
+const SEND_DATAGRAM: CallOps = CallOps::acting(
+    ("send", "send"),
+    [net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM],
     CallOps::stop_waiting(net::LOOK),
 )
 .quiet();
@@ -45,8 +53,92 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M>) {
     let here = here();
     let stream = Stream::new(Host::of(from), Host::of(to), "link", here);
-    let sides = Arc::new(Sides { stream: stream.clone(), here });
-    (Sender { sides }, Receiver { stream, recv: GuardedCall::new(&RECV, here), here })
+    let way = Line::Stream(stream);
+    let sides = Arc::new(Sides { way: way.clone(), here });
+    (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
+}
+
+/// As [`link`], for datagrams: they overtake each other, are lost while the link is cut, and get lost or arrive twice as
+/// [`faults`](super::faults()) say. A receiver with 64 of them drops others. The sender learns nothing of all that.
+///
+/// ```
+/// use sim::net::{self, Faults};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// net::faults(Faults::none().loss(1));
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::datagrams(&a, &b);
+/// let mut answered = false;
+/// for _ in 0..2 {
+///     sender.send("ping").await.unwrap();
+///     let wait = std::time::Duration::from_secs(1);
+///     answered |= sim::time::timeout(wait, receiver.recv()).await.is_ok();
+/// }
+/// assert!(answered, "one of two arrives");
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+#[track_caller]
+pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M>) {
+    let here = here();
+    let (from, to) = (Host::of(from), Host::of(to));
+    let link = Fabric::of_run().link(from, to, here);
+    let inbox = Datagrams::new(to, &link.name(), ROOM, here);
+    link.add_flow(inbox.clone());
+    let send = {
+        let inbox = inbox.clone();
+        Arc::new(move |message, here| inbox.send(&link, message, here))
+    };
+    let way = Line::Datagrams { inbox, send };
+    let sides = Arc::new(Sides { way: way.clone(), here });
+    (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
+}
+
+/// The number of datagrams that a receiver keeps.
+const ROOM: usize = 64;
+
+/// The way of the messages.
+enum Line<M: Send + 'static> {
+    Stream(Arc<Stream<M>>),
+    Datagrams { inbox: Arc<Datagrams<M>>, send: Arc<dyn Fn(M, Here) + Send + Sync> },
+}
+
+impl<M: Send + 'static> Clone for Line<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Line::Stream(stream) => Line::Stream(stream.clone()),
+            Line::Datagrams { inbox, send } => {
+                Line::Datagrams { inbox: inbox.clone(), send: send.clone() }
+            }
+        }
+    }
+}
+
+impl<M: Send + 'static> Line<M> {
+    fn inbox(&self) -> &Inbox<M> {
+        match self {
+            Line::Stream(stream) => &stream.inbox,
+            Line::Datagrams { inbox, .. } => &inbox.inbox,
+        }
+    }
+
+    fn send(&self, message: M, here: Here) -> Result<(), M> {
+        match self {
+            Line::Stream(stream) => stream.send(message, here),
+            Line::Datagrams { send, .. } => {
+                send(message, here);
+                Ok(())
+            }
+        }
+    }
+
+    /// The operations of a send: the order of datagrams does not count.
+    fn ops(&self) -> &'static CallOps {
+        match self {
+            Line::Stream(_) => &SEND,
+            Line::Datagrams { .. } => &SEND_DATAGRAM,
+        }
+    }
 }
 
 /// The sending end of a [`link`]. Copies send to the same receiver.
@@ -56,13 +148,13 @@ pub struct Sender<M: Send + 'static> {
 
 /// Dropped with the last sender.
 struct Sides<M: Send + 'static> {
-    stream: Arc<Stream<M>>,
+    way: Line<M>,
     here: Here,
 }
 
 /// The receiving end of a [`link`].
 pub struct Receiver<M: Send + 'static> {
-    stream: Arc<Stream<M>>,
+    way: Line<M>,
     recv: GuardedCall,
     here: Here,
 }
@@ -77,18 +169,17 @@ impl<M: Send + 'static> Sender<M> {
         &self,
         value: M,
     ) -> impl Future<Output = Result<(), Closed<M>>> + Send + use<'_, M> {
-        let here = here();
-        let mut turn = Turn::new(&SEND, here);
+        let (here, way) = (here(), &self.sides.way);
+        let mut turn = Turn::new(way.ops(), here);
         let mut value = Some(value);
         poll_fn(move |cx| {
-            let stream = &self.sides.stream;
-            let mut send = |_: &mut Context<'_>| {
+            let send = |_: &mut Context<'_>| {
                 let value = value.take().expect(crate::seam::SPENT);
-                Poll::Ready(stream.send(value, here))
+                Poll::Ready(way.send(value, here))
             };
             let came =
                 |sent: &Result<(), M>| if sent.is_ok() { Came::Done } else { Came::ToNothing };
-            turn.poll(&stream.inbox.mark, cx, &mut send, came).map_err(Closed)
+            turn.poll(&way.inbox().mark, cx, send, came).map_err(Closed)
         })
     }
 }
@@ -103,8 +194,10 @@ impl<M: Send + 'static> Drop for Sides<M> {
     fn drop(&mut self) {
         // The dead tell nobody: their kernel does.
         if Group::current().lives() {
-            self.stream.inbox.mark.last(&DROP_SENDER, self.here);
-            self.stream.end(self.here);
+            if let Line::Stream(stream) = &self.way {
+                stream.inbox.mark.last(&DROP_SENDER, self.here);
+                stream.end(self.here);
+            }
         }
     }
 }
@@ -115,11 +208,11 @@ impl<M: Send + 'static> Receiver<M> {
     /// Cancel safe: a dropped call has received nothing.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<M>> + Send + use<'_, M> {
-        self.recv.leave(&*self.stream.inbox, here());
+        self.recv.leave(self.way.inbox(), here());
         let call = Receiving(self);
         poll_fn(move |cx| {
-            let Receiver { stream, recv, .. } = &mut *call.0;
-            let inbox = &*stream.inbox;
+            let Receiver { way, recv, .. } = &mut *call.0;
+            let inbox = way.inbox();
             recv.poll(inbox, cx, |cx| inbox.poll_take(cx), || inbox.try_take())
         })
     }
@@ -127,7 +220,7 @@ impl<M: Send + 'static> Receiver<M> {
     /// Receives the next value if it has arrived. Not a point.
     #[track_caller]
     pub fn try_recv(&mut self) -> Option<M> {
-        let inbox = &self.stream.inbox;
+        let inbox = self.way.inbox();
         inbox.mark.attempt(TRY_RECV, here(), || inbox.try_take().ok_or(())).ok()
     }
 }
@@ -137,16 +230,16 @@ struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
 
 impl<M: Send + 'static> Drop for Receiving<'_, M> {
     fn drop(&mut self) {
-        let Receiver { stream, recv, here } = &mut *self.0;
-        recv.leave(&*stream.inbox, *here);
+        let Receiver { way, recv, here } = &mut *self.0;
+        recv.leave(way.inbox(), *here);
     }
 }
 
 impl<M: Send + 'static> Drop for Receiver<M> {
     fn drop(&mut self) {
         if Group::current().lives() {
-            self.stream.inbox.mark.last(&DROP_RECEIVER, self.here);
-            self.stream.abandon();
+            self.way.inbox().mark.last(&DROP_RECEIVER, self.here);
+            self.way.inbox().close(true);
         }
     }
 }

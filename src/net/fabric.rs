@@ -89,6 +89,11 @@ impl Link {
         self.route.clone()
     }
 
+    /// The name of what goes over it, in reports.
+    pub(crate) fn name(&self) -> String {
+        format!("{}→{}", self.route.from, self.route.to)
+    }
+
     /// Adds a stream, whose messages a cut holds.
     pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>) {
         self.state().flows.push(flow);

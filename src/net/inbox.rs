@@ -114,6 +114,11 @@ impl<T> Inbox<T> {
         }
     }
 
+    /// The number of messages that are there.
+    pub(crate) fn len(&self) -> usize {
+        self.state().messages.len()
+    }
+
     /// Returns `true` if nothing arrives any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.state().is_closed

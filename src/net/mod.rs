@@ -25,12 +25,13 @@
 //! Outside of runs and in the real build nothing is cut, lost or late.
 
 mod channel;
+mod datagrams;
 mod fabric;
 mod faults;
 mod inbox;
 mod stream;
 
-pub use self::channel::{Closed, Receiver, Sender, link};
+pub use self::channel::{Closed, Receiver, Sender, datagrams, link};
 use self::fabric::{Fabric, Host};
 pub use self::faults::{Faults, Latency};
 use crate::node::{Cluster, Node};

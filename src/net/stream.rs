@@ -34,8 +34,7 @@ struct Flight {
 impl<T: Send + 'static> Stream<T> {
     pub(crate) fn new(from: Host, to: Host, kind: &'static str, here: Here) -> Arc<Stream<T>> {
         let link = Fabric::of_run().link(from, to, here);
-        let route = link.route();
-        let inbox = Inbox::new(kind, &format!("{}→{}", route.from, route.to), here);
+        let inbox = Inbox::new(kind, &link.name(), here);
         let inbox = Arc::new(inbox);
         let stream = Arc::new(Stream { link, inbox, flight: Mutex::default() });
         stream.link.add_flow(stream.clone());
@@ -56,11 +55,6 @@ impl<T: Send + 'static> Stream<T> {
         if !std::mem::replace(&mut self.flight().is_ended, true) {
             self.send_on(None, here);
         }
-    }
-
-    /// Has nothing arrive any more: the receiver is gone.
-    pub(crate) fn abandon(&self) {
-        self.inbox.close(true);
     }
 
     fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {

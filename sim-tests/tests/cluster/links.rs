@@ -178,3 +178,70 @@ fn exact_latency_is_exact() {
     });
     passes(&report);
 }
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn the_classes_are_those_of_the_rules() {
+    // Datagrams of so many senders to one inbox: their orders. On one link the same.
+    for count in 1..4_u64 {
+        let orders: u64 = (1..=count).product();
+        for links in [1, count] {
+            let found = runs(async || {
+                let to = node("to");
+                let mut receivers = Vec::new();
+                let mut senders = Vec::new();
+                for n in 0..links {
+                    let (sender, receiver) = net::datagrams(&node(format!("n{n}")), &to);
+                    senders.push(sender);
+                    receivers.push(receiver);
+                }
+                for n in 0..count {
+                    let sender = senders[(n % links) as usize].clone();
+                    sender.send(n).await.unwrap();
+                }
+                let mut receiver = receivers.swap_remove(0);
+                for _ in 0..count / links {
+                    receiver.recv().await;
+                }
+                for receiver in &mut receivers {
+                    receiver.recv().await;
+                }
+            });
+            // Each link has its inbox here, so those of different links commute.
+            assert_eq!(found, if links == 1 { orders } else { 1 }, "{count} on {links}");
+        }
+        // Segments of one stream have one.
+        let found = runs(async || {
+            let [a, b] = pair();
+            let (sender, mut receiver) = net::link(&a, &b);
+            for n in 0..count {
+                sender.send(n).await.unwrap();
+            }
+            for n in 0..count {
+                assert_eq!(receiver.recv().await, Some(n));
+            }
+        });
+        println!("{count} segments: {found} runs");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn datagrams_are_lost_and_arrive_twice() {
+    let counted = async |faults: Faults| {
+        net::faults(faults);
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::datagrams(&a, &b);
+        sender.send(()).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        std::iter::from_fn(|| receiver.try_recv()).count()
+    };
+    let search = |faults: Faults, wanted: usize| {
+        search().run(async || assert_ne!(counted(faults.clone()).await, wanted))
+    };
+    proves(&search(Faults::none(), 0));
+    proves(&search(Faults::none().duplicates(1), 0));
+    proves(&search(Faults::none().loss(1), 2));
+    failure(&search(Faults::none().loss(1), 0));
+    failure(&search(Faults::none().duplicates(1), 2));
+}

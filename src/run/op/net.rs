@@ -35,9 +35,13 @@ const CLOSES: Bits = 1 << 5;
 const CUTS: Bits = 1 << 6;
 const HEALS: Bits = 1 << 7;
 const TAKES_NOW: Bits = 1 << 8;
+const SENDS_ANY: Bits = 1 << 9;
 
 /// Sent a message of a stream: the order counts.
 pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES);
+
+/// Sent a datagram.
+pub(crate) const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY);
 
 /// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
 pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
@@ -82,6 +86,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     name: "inbox",
     kinds: &[
         ("send", SEND),
+        ("send datagram", SEND_DATAGRAM),
         ("arrive", ARRIVE),
         ("take", TAKE),
         ("miss", MISS),

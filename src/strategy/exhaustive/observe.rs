@@ -100,6 +100,7 @@ impl Observer {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
         }
+        self.forget_guards_of_done();
         let (mut timed, mut shares) = (false, false);
         for mark in &view.contacts()[self.contacts..] {
             let kind = match mark.contact {
@@ -154,6 +155,22 @@ impl Observer {
         if self.by_step {
             self.items.push(StepItem::Unseen);
         }
+    }
+
+    /// Removes the guards of operations that were done: these conflict with all that turns their guards, or another object
+    /// orders them.
+    fn forget_guards_of_done(&mut self) {
+        let done = |item: &StepItem| match *item {
+            StepItem::Object { object, key, kind, .. } => {
+                let done = StepItem::Object { object, key, kind, done: true };
+                self.items.contains(&done)
+            }
+            _ => false,
+        };
+        let is_guard = |item: &StepItem| matches!(item, StepItem::Object { done: false, .. });
+        let kept = self.items.iter().filter(|item| !(is_guard(item) && done(item)));
+        let kept: Vec<StepItem> = kept.copied().collect();
+        self.items = kept;
     }
 
     /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although other

@@ -1,0 +1,79 @@
+//! Datagrams: messages that overtake each other, get lost and arrive twice.
+
+use std::sync::Arc;
+
+use super::fabric::{Fabric, Flow, Host, Link};
+use super::inbox::Inbox;
+use crate::node::Death;
+use crate::run::op::{Access, Op, net};
+use crate::seam::{self, Cargo, Here, Latch, Way};
+
+const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
+const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
+
+/// The inbox of datagrams of one receiver.
+pub(crate) struct Datagrams<T> {
+    pub(crate) inbox: Inbox<T>,
+    host: Host,
+    /// Those that find so many in the inbox are dropped.
+    room: usize,
+}
+
+impl<T: Send + 'static> Datagrams<T> {
+    pub(crate) fn new(host: Host, name: &str, room: usize, here: Here) -> Arc<Datagrams<T>> {
+        let inbox = Inbox::new("datagrams", name, here);
+        Arc::new(Datagrams { inbox, host, room })
+    }
+
+    /// Sends a copy over the link, or as many as the faults of the net have arrive.
+    pub(crate) fn send(self: &Arc<Self>, link: &Arc<Link>, datagram: T, here: Here)
+    where
+        T: Clone,
+    {
+        if !seam::in_run() {
+            self.inbox.put(datagram);
+            return;
+        }
+        let fabric = Fabric::of_run();
+        for _ in 0..fabric.draw_copies() {
+            let not_before = fabric.draw_delay(here);
+            let way = Way { op: &ARRIVE, at: self.inbox.mark.clone(), not_before };
+            let (to, link, datagram) = (self.clone(), link.clone(), datagram.clone());
+            let route = link.route();
+            seam::carry(Datagram { to, link, datagram, here }, way, route, here);
+        }
+    }
+}
+
+impl<T: Send + 'static> Flow for Datagrams<T> {
+    // They are lost at their arrival.
+    fn set_cut(&self, _: bool, _: Here) {}
+
+    fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {
+        if death != Death::Wiped && host == self.host {
+            self.inbox.mark.act(&CLOSE, here, || ());
+            self.inbox.close(true);
+        }
+    }
+}
+
+/// A datagram on its way.
+struct Datagram<T> {
+    to: Arc<Datagrams<T>>,
+    link: Arc<Link>,
+    datagram: T,
+    here: Here,
+}
+
+impl<T: Send + 'static> Cargo for Datagram<T> {
+    fn may_arrive(&mut self, _: Latch) -> bool {
+        true
+    }
+
+    fn arrive(self) {
+        let Datagram { to, link, datagram, here } = self;
+        if link.passes(here) && to.inbox.len() < to.room {
+            to.inbox.put(datagram);
+        }
+    }
+}

@@ -214,6 +214,10 @@ pub mod run;
 // L1: siblings, which do not know each other
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod census;
+#[cfg(all(feature = "sim", not(sim_real)))]
+// Files of runs are to call it.
+#[cfg_attr(not(test), allow(dead_code, unused_imports))]
+mod disk;
 pub mod report;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod rt;

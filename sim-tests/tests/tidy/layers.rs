@@ -28,6 +28,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("rt", Layer::Sibling),
     ("strategy", Layer::Sibling),
     ("census", Layer::Sibling),
+    ("disk", Layer::Sibling),
     ("shrink", Layer::Sibling),
     ("report", Layer::Sibling),
     ("seam", Layer::Seam),

@@ -1,0 +1,55 @@
+//! The accesses of a call, for searches: which other calls it conflicts with, and if a crash before it can show.
+
+use super::Handle;
+use super::location::Ino;
+
+/// An object that calls conflict on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Object {
+    /// Contents of a file, or entries of a directory.
+    Inode(Ino),
+    /// The position of an open file.
+    Position(Handle),
+    /// The order of effects on different inodes, if the rules have one.
+    Journal,
+    /// Free space, if the disk has a limit.
+    Room,
+}
+
+/// The accesses of one call.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Accesses {
+    /// Sorted, without duplicates; `true` if the call changed the object or depends on being alone.
+    pub(crate) objects: Vec<(Object, bool)>,
+    /// The call made something durable, or a sync failed: a power failure before it leaves other states than after.
+    pub(crate) syncs: bool,
+    /// The call changed values that processes see: a kill before it leaves another disk than after.
+    pub(crate) changes: bool,
+    /// The call decided a location of a crashed disk, so its draws depend on those of earlier reads.
+    pub(crate) decides: bool,
+}
+
+impl Accesses {
+    pub(super) fn read(&mut self, object: Object) {
+        self.add(object, false);
+    }
+
+    pub(super) fn update(&mut self, object: Object) {
+        self.add(object, true);
+    }
+
+    fn add(&mut self, object: Object, updates: bool) {
+        match self.objects.binary_search_by_key(&object, |(object, _)| *object) {
+            Ok(at) => self.objects[at].1 |= updates,
+            Err(at) => self.objects.insert(at, (object, updates)),
+        }
+    }
+
+    /// True if the order of two calls with these accesses can make a difference.
+    pub(crate) fn conflicts_with(&self, other: &Accesses) -> bool {
+        self.objects.iter().any(|(object, updates)| {
+            let same = other.objects.binary_search_by_key(object, |(object, _)| *object);
+            same.is_ok_and(|at| *updates || other.objects[at].1)
+        })
+    }
+}

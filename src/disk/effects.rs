@@ -1,0 +1,267 @@
+//! Pending effects: changes that processes see, and that a crash may keep or lose.
+//!
+//! An effect sets one or several locations together. Its id is its rank in the order of calls, so all effects that it
+//! is ordered after have lower ids. The order is not stored as edges, whose number would be quadratic under a journal:
+//! it follows from chains, one for each location, and from [`Rules`].
+//!
+//! A *clean* effect should have been written by a sync that failed. The kernel takes it for written: no later sync of
+//! the inode covers it, and no effect is ordered after it any longer, but for later versions of its locations (Rebello
+//! et al., *Can Applications Recover from fsync Failures?*, ATC 2020).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+
+use super::location::{Ino, Location, Part, Value};
+use super::rules::Rules;
+
+#[derive(Clone, Debug)]
+pub(super) struct Effect {
+    /// The number of the call that made it.
+    pub(super) call: u64,
+    pub(super) sets: Vec<(Location, Value)>,
+    /// True for entries and lengths, which a journal keeps in order.
+    pub(super) is_metadata: bool,
+    /// The inodes with a failed sync that should have written it, which makes it clean. Two at most: a rename is on
+    /// two directories, and the sync of the other one still covers it.
+    pub(super) failed: Vec<Ino>,
+    /// Ordered after the effect with the id before its own: the second half of a rename.
+    pub(super) is_second_half: bool,
+}
+
+impl Effect {
+    fn size_of(&self) -> Option<Ino> {
+        let mut sizes = self.sets.iter().filter(|(location, _)| location.part == Part::Size);
+        sizes.next().map(|(location, _)| location.ino)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    rules: Rules,
+    next: u64,
+    effects: BTreeMap<u64, Effect>,
+    /// By location: the effects on it, in the order of calls. No chain is empty.
+    chains: BTreeMap<Location, VecDeque<u64>>,
+    /// The effects on entries and lengths. Invariant: empty if no rule is about them.
+    metadata: BTreeSet<u64>,
+}
+
+impl Pending {
+    pub(super) fn new(rules: Rules) -> Pending {
+        Pending {
+            rules,
+            next: 0,
+            effects: BTreeMap::new(),
+            chains: BTreeMap::new(),
+            metadata: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.effects.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.effects.is_empty()
+    }
+
+    pub(super) fn effect(&self, id: u64) -> &Effect {
+        &self.effects[&id]
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
+        self.effects.keys().copied()
+    }
+
+    pub(super) fn effects(&self) -> impl Iterator<Item = &Effect> {
+        self.effects.values()
+    }
+
+    /// The effects on `location`, in the order of calls.
+    pub(super) fn chain(&self, location: &Location) -> Option<&VecDeque<u64>> {
+        self.chains.get(location)
+    }
+
+    /// The locations within `bounds` that an effect sets.
+    pub(super) fn locations(&self, bounds: Range<Location>) -> impl Iterator<Item = &Location> {
+        self.chains.range(bounds).map(|(location, _)| location)
+    }
+
+    /// The value of `location` after effect `id`, which sets it.
+    pub(super) fn value(&self, id: u64, location: &Location) -> Value {
+        let mut sets = self.effects[&id].sets.iter();
+        let (_, value) = sets.find(|(set, _)| set == location).expect("the effect is in the chain");
+        value.clone()
+    }
+
+    pub(super) fn push(&mut self, effect: Effect) {
+        let id = self.next;
+        self.next += 1;
+        for (location, _) in &effect.sets {
+            self.chains.entry(location.clone()).or_default().push_back(id);
+        }
+        let matters = self.rules.metadata_in_order || self.rules.sync_covers_journal;
+        if effect.is_metadata && matters {
+            self.metadata.insert(id);
+        }
+        self.effects.insert(id, effect);
+    }
+
+    /// The effects that a sync of the locations within `bounds`, all of one inode, covers, without those that they are
+    /// ordered after.
+    pub(super) fn on(&self, bounds: Range<Location>) -> BTreeSet<u64> {
+        let ino = bounds.start.ino;
+        let chains = self.chains.range(bounds);
+        let ids = chains.flat_map(|(_, chain)| chain.iter().copied());
+        ids.filter(|id| !self.effects[id].failed.contains(&ino)).collect()
+    }
+
+    /// The entries and lengths of all inodes, those with failed syncs included: a journal has them all.
+    pub(super) fn of_journal(&self) -> impl Iterator<Item = u64> {
+        self.metadata.iter().copied()
+    }
+
+    /// Records that a sync of `ino` failed, which should have written `ids`.
+    pub(super) fn mark_clean(&mut self, ids: &BTreeSet<u64>, ino: Ino) {
+        for id in ids {
+            self.effects.get_mut(id).expect("pending").failed.push(ino);
+        }
+    }
+
+    /// Takes out `ids`, in the order of calls.
+    pub(super) fn take(&mut self, ids: &BTreeSet<u64>) -> Vec<Effect> {
+        let mut taken = Vec::with_capacity(ids.len());
+        for id in ids {
+            let effect = self.effects.remove(id).expect("pending");
+            self.metadata.remove(id);
+            for (location, _) in &effect.sets {
+                let chain =
+                    self.chains.get_mut(location).expect("a pending effect is in its chains");
+                let at = chain.binary_search(id).expect("a pending effect is in its chains");
+                chain.remove(at);
+                if chain.is_empty() {
+                    self.chains.remove(location);
+                }
+            }
+            taken.push(effect);
+        }
+        taken
+    }
+
+    /// Adds to `kept`, which is closed, `more` and all effects that they are ordered after. Returns the ids
+    /// that it added.
+    ///
+    /// Effects are visited from the last one to the first, so each rule that names "all earlier ones" is applied at
+    /// the first effect that it concerns.
+    pub(super) fn close_down(
+        &self,
+        more: impl IntoIterator<Item = u64>,
+        kept: &mut BTreeSet<u64>,
+    ) -> Vec<u64> {
+        let mut open: BTreeSet<u64> = more.into_iter().filter(|id| !kept.contains(id)).collect();
+        let mut added = Vec::new();
+        let (mut in_order, mut sized) = (false, BTreeSet::new());
+        while let Some(id) = open.pop_last() {
+            let effect = &self.effects[&id];
+            added.push(id);
+            for (location, _) in &effect.sets {
+                let chain = &self.chains[location];
+                let at = chain.binary_search(&id).expect("a pending effect is in its chains");
+                open.extend(at.checked_sub(1).map(|at| chain[at]).filter(|id| !kept.contains(id)));
+            }
+            if effect.is_second_half {
+                open.extend(id.checked_sub(1).filter(|id| self.is_missing(*id, kept)));
+            }
+            if self.rules.everything_in_order && !in_order {
+                in_order = true;
+                self.earlier(self.effects.range(..id).map(|(id, _)| *id), kept, &mut open);
+            } else if self.rules.metadata_in_order && effect.is_metadata && !in_order {
+                in_order = true;
+                self.earlier(self.metadata.range(..id).copied(), kept, &mut open);
+            }
+            let size_of = effect.size_of().filter(|_| self.rules.data_before_size);
+            if let Some(ino) = size_of.filter(|ino| sized.insert(*ino)) {
+                for (_, chain) in self.chains.range(Location::sectors_of(ino)) {
+                    let before = chain.partition_point(|other| *other < id);
+                    let ordering = chain.range(..before).rev().find(|id| self.orders(**id));
+                    open.extend(ordering.filter(|id| !kept.contains(id)));
+                }
+            }
+        }
+        kept.extend(added.iter().copied());
+        added
+    }
+
+    /// Adds to `lost`, which is closed, `first` and all effects that are ordered after it. Returns the ids that it
+    /// added.
+    pub(super) fn close_up(&self, first: u64, lost: &mut BTreeSet<u64>) -> Vec<u64> {
+        let mut open = BTreeSet::from([first]);
+        let mut added = Vec::new();
+        let mut in_order = false;
+        while let Some(id) = open.pop_first() {
+            if lost.contains(&id) {
+                continue;
+            }
+            let effect = &self.effects[&id];
+            added.push(id);
+            for (location, _) in &effect.sets {
+                let chain = &self.chains[location];
+                let at = chain.binary_search(&id).expect("a pending effect is in its chains");
+                open.extend(chain.get(at + 1));
+            }
+            if self.effects.get(&(id + 1)).is_some_and(|next| next.is_second_half) {
+                open.insert(id + 1);
+            }
+            if !self.orders(id) {
+                continue;
+            }
+            if self.rules.everything_in_order && !in_order {
+                in_order = true;
+                self.later(self.effects.range(id + 1..).map(|(id, _)| *id), lost, &mut open);
+            } else if self.rules.metadata_in_order && effect.is_metadata && !in_order {
+                in_order = true;
+                self.later(self.metadata.range(id + 1..).copied(), lost, &mut open);
+            }
+            if self.rules.data_before_size {
+                let sectors =
+                    effect.sets.iter().filter(|(at, _)| matches!(at.part, Part::Sector(_)));
+                for ino in sectors.map(|(at, _)| at.ino).collect::<BTreeSet<Ino>>() {
+                    let chain = self.chains.get(&Location::size(ino));
+                    open.extend(chain.and_then(|chain| chain.iter().find(|size| **size > id)));
+                }
+            }
+        }
+        lost.extend(added.iter().copied());
+        added
+    }
+
+    /// Opens the effects `before` that have to be kept, too, up to one that is: it has kept those before it.
+    fn earlier(
+        &self,
+        before: impl DoubleEndedIterator<Item = u64>,
+        kept: &BTreeSet<u64>,
+        open: &mut BTreeSet<u64>,
+    ) {
+        let ordering = before.rev().filter(|id| self.orders(*id));
+        open.extend(ordering.take_while(|id| !kept.contains(id)));
+    }
+
+    /// Opens the effects `after` that are lost, too, up to one that is and has lost those after it.
+    fn later(
+        &self,
+        after: impl Iterator<Item = u64>,
+        lost: &BTreeSet<u64>,
+        open: &mut BTreeSet<u64>,
+    ) {
+        open.extend(after.take_while(|id| !(lost.contains(id) && self.orders(*id))));
+    }
+
+    /// True if rules order other effects after `id`.
+    fn orders(&self, id: u64) -> bool {
+        self.effects[&id].failed.is_empty()
+    }
+
+    fn is_missing(&self, id: u64, kept: &BTreeSet<u64>) -> bool {
+        self.effects.contains_key(&id) && !kept.contains(&id)
+    }
+}

@@ -1,0 +1,61 @@
+//! Free space, counted in sectors of file contents that are not holes.
+//!
+//! After a power failure the count is that of before: the losses of a crash are not known until they are read.
+//! The same holds for a sync that failed and reverted.
+
+use std::collections::BTreeSet;
+
+use super::location::Ino;
+
+/// The sectors in use, if the disk has a limit.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    sectors: Option<u64>,
+    /// Invariant: empty if there is no limit.
+    used: BTreeSet<(Ino, u64)>,
+    /// By inode: the number of its names, as processes see them.
+    links: Vec<u32>,
+}
+
+impl Room {
+    pub(super) fn new(sectors: Option<u64>) -> Room {
+        Room { sectors, used: BTreeSet::new(), links: vec![1] }
+    }
+
+    pub(super) fn add_inode(&mut self) {
+        self.links.push(0);
+    }
+
+    pub(super) fn has_limit(&self) -> bool {
+        self.sectors.is_some()
+    }
+
+    /// Counts a sector as used. `false`: the disk is full.
+    pub(super) fn take(&mut self, ino: Ino, sector: u64) -> bool {
+        let Some(limit) = self.sectors else { return true };
+        self.used.contains(&(ino, sector))
+            || ((self.used.len() as u64) < limit && self.used.insert((ino, sector)))
+    }
+
+    /// Frees the sectors of `ino` from `first` on.
+    pub(super) fn free_from(&mut self, ino: Ino, first: u64) {
+        let freed = self.used.range((ino, first)..=(ino, u64::MAX));
+        for sector in freed.copied().collect::<Vec<_>>() {
+            self.used.remove(&sector);
+        }
+    }
+
+    pub(super) fn link(&mut self, ino: Ino) {
+        self.links[ino.0 as usize] += 1;
+    }
+
+    /// Counts a name less. After a crash there may have been more names than are counted.
+    pub(super) fn unlink(&mut self, ino: Ino) {
+        let links = &mut self.links[ino.0 as usize];
+        *links = links.saturating_sub(1);
+    }
+
+    pub(super) fn has_names(&self, ino: Ino) -> bool {
+        self.links[ino.0 as usize] > 0
+    }
+}

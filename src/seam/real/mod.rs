@@ -15,6 +15,7 @@ mod slot;
 mod spin;
 mod time;
 mod word;
+#[allow(dead_code, reason = "the contract is that of the simulating side")]
 mod wrapped;
 
 use std::sync::Arc;

@@ -50,7 +50,7 @@ pub(crate) use self::fault::{Cancellation, may_fail_weakly};
 pub(crate) use self::group::Group;
 pub(crate) use self::held::Hold;
 pub(crate) use self::lock::Vacancy;
-pub(crate) use self::now::{in_run, is_turn_of, run};
+pub(crate) use self::now::{by_hand, in_run, is_by_hand, is_turn_of, run};
 pub(crate) use self::object::{AnnouncementId, Object};
 pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;

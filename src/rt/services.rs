@@ -56,15 +56,15 @@ impl World {
 
     /// Takes the lock if it is free.
     pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
-        let mut state = self.retract_to_do(&pending.announcement);
         let object = pending.object.expect("a lock is an object");
-        let free = state.row(object).vacancy().admits(Access::Lock);
-        if free {
-            state.acquire(object, Access::Lock, pending.place);
-        }
-        let values = if free { Values::None } else { Values::Failed };
-        state.happened(pending.op, pending.object, pending.place, values);
-        free
+        try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), without an announcement.
+    pub(crate) fn acquire_by_hand(&self, op: &'static Op, object: ObjectId, place: Place) -> bool {
+        let mut state = self.state();
+        state.polls.by_hand += 1;
+        try_acquire(state, op, object, place)
     }
 
     /// Frees the lock. Not a point; nothing happens if the object is not of this run.
@@ -391,6 +391,21 @@ impl RunState {
         self.happened(op, None, place, Values::Task(target));
         waker
     }
+}
+
+fn try_acquire(
+    mut state: RefMut<'_, RunState>,
+    op: &'static Op,
+    object: ObjectId,
+    place: Place,
+) -> bool {
+    let free = state.row(object).vacancy().admits(Access::Lock);
+    if free {
+        state.acquire(object, Access::Lock, place);
+    }
+    let values = if free { Values::None } else { Values::Failed };
+    state.happened(op, Some(object), place, values);
+    free
 }
 
 fn acquire(mut state: RefMut<'_, RunState>, pending: &PendingOp) {

@@ -90,7 +90,11 @@ impl Executor<'_> {
                     state.board.ends_stalled = true;
                     state.end();
                 }
-                false => state.fail(stuck(self.world, state)),
+                false => {
+                    let failure = stuck(self.world, state);
+                    let failure = state.failure_or_panic(failure);
+                    state.fail(failure);
+                }
             }
             return false;
         }
@@ -179,6 +183,7 @@ impl Executor<'_> {
         match polled {
             Ok(Poll::Pending) => {}
             Ok(Poll::Ready(())) => self.end(if own { task } else { TaskId::MAIN }, false),
+            Err(payload) if own => self.unwound(task, payload),
             Err(payload) => self.panicked(task, payload),
         }
     }
@@ -235,7 +240,7 @@ impl Executor<'_> {
         kept.filter(|_| !ends_itself)
     }
 
-    fn end(&mut self, task: TaskId, cancelled: bool) {
+    pub(super) fn end(&mut self, task: TaskId, cancelled: bool) {
         let body = self.seats.at(task).body.take();
         let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
         if unwanted.is_none() && wakers.is_empty() {
@@ -252,7 +257,7 @@ impl Executor<'_> {
 
     /// Records the panic of a task, unless the task was unwound because its run had failed.
     #[cold]
-    fn panicked(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
+    pub(super) fn panicked(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
         if let Some(Panicked { message, place }) = panics::take(&*payload) {
             self.world.state().fail(Failure::Panic { task, message, place });
         }

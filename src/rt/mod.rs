@@ -33,6 +33,7 @@ mod services;
 mod slot;
 mod state;
 mod step;
+mod task_panics;
 mod task_waker;
 mod timers;
 mod watch;
@@ -163,6 +164,7 @@ impl Worker {
                     executor.finish();
                     let kept = world.state().kept.clear();
                     drop(kept);
+                    executor.fail_unseen_panics();
                 });
             });
         });

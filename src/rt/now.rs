@@ -230,8 +230,7 @@ pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
     }
 
     // No waker is the task's own, so that the way of a point needs no other check.
-    let _restore =
-        NOW.with(|now| Restore(now.by_hand.replace(true), now.waker.replace(NO_WAKER)));
+    let _restore = NOW.with(|now| Restore(now.by_hand.replace(true), now.waker.replace(NO_WAKER)));
     poll()
 }
 

@@ -1,5 +1,6 @@
 //! The operations of a run that primitives use besides points: locks, tasks, histories.
 
+use std::any::Any;
 use std::cell::RefMut;
 use std::sync::Arc;
 use std::task::Waker;
@@ -24,10 +25,12 @@ const ABORT: Op = Op::new("abort", Access::Abort);
 const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
 /// The end of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(crate) enum Ended {
     Completed,
     Cancelled,
+    /// With this payload, at this place.
+    Panicked(Box<dyn Any + Send>, String),
 }
 
 impl World {
@@ -222,7 +225,14 @@ impl World {
         let mut state = self.state();
         let waker = state.join(announcement, op, target, place);
         let slot = state.slots.at_mut(target.index());
-        let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
+        let ended = match slot.panic.take() {
+            Some(panic) => {
+                let (payload, place) = panic.into_parts();
+                Ended::Panicked(payload, place)
+            }
+            None if slot.cancelled => Ended::Cancelled,
+            None => Ended::Completed,
+        };
         let body = slot.ended.take();
         drop(state);
         drop(waker);
@@ -271,8 +281,9 @@ impl World {
         // Detached on purpose counts as detached before the run began.
         slot.detached = Some(if for_good { 0 } else { step });
         let body = slot.ended.take();
+        let panic = state.fail_if_unseen(task);
         drop(state);
-        drop(body);
+        drop((body, panic));
     }
 
     // ---- histories

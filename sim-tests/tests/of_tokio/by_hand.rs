@@ -257,7 +257,8 @@ fn a_wake_up_that_is_lost_is_found() {
 #[test]
 fn a_panic_in_a_poll_ends_the_polls_by_hand() {
     holds(async || {
-        let caught = std::panic::catch_unwind(|| by_hand(|| std::panic::resume_unwind(Box::new(1))));
+        let caught =
+            std::panic::catch_unwind(|| by_hand(|| std::panic::resume_unwind(Box::new(1))));
         assert!(caught.is_err());
         let word = Atomic::new(0);
         let mut load = pin!(word.load(sim::Ordering::SeqCst));
@@ -275,10 +276,8 @@ fn a_condition_that_reads_by_hand_is_evaluated_again() {
             let word = word.clone();
             async move { word.store(1, sim::Ordering::SeqCst).await }
         });
-        sim::spin_until(async || {
-            word.load(sim::Ordering::SeqCst).now_or_never().unwrap() == 1
-        })
-        .await;
+        sim::spin_until(async || word.load(sim::Ordering::SeqCst).now_or_never().unwrap() == 1)
+            .await;
         setting.await.unwrap();
     });
     assert!(report.passed());

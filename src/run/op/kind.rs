@@ -35,7 +35,6 @@ pub(crate) const WATCHES: Bits = 1 << 15;
 /// Waits for a change of the object: its guard is that there was one. The same for all machines.
 pub(crate) const WATCH: Kind = Kind::of(WATCHES);
 
-
 impl Kind {
     /// Polled by hand, the same for all machines. The object alone knows if that was the begin of a wait, its end or
     /// none of both, so it may not be swapped with any other operation, and may turn any guard.

@@ -57,6 +57,13 @@ impl Stopper {
         }
     }
 
+    /// Gives the panic of the task to its handle: see [`rt::task_panics`](crate::rt).
+    pub(crate) fn give_panic(&self) {
+        if let Some(task) = self.in_this_run() {
+            WORLD.with(|world| world.give_panic_to_handle(run(), task));
+        }
+    }
+
     /// The task, if it is of the current run.
     fn in_this_run(&self) -> Option<TaskId> {
         match self {
@@ -285,8 +292,12 @@ impl<T: 'static> RunHandle<T> {
         self.join.close();
         self.settled = true;
         let mut output: Option<T> = None;
-        if let (Ended::Completed, Some(mut body)) = (ended, body) {
-            body.as_mut().take(&mut output);
+        match (ended, body) {
+            (Ended::Panicked(payload, place), _) => {
+                return Err(JoinError::panicked(self.id, payload, place));
+            }
+            (Ended::Completed, Some(mut body)) => drop(body.as_mut().take(&mut output)),
+            _ => {}
         }
         output.ok_or_else(|| JoinError::cancelled(self.id))
     }

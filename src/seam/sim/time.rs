@@ -15,8 +15,8 @@ use crate::rt::{CLOCK, PendingOp, WORLD, in_run, is_by_hand, object_id};
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, clock};
-use crate::seam::wakes_nobody;
 use crate::seam::timer::{FAR, RealTimer, add};
+use crate::seam::wakes_nobody;
 
 /// The instant at which all runs begin.
 fn start() -> Instant {

@@ -47,7 +47,7 @@ pub(crate) struct RunState {
     pub(crate) over: bool,
     /// Tasks spawned in this step, with their bodies; a lent task has none.
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
-    /// Wakers of announcements made inside combinators that have wakers of their own.
+    /// Wakers of announcements made inside combinators that have wakers of their own. Invariant: sorted.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
     /// Wakers for objects of other libraries that no operation uses.
     pub(super) ears: Vec<Arc<super::ear::Ear>>,
@@ -428,9 +428,7 @@ impl RunState {
             (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
             _ => {}
         }
-        let at = self.foreign.iter().position(|(waiter, _)| *waiter == id);
-        // Not `swap_remove`: the wakers of a task stay in order.
-        let waker = at.map(|at| self.foreign.remove(at).1);
+        let waker = self.take_foreign(id);
         // Another task dropped the future: the task that announced the operation may be stuck now.
         if id.task() != self.current() {
             self.touch(id.task(), Contact::Disarmed);
@@ -452,6 +450,24 @@ impl RunState {
     ) {
         let (step, task) = (self.board.step, self.current());
         self.board.events.push(Event { step, task, object, op, place, values });
+    }
+
+    /// The position of the waker of an announcement, or that at which it is inserted.
+    pub(super) fn find_foreign(&self, id: AnnouncementId) -> Result<usize, usize> {
+        self.foreign.binary_search_by_key(&id, |(id, _)| *id)
+    }
+
+    /// The announcements of a task that have wakers of their own.
+    pub(super) fn foreign_of(&self, task: TaskId) -> impl Iterator<Item = AnnouncementId> {
+        let begin = self.foreign.partition_point(|(id, _)| id.task() < task);
+        let ids = self.foreign[begin..].iter().map(|(id, _)| *id);
+        ids.take_while(move |id| id.task() == task)
+    }
+
+    /// Takes the waker of an announcement, if one is kept.
+    pub(super) fn take_foreign(&mut self, id: AnnouncementId) -> Option<Waker> {
+        let at = self.find_foreign(id).ok()?;
+        Some(self.foreign.remove(at).1)
     }
 
     /// Enables or disables an announcement.

@@ -220,8 +220,7 @@ impl World {
             state.heard.push(id);
             state.attention = true;
             // A mock that polled it by hand is called in the reset, as by tokio.
-            let at = state.foreign.iter().position(|(waiting, _)| *waiting == id);
-            waker = at.map(|at| state.foreign.remove(at).1);
+            waker = state.take_foreign(id);
         } else {
             state.set_enabled(id, false);
         }

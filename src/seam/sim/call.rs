@@ -12,6 +12,7 @@ use super::wrapped::{CallOps, Came, Owner, Wrapped};
 use crate::rt::{Ear, Hold, PendingOp, WORLD, World, in_run, is_by_hand};
 use crate::run::event::Values;
 use crate::run::op::Op;
+use crate::seam::wakes_nobody;
 
 /// The way of a call through its point and its waits.
 pub(crate) struct Turn {
@@ -136,6 +137,9 @@ impl Turn {
                 let op = if self.waits { &Op::LOOK_BY_HAND } else { queued };
                 (self.waits, self.by_hand, self.is_queued) = (true, true, true);
                 self.record(op, Values::None, Hold::Stays);
+                if !wakes_nobody(cx.waker()) {
+                    WORLD.with(World::left_waker);
+                }
             }
         }
         polled

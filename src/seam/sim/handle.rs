@@ -153,14 +153,14 @@ impl End {
         WORLD.with(|world| {
             let by_hand = is_by_hand(cx.waker());
             if by_hand && world.has_ended(task) {
-                return Poll::Ready(self.end(world, task));
+                return self.end(world, task);
             }
             if by_hand && wakes_nobody(cx.waker()) {
                 return Poll::Pending;
             }
             if self.join.is_open() {
                 match world.readiness(&self.join, cx.waker()) {
-                    Readiness::Ready => return Poll::Ready(self.end(world, task)),
+                    Readiness::Ready => return self.end(world, task),
                     Readiness::Waiting => return Poll::Pending,
                     Readiness::Stale => world.retract(&self.join),
                 }
@@ -171,9 +171,10 @@ impl End {
     }
 
     /// Joins the task, which has ended.
-    fn end(&mut self, world: &World, task: TaskId) {
+    fn end(&mut self, world: &World, task: TaskId) -> Poll<()> {
         world.join_only(&self.join, &JOIN, task, self.here);
         self.join.close();
+        Poll::Ready(())
     }
 }
 

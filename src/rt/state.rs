@@ -452,24 +452,6 @@ impl RunState {
         self.board.events.push(Event { step, task, object, op, place, values });
     }
 
-    /// The position of the waker of an announcement, or that at which it is inserted.
-    pub(super) fn find_foreign(&self, id: AnnouncementId) -> Result<usize, usize> {
-        self.foreign.binary_search_by_key(&id, |(id, _)| *id)
-    }
-
-    /// The announcements of a task that have wakers of their own.
-    pub(super) fn foreign_of(&self, task: TaskId) -> impl Iterator<Item = AnnouncementId> {
-        let begin = self.foreign.partition_point(|(id, _)| id.task() < task);
-        let ids = self.foreign[begin..].iter().map(|(id, _)| *id);
-        ids.take_while(move |id| id.task() == task)
-    }
-
-    /// Takes the waker of an announcement, if one is kept.
-    pub(super) fn take_foreign(&mut self, id: AnnouncementId) -> Option<Waker> {
-        let at = self.find_foreign(id).ok()?;
-        Some(self.foreign.remove(at).1)
-    }
-
     /// Enables or disables an announcement.
     pub(super) fn set_enabled(&mut self, id: AnnouncementId, enabled: bool) {
         let (task, key) = (id.task(), id.key());

@@ -62,7 +62,7 @@ impl Op {
             None => matches!(self.access, Access::Peek),
         };
         let access = if looks { Access::Peek } else { Access::Tell };
-        Op::of_kind(self.name, access, Kind::by_hand(looks))
+        Op { access, kind: Some(Kind::by_hand(looks)), ..self }
     }
 
     /// Polled by hand in vain, and without a change of the object.

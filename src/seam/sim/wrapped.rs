@@ -100,8 +100,8 @@ impl CallOps {
 
     /// The same, left out by screens where it does not wait: another operation of the step tells it.
     pub(crate) const fn quiet(self) -> CallOps {
-        let CallOps { begin, refuse, queue, hear, leave } = self;
-        CallOps { begin: begin.quiet(), refuse, queue, hear, leave }
+        let CallOps { begin, refuse, queue, hear, leave, .. } = self;
+        CallOps::of([begin.quiet(), refuse, queue], hear, leave)
     }
 
     /// The operations of a call that only sees the object, as one of the kind `look` and, after a wait, `hear`.

@@ -304,6 +304,12 @@ pub mod __private {
         crate::seam::in_run()
     }
 
+    /// From now on, a panic of the task is in the `JoinError` of its handle, as in the real build. The run then fails
+    /// only if no handle gets it.
+    pub fn give_panic(task: &crate::task::AbortHandle) {
+        task.give_panic();
+    }
+
     /// The error of a time-out.
     pub fn elapsed() -> crate::time::error::Elapsed {
         crate::time::error::Elapsed::new()

@@ -5,6 +5,7 @@
 
 mod abort;
 pub(crate) mod branches;
+mod by_hand;
 mod cancellable;
 pub mod coop;
 mod join_set;
@@ -24,6 +25,7 @@ use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, here};
 
 pub use self::abort::AbortHandle;
+pub use self::by_hand::by_hand;
 pub use self::cancellable::{Cancellable, cancellable};
 pub use self::coop::{consume_budget, unconstrained};
 pub use self::join_set::JoinSet;
@@ -137,9 +139,8 @@ impl Builder {
 
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
-/// The await is a point: even if the task has ended, others may step first. A poll with a no-op waker
-/// (`now_or_never`) is not a point, and returns the result if there is one. A no-op waker is recognized by its null
-/// data, as in [`Waker::noop`](std::task::Waker::noop). A poll after the result was returned panics.
+/// The await is a point: even if the task has ended, others may step first. A poll [by hand](by_hand) is not a point,
+/// and returns the result if there is one. A poll after the result was returned panics.
 ///
 /// Dropping it detaches the task. A run reports tasks that had not ended when the test body did,
 /// unless they were detached before.

@@ -24,6 +24,8 @@ pub(super) struct PollLog {
     settled: usize,
     /// The number of events of the run that were taken back.
     pub(super) forgotten: usize,
+    /// The number of operations of the run that took effect by hand and would else have had a point.
+    pub(super) by_hand: u32,
 }
 
 impl PollLog {
@@ -34,6 +36,7 @@ impl PollLog {
         self.woken_in = 0;
         self.settled = 0;
         self.forgotten = 0;
+        self.by_hand = 0;
     }
 
     /// Returns `true` if an operation that could be done in `step` must be announced anew instead.

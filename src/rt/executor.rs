@@ -11,6 +11,7 @@ use super::body::Body;
 use super::choose::Choice;
 use super::diagnose::{circle, doing, stuck, waiting, woken_from_outside};
 use super::now;
+use super::object::AnnouncementId;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
 use super::state::RunState;
@@ -90,7 +91,11 @@ impl Executor<'_> {
                     state.board.ends_stalled = true;
                     state.end();
                 }
-                false => state.fail(stuck(self.world, state)),
+                false => {
+                    let failure = stuck(self.world, state);
+                    let failure = state.failure_or_panic(failure);
+                    state.fail(failure);
+                }
             }
             return false;
         }
@@ -179,6 +184,7 @@ impl Executor<'_> {
         match polled {
             Ok(Poll::Pending) => {}
             Ok(Poll::Ready(())) => self.end(if own { task } else { TaskId::MAIN }, false),
+            Err(payload) if own => self.unwound(task, payload),
             Err(payload) => self.panicked(task, payload),
         }
     }
@@ -235,7 +241,7 @@ impl Executor<'_> {
         kept.filter(|_| !ends_itself)
     }
 
-    fn end(&mut self, task: TaskId, cancelled: bool) {
+    pub(super) fn end(&mut self, task: TaskId, cancelled: bool) {
         let body = self.seats.at(task).body.take();
         let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
         if unwanted.is_none() && wakers.is_empty() {
@@ -252,7 +258,7 @@ impl Executor<'_> {
 
     /// Records the panic of a task, unless the task was unwound because its run had failed.
     #[cold]
-    fn panicked(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
+    pub(super) fn panicked(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
         if let Some(Panicked { message, place }) = panics::take(&*payload) {
             self.world.state().fail(Failure::Panic { task, message, place });
         }
@@ -267,16 +273,14 @@ impl Executor<'_> {
     #[cold]
     fn wake_branches(&mut self, step: u32, task: TaskId) {
         now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
-        let wakers: Vec<Waker> = {
+        let enabled: Vec<AnnouncementId> = {
             let state = self.world.state();
             let row: &TaskRow = &state.board.tasks[task.index()];
-            let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
-            // Cloned below, without the borrow, because `clone` is user code.
-            let count =
-                state.foreign.iter().filter(|(w, _)| w.task() == task && can(w.key())).count();
-            drop(state);
-            (0..count).filter_map(|n| self.foreign_waker(task, n)).collect()
+            let can = |key| row.announced.find(key).is_some_and(|a| a.enabled);
+            state.foreign_of(task).filter(|id| can(id.key())).collect()
         };
+        let wakers: Vec<Waker> =
+            enabled.into_iter().filter_map(|id| self.foreign_waker(id)).collect();
         let woken = catch_unwind(AssertUnwindSafe(|| wakers.into_iter().for_each(Waker::wake)));
         if let Err(payload) = woken {
             self.panicked(task, payload);
@@ -284,22 +288,18 @@ impl Executor<'_> {
         self.world.state().board.tasks.at_mut(task.index()).woken = false;
     }
 
-    /// The waker of the `nth` enabled announcement of `task` that has a waker of its own.
-    fn foreign_waker(&self, task: TaskId, nth: usize) -> Option<Waker> {
+    /// A copy of the waker of an announcement that has one of its own. Made without a borrow of the state, because
+    /// `clone` is user code.
+    fn foreign_waker(&self, id: AnnouncementId) -> Option<Waker> {
         let mut state = self.world.state();
-        let RunState { foreign, board, .. } = &mut *state;
-        let row = board.tasks.at(task.index());
-        let can = |key| row.announced.iter().any(|a| a.key == key && a.enabled);
-        let at = (0..foreign.len())
-            .filter(|i| foreign[*i].0.task() == task && can(foreign[*i].0.key()))
-            .nth(nth)?;
-        let (id, waker) = foreign.swap_remove(at);
+        let at = state.find_foreign(id).ok()?;
+        let waker = std::mem::replace(&mut state.foreign[at].1, Waker::noop().clone());
         drop(state);
         let copy = waker.clone();
         let mut state = self.world.state();
-        let end = state.foreign.len();
-        state.foreign.push((id, waker));
-        state.foreign.swap(at, end);
+        if let Ok(at) = state.find_foreign(id) {
+            state.foreign[at].1 = waker;
+        }
         Some(copy)
     }
 

@@ -4,6 +4,7 @@ use super::object::Object;
 use super::state::RunState;
 use super::world::World;
 use crate::run::Holder;
+use crate::run::board::Contact;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -31,6 +32,13 @@ impl World {
         let mut state = self.state();
         state.hold(object, hold, place);
         state.happened(op, Some(object), place, values);
+    }
+
+    /// Records that the current task left a waker of the program's own in an object.
+    pub(crate) fn left_waker(&self) {
+        let mut state = self.state();
+        let task = state.current();
+        state.touch(task, Contact::LeftWaker);
     }
 
     /// As [`did`](Self::did), in a destructor, which must not add objects: nothing happens if the object is not of

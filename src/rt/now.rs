@@ -22,6 +22,13 @@ const PLAIN: u32 = 1 << 31;
 /// Replaces the key of an announcement whose operation was done. No announcement has this key.
 const DONE: u32 = PLAIN - 1;
 
+/// The key of an operation that is polled by hand, while it takes effect: it was not announced. No announcement has this
+/// key.
+const BY_HAND: u32 = PLAIN - 2;
+
+/// The waker of no task: the address at which nothing is allocated.
+const NO_WAKER: usize = usize::MAX;
+
 /// The key of an announcement that waits for nothing. A task makes at most one of them in a step, so the step
 /// identifies it.
 #[inline]
@@ -60,6 +67,8 @@ pub(crate) struct Now {
     turn: Cell<u32>,
     /// The values of the operation that was done.
     values: Cell<Values>,
+    /// True while futures are [polled by hand](by_hand).
+    by_hand: Cell<bool>,
 }
 
 impl Now {
@@ -73,6 +82,7 @@ impl Now {
             mark: Cell::new(0),
             turn: Cell::new(NO_KEY),
             values: Cell::new(Values::None),
+            by_hand: Cell::new(false),
         }
     }
 
@@ -201,6 +211,42 @@ pub(super) fn forget_done() {
 /// Has the world decide, in the rest of the step, whose turn it is. No operation that was done is unseen by the world.
 pub(super) fn forget_turn() {
     NOW.with(|now| now.turn.set(NO_KEY));
+}
+
+// ---- polls by hand
+
+/// Calls `poll`, in which futures are polled by hand: operations take effect at once, in the current step.
+pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
+    /// Restores the setting and the waker of the task, also when `poll` panics.
+    struct Restore(bool, usize);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            NOW.with(|now| {
+                now.by_hand.set(self.0);
+                now.waker.set(self.1);
+            });
+        }
+    }
+
+    // No waker is the task's own, so that the way of a point needs no other check.
+    let _restore = NOW.with(|now| Restore(now.by_hand.replace(true), now.waker.replace(NO_WAKER)));
+    poll()
+}
+
+/// Returns `true` if a future that gets this waker is polled by hand: within [`by_hand`], or with a no-op waker, which
+/// has no data.
+#[inline]
+pub(crate) fn is_by_hand(waker: &Waker) -> bool {
+    waker.data().is_null() || NOW.with(|now| now.by_hand.get())
+}
+
+/// The announcement of an operation of the current task that takes effect by hand. It is on no board.
+pub(super) fn announcement_by_hand() -> Announcement {
+    NOW.with(|now| Announcement {
+        run: now.run.get(),
+        id: AnnouncementId::new(now.current.get().task(), BY_HAND),
+    })
 }
 
 // ---- the announcement

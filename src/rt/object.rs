@@ -120,8 +120,8 @@ impl Object {
 
 /// The identity of an announcement within a run: its task and its key.
 //
-// One word: every point stores one.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+// One word: every point stores one. In the order of tasks, then of keys.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct AnnouncementId(u64);
 
 impl AnnouncementId {

@@ -5,7 +5,7 @@
 //! program. A debug build inlines none of them there, so that they are compiled with the profile of
 //! this crate. The way through a point is in `seam/sim/point.rs`, with a table of the words.
 
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use super::now::{self, Now};
 use super::object::Object;
@@ -34,21 +34,39 @@ impl PendingOp {
         PendingOp { op, object: None, place, announcement: Announcement::default() }
     }
 
-    /// Announces the operation, which never has to wait: the current task does it in its next step.
+    /// Announces the operation, which never has to wait: the current task does it in its next step. Ready if it is
+    /// polled by hand, and takes effect now.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
-    pub(crate) fn announce(&mut self, waker: &Waker) {
-        now::with(|now| self.announce_at(now, waker));
+    pub(crate) fn announce(&mut self, waker: &Waker) -> Poll<()> {
+        now::with(|now| self.announce_at(now, waker))
     }
 
     // Not inlined, because it is the same for all operations and every future has one. `now` is an argument because
     // the access to the thread-local is a call in a library, but not in a program.
     #[inline(never)]
-    fn announce_at(&mut self, now: &Now, waker: &Waker) {
+    fn announce_at(&mut self, now: &Now, waker: &Waker) -> Poll<()> {
         match now.announce(self.op, self.object, self.place, waker) {
             Some(announcement) => self.announcement = announcement,
+            None if now::is_by_hand(waker) => {
+                self.begin_by_hand();
+                return Poll::Ready(());
+            }
             None => self.announce_to_world(waker),
         }
+        Poll::Pending
+    }
+
+    /// Begins the operation by hand. The announcement is open, so that the world records the effect.
+    #[cold]
+    pub(crate) fn begin_by_hand(&mut self) {
+        WORLD.with(|world| {
+            if self.announcement.is_open() {
+                world.retract(&self.announcement);
+            }
+            world.state().polls.by_hand += 1;
+        });
+        self.announcement = now::announcement_by_hand();
     }
 
     /// Announces the operation to the world: one that may have to wait, or that the thread cannot record.

@@ -1,5 +1,6 @@
 //! The operations of a run that primitives use besides points: locks, tasks, histories.
 
+use std::any::Any;
 use std::cell::RefMut;
 use std::sync::Arc;
 use std::task::Waker;
@@ -24,10 +25,12 @@ const ABORT: Op = Op::new("abort", Access::Abort);
 const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
 /// The end of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(crate) enum Ended {
     Completed,
     Cancelled,
+    /// With this payload, at this place.
+    Panicked(Box<dyn Any + Send>, String),
 }
 
 impl World {
@@ -56,15 +59,15 @@ impl World {
 
     /// Takes the lock if it is free.
     pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
-        let mut state = self.retract_to_do(&pending.announcement);
         let object = pending.object.expect("a lock is an object");
-        let free = state.row(object).vacancy().admits(Access::Lock);
-        if free {
-            state.acquire(object, Access::Lock, pending.place);
-        }
-        let values = if free { Values::None } else { Values::Failed };
-        state.happened(pending.op, pending.object, pending.place, values);
-        free
+        try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), without an announcement.
+    pub(crate) fn acquire_by_hand(&self, op: &'static Op, object: ObjectId, place: Place) -> bool {
+        let mut state = self.state();
+        state.polls.by_hand += 1;
+        try_acquire(state, op, object, place)
     }
 
     /// Frees the lock. Not a point; nothing happens if the object is not of this run.
@@ -222,7 +225,14 @@ impl World {
         let mut state = self.state();
         let waker = state.join(announcement, op, target, place);
         let slot = state.slots.at_mut(target.index());
-        let ended = if slot.cancelled { Ended::Cancelled } else { Ended::Completed };
+        let ended = match slot.panic.take() {
+            Some(panic) => {
+                let (payload, place) = panic.into_parts();
+                Ended::Panicked(payload, place)
+            }
+            None if slot.cancelled => Ended::Cancelled,
+            None => Ended::Completed,
+        };
         let body = slot.ended.take();
         drop(state);
         drop(waker);
@@ -271,8 +281,9 @@ impl World {
         // Detached on purpose counts as detached before the run began.
         slot.detached = Some(if for_good { 0 } else { step });
         let body = slot.ended.take();
+        let panic = state.fail_if_unseen(task);
         drop(state);
-        drop(body);
+        drop((body, panic));
     }
 
     // ---- histories
@@ -391,6 +402,21 @@ impl RunState {
         self.happened(op, None, place, Values::Task(target));
         waker
     }
+}
+
+fn try_acquire(
+    mut state: RefMut<'_, RunState>,
+    op: &'static Op,
+    object: ObjectId,
+    place: Place,
+) -> bool {
+    let free = state.row(object).vacancy().admits(Access::Lock);
+    if free {
+        state.acquire(object, Access::Lock, place);
+    }
+    let values = if free { Values::None } else { Values::Failed };
+    state.happened(op, Some(object), place, values);
+    free
 }
 
 fn acquire(mut state: RefMut<'_, RunState>, pending: &PendingOp) {

@@ -5,6 +5,7 @@ use super::carrier::FAULT_KINDS;
 use super::fault::FaultCounts;
 use super::group::Group;
 use super::object::AnnouncementId;
+use super::task_panics::KeptPanic;
 
 /// The data of a task that strategies do not see; the rest is its row on the board.
 #[derive(Default)]
@@ -19,6 +20,10 @@ pub(crate) struct TaskSlot {
     pub(crate) detached: Option<u32>,
     /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,
+    /// True if its panic goes to its handle.
+    pub(super) gives_panic: bool,
+    /// Its panic, until the handle takes it.
+    pub(super) panic: Option<KeptPanic>,
     /// The number of objects that the task has created.
     pub(super) objects: u32,
     /// The faults that it has decided on.
@@ -31,13 +36,14 @@ pub(crate) struct TaskSlot {
 }
 
 impl TaskSlot {
-    /// Becomes that of a new task. It has no body of a task before.
+    /// Becomes that of a new task. It has no body and no panic of a task before.
     pub(super) fn begin(&mut self, number: u64) {
         self.number = number;
         self.cancelled = false;
         self.faults = FaultCounts::default();
         self.joiners.clear();
         self.detached = None;
+        self.gives_panic = false;
         self.objects = 0;
         self.left_over = false;
         self.group = Group::OUTSIDE;

@@ -47,7 +47,7 @@ pub(crate) struct RunState {
     pub(crate) over: bool,
     /// Tasks spawned in this step, with their bodies; a lent task has none.
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
-    /// Wakers of announcements made inside combinators that have wakers of their own.
+    /// Wakers of announcements made inside combinators that have wakers of their own. Invariant: sorted.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
     /// Wakers for objects of other libraries that no operation uses.
     pub(super) ears: Vec<Arc<super::ear::Ear>>,
@@ -428,9 +428,7 @@ impl RunState {
             (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
             _ => {}
         }
-        let at = self.foreign.iter().position(|(waiter, _)| *waiter == id);
-        // Not `swap_remove`: the wakers of a task stay in order.
-        let waker = at.map(|at| self.foreign.remove(at).1);
+        let waker = self.take_foreign(id);
         // Another task dropped the future: the task that announced the operation may be stuck now.
         if id.task() != self.current() {
             self.touch(id.task(), Contact::Disarmed);

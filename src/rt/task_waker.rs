@@ -8,6 +8,7 @@ use std::task::{Wake, Waker};
 use super::body::BoxBody;
 use super::diagnose::last_place;
 use super::now::in_run;
+use super::object::AnnouncementId;
 use super::state::RunState;
 use super::world::WORLD;
 use crate::run::event::Values;
@@ -125,6 +126,24 @@ impl Seats {
 }
 
 impl RunState {
+    /// The position of the waker of an announcement, or that at which it is inserted.
+    pub(super) fn find_foreign(&self, id: AnnouncementId) -> Result<usize, usize> {
+        self.foreign.binary_search_by_key(&id, |(id, _)| *id)
+    }
+
+    /// The announcements of a task that have wakers of their own.
+    pub(super) fn foreign_of(&self, task: TaskId) -> impl Iterator<Item = AnnouncementId> {
+        let begin = self.foreign.partition_point(|(id, _)| id.task() < task);
+        let ids = self.foreign[begin..].iter().map(|(id, _)| *id);
+        ids.take_while(move |id| id.task() == task)
+    }
+
+    /// Takes the waker of an announcement, if one is kept.
+    pub(super) fn take_foreign(&mut self, id: AnnouncementId) -> Option<Waker> {
+        let at = self.find_foreign(id).ok()?;
+        Some(self.foreign.remove(at).1)
+    }
+
     /// Wakes `task` by a waker that the current task called, and records it.
     pub(super) fn wake_by(&mut self, task: TaskId) {
         let current = self.current();

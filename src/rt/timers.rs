@@ -6,6 +6,7 @@
 //! Plain threads have timers of their own, on the same axis: their time is kept by `unpause-native`.
 
 use std::panic::Location;
+use std::task::Waker;
 use std::time::Duration;
 
 use super::object::{AnnouncementId, Object};
@@ -214,9 +215,12 @@ impl World {
             return;
         };
         found.0 = deadline;
+        let mut waker = None;
         if deadline <= state.timers.now {
             state.heard.push(id);
             state.attention = true;
+            // A mock that polled it by hand is called in the reset, as by tokio.
+            waker = state.take_foreign(id);
         } else {
             state.set_enabled(id, false);
         }
@@ -224,6 +228,8 @@ impl World {
         if id.task() != state.current() || state.timers.hand.is_some() {
             state.happened(op, pending.object, pending.place, Values::None);
         }
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
     }
 
     /// Records that the operation `pending`, which waited for the time, is done.

@@ -36,6 +36,8 @@ pub(crate) struct ReadSet {
     contacts: usize,
     /// The key of the next announcement, and true if there is one that the world has not seen.
     announcements: (u32, bool),
+    /// The number of operations of the run that took effect by hand.
+    by_hand: u32,
 }
 
 impl ReadSet {
@@ -60,7 +62,7 @@ impl World {
         let events = self.state().board.events.len();
         let (objects, changes) = (Vec::new(), Vec::new());
         let (more, draws, contacts, announcements) = (false, 0, 0, (0, false));
-        ReadSet { objects, changes, more, events, draws, contacts, announcements }
+        ReadSet { objects, changes, more, events, draws, contacts, announcements, by_hand: 0 }
     }
 
     /// Called before each poll of the condition.
@@ -73,6 +75,7 @@ impl World {
         reads.draws = state.record.draws.len();
         reads.contacts = state.board.contacts.len();
         reads.announcements = (state.announcements(), now::has_announced());
+        reads.by_hand = state.polls.by_hand;
     }
 
     /// Called after each poll of the condition: all events since the call before are its own.
@@ -92,6 +95,8 @@ impl World {
         reads.events = state.board.events.len();
         reads.more |= reads.draws < state.record.draws.len();
         reads.more |= reads.contacts < state.board.contacts.len();
+        // As a read without a point.
+        reads.more |= reads.by_hand < state.polls.by_hand;
     }
 
     /// Holds the first operation that the new evaluation `reads` of a condition announced, until an object in

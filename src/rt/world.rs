@@ -217,10 +217,10 @@ impl World {
     fn keep_waker(&self, id: AnnouncementId, waker: &Waker) {
         let waker = waker.clone();
         let mut state = self.state();
-        let old = match state.foreign.iter_mut().find(|(w, _)| *w == id) {
-            Some((_, kept)) => Some(std::mem::replace(kept, waker)),
-            None => {
-                state.foreign.push((id, waker));
+        let old = match state.find_foreign(id) {
+            Ok(at) => Some(std::mem::replace(&mut state.foreign[at].1, waker)),
+            Err(at) => {
+                state.foreign.insert(at, (id, waker));
                 state.attention = true;
                 None
             }
@@ -240,7 +240,7 @@ impl World {
         let (task, step) = (announcement.id.task(), state.board.step);
         state.polls.polled(step, announcement.id.key());
         let row = &state.board.tasks[task.index()];
-        let Some(announced) = row.announced.iter().find(|a| a.key == announcement.id.key()) else {
+        let Some(announced) = row.announced.find(announcement.id.key()) else {
             return Readiness::Stale;
         };
         // A lock may have been taken in this very step, by another branch of a `join!`.

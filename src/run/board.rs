@@ -175,8 +175,27 @@ impl Announcements {
         }
     }
 
+    /// The one with this key. No key is the key of none.
+    pub(crate) fn find(&self, key: u32) -> Option<&Announced> {
+        if self.first.key == key {
+            return Some(&self.first);
+        }
+        self.position(key).map(|at| &self.more[at])
+    }
+
+    /// As [`find`](Self::find).
     pub(crate) fn find_mut(&mut self, key: u32) -> Option<&mut Announced> {
-        std::iter::once(&mut self.first).chain(&mut self.more).find(|a| a.key == key)
+        if self.first.key == key {
+            return Some(&mut self.first);
+        }
+        self.position(key).map(|at| &mut self.more[at])
+    }
+
+    /// The position in `more`. Keys are in order there, but for those that the thread gave: `join_all` of thousands of
+    /// tasks has as many operations.
+    fn position(&self, key: u32) -> Option<usize> {
+        let found = self.more.binary_search_by_key(&key, |announced| announced.key).ok();
+        found.or_else(|| self.more.iter().position(|announced| announced.key == key))
     }
 
     /// Takes one back. No key is the key of none.
@@ -186,7 +205,7 @@ impl Announcements {
             let first = std::mem::replace(&mut self.first, Announced::NOTHING);
             return first.is_something().then_some(first);
         }
-        let at = self.more.iter().position(|a| a.key == key)?;
+        let at = self.position(key)?;
         Some(self.more.remove(at))
     }
 }
@@ -230,6 +249,8 @@ pub(crate) enum Contact {
     TimedOut,
     /// Began to wait for a time, without an announcement. Of the task itself.
     Sleeps,
+    /// Left a waker of the program's own in an object: what that remembers is not seen. Of the task itself.
+    LeftWaker,
 }
 
 /// A [`Contact`] of the task that took the step.

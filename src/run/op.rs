@@ -55,6 +55,19 @@ impl Op {
         Op { quiet: true, ..self }
     }
 
+    /// The same operation, polled by hand: it is done without a point.
+    pub(crate) const fn by_hand(self) -> Op {
+        let looks = match self.kind {
+            Some(kind) => kind.is_look(),
+            None => matches!(self.access, Access::Peek),
+        };
+        let access = if looks { Access::Peek } else { Access::Tell };
+        Op { access, kind: Some(Kind::by_hand(looks)), ..self }
+    }
+
+    /// Polled by hand in vain, and without a change of the object.
+    pub(crate) const LOOK_BY_HAND: Op = Op::new("poll", Access::Peek).by_hand();
+
     /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are
     /// separate operations.
     pub(crate) const SPIN_UNTIL: Op = Op::new("spin_until", Access::Yield);
@@ -153,6 +166,11 @@ impl Access {
     /// and not with the release that enabled it, because the two cannot be swapped.
     pub fn waits(self) -> bool {
         matches!(self, Access::Lock | Access::LockShared)
+    }
+
+    /// Returns `true` if it may have to wait once it is announced.
+    pub(crate) fn is_guarded(self) -> bool {
+        self.waits() || matches!(self, Access::Join | Access::Resume | Access::Wait)
     }
 
     /// Returns `true` if it is done without a point, within a step that began at another operation.

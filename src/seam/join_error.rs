@@ -8,20 +8,23 @@ use super::Id;
 
 /// The error of a task that gave no result.
 ///
-/// In a run only an abort is seen here: a panic of any task ends the run as failed.
+/// In a run only an abort is seen here: a panic of any task ends the run as failed. Tasks that a program over
+/// `unpause-tokio` spawns are an exception.
 pub struct JoinError {
     id: Id,
     /// The payload of the panic; none if the task was aborted. Behind a mutex to be `Sync`.
     panic: Option<Mutex<Box<dyn Any + Send>>>,
+    /// The place of a panic that no hook showed; else empty.
+    place: String,
 }
 
 impl JoinError {
     pub(crate) fn cancelled(id: Id) -> JoinError {
-        JoinError { id, panic: None }
+        JoinError { id, panic: None, place: String::new() }
     }
 
-    pub(crate) fn panicked(id: Id, payload: Box<dyn Any + Send>) -> JoinError {
-        JoinError { id, panic: Some(Mutex::new(payload)) }
+    pub(crate) fn panicked(id: Id, payload: Box<dyn Any + Send>, place: String) -> JoinError {
+        JoinError { id, panic: Some(Mutex::new(payload)), place }
     }
 
     /// The identity of the task.
@@ -46,7 +49,7 @@ impl JoinError {
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, JoinError> {
         match self.panic {
             Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),
-            None => Err(JoinError { id: self.id, panic: None }),
+            None => Err(JoinError::cancelled(self.id)),
         }
     }
 
@@ -66,7 +69,11 @@ impl JoinError {
             None => "task was aborted".to_owned(),
             Some(payload) => {
                 let payload = payload.lock().unwrap_or_else(PoisonError::into_inner);
-                format!("task panicked: {}", crate::run::panic_text(&**payload))
+                let text = crate::run::panic_text(&**payload);
+                match &*self.place {
+                    "" => format!("task panicked: {text}"),
+                    place => format!("task panicked at {place}: {text}"),
+                }
             }
         }
     }

@@ -153,7 +153,7 @@ pub(super) fn outcome<T>(
             if let Some(member) = member {
                 member.panicked(&*payload);
             }
-            Err(JoinError::panicked(id, payload))
+            Err(JoinError::panicked(id, payload, String::new()))
         }
         Err(Aborted) => Err(JoinError::cancelled(id)),
     }

@@ -26,6 +26,12 @@ impl AbortHandle {
         self.0.abort(here());
     }
 
+    /// Gives the panic of the task to its handle, as tokio does: see
+    /// [`__private::give_panic`](crate::__private::give_panic).
+    pub(crate) fn give_panic(&self) {
+        self.0.give_panic();
+    }
+
     /// The identity of the task.
     pub fn id(&self) -> Id {
         self.0.id()

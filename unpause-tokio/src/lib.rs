@@ -31,13 +31,16 @@
 //! # Tests that stay on tokio
 //!
 //! `UNPAUSE_TOKIO_REAL=net::,buffer::req` runs the tests whose paths have one of these parts once, on tokio: tests that use
-//! sockets, files or processes, that poll by hand with a waker of their own, or that expect the order of a runtime of one
-//! thread.
+//! sockets, files or processes, or that expect the order of a runtime of one thread.
+//!
+//! Tests that poll futures by hand name `unpause-tokio-test` in the place of `tokio-test`, or poll in
+//! [`sim::task::by_hand`]: an operation then takes effect in the poll, and is no point.
 //!
 //! # Limits
 //!
 //! - The limits of `sim`, and those of `sim::tokio`.
-//! - A panic of any task fails the run, also if the test expects it in a `JoinError`.
+//! - A panic of a task is in the `JoinError` of its handle. If no handle gets it, it fails the run: tokio would only print
+//!   it.
 //! - An object with state that was made outside of a run, as in a static, is refused in runs.
 //! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
 //! - Deadlines of a run are exact; tokio rounds them up to milliseconds.

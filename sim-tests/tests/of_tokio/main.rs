@@ -5,6 +5,7 @@
 mod blocking;
 mod broadcast;
 mod bugs;
+mod by_hand;
 mod cancel;
 mod deadlocks;
 mod differential;

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use futures::future::{BoxFuture, Fuse, FutureExt, select};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -191,7 +191,8 @@ fn a_shared_future_outlives_the_task_that_polled_it_first() {
         let first = shared.clone();
         let gone = sim::spawn(async move {
             // Polled once, so that the point is announced for this task; then this task ends.
-            let _ = first.now_or_never();
+            let mut first = std::pin::pin!(first);
+            std::future::poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await;
         });
         let second = sim::spawn(shared);
         gone.await.unwrap();

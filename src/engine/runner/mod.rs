@@ -80,8 +80,8 @@
 //!   class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)); one that behaves differently in the
 //!   other order has the search start again, as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
-//!   branches of one `join!` are not interleaved with each other. `now_or_never` on a [`JoinHandle`](crate::JoinHandle) is no
-//!   point: it takes the result if the task has ended.
+//!   branches of one `join!` are not interleaved with each other. A future that is polled [by
+//!   hand](crate::task::by_hand), as by `now_or_never`, takes effect within the step.
 //! - The real-time order of the calls of a [`History`](crate::History) is checked in every variant that the steps of
 //!   a run allow, without running them; an order that is not linearizable is then run, and that run is reported. If
 //!   the body calls [`History::operations`](crate::History::operations), which distinguishes all orders, or if calls

@@ -36,6 +36,15 @@ pub(crate) const WATCHES: Bits = 1 << 15;
 pub(crate) const WATCH: Kind = Kind::of(WATCHES);
 
 impl Kind {
+    /// Polled by hand, the same for all machines. The object alone knows if that was the begin of a wait, its end or
+    /// none of both, so it may not be swapped with any other operation, and may turn any guard.
+    //
+    // It has the bit of a watch, which is never done, as this is never a guard.
+    pub(crate) const fn by_hand(looks: bool) -> Kind {
+        let turns = if looks { 0 } else { Bits::MAX };
+        Kind { bit: WATCHES, conflicts: Bits::MAX, enables: turns, disables: turns, looks }
+    }
+
     /// A kind that can be swapped with all others.
     pub(crate) const fn of(bit: Bits) -> Kind {
         Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false }
@@ -62,7 +71,7 @@ impl Kind {
     }
 
     /// Returns `true` if such an operation leaves the object as it was.
-    pub(crate) fn is_look(self) -> bool {
+    pub(crate) const fn is_look(self) -> bool {
         self.looks
     }
 
@@ -107,9 +116,10 @@ impl Kind {
         self.bit.trailing_zeros() as usize
     }
 
-    /// The numbers of the kinds of its machine that conflict with this one.
+    /// The numbers of the kinds of its machine that conflict with this one, and that of [those by hand](Self::by_hand).
     pub(crate) fn conflicting(self) -> impl Iterator<Item = usize> {
-        (0..Bits::BITS as usize).filter(move |number| self.conflicts >> number & 1 == 1)
+        let conflicts = self.conflicts | WATCHES;
+        (0..Bits::BITS as usize).filter(move |number| conflicts >> number & 1 == 1)
     }
 
     /// Returns `true` if every kind that conflicts with `other` conflicts with this kind, too.

@@ -9,7 +9,7 @@ use event_listener::{Event, EventListener};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, is_by_hand, object_id};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, condvar};
@@ -137,7 +137,13 @@ impl Future for Listen<'_> {
 impl RunListen<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let RunListen { bell, waiter, pending, is_spurious, is_over } = self;
+        if is_by_hand(cx.waker()) && *is_spurious {
+            waiter.wake_by_ref();
+        }
         if pending.poll_turn(cx, *bell, Some(waiter)).is_pending() {
+            if is_by_hand(cx.waker()) {
+                bell.note(&Op::LOOK_BY_HAND, pending.place);
+            }
             if *is_spurious {
                 WORLD.with(|world| world.hear(pending.announcement.id));
             }

@@ -3,15 +3,16 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use pin_project_lite::pin_project;
 
 use super::Here;
 use super::wrapped::{CallOps, Came, Owner, Wrapped};
-use crate::rt::{Ear, Hold, PendingOp, WORLD, World, in_run};
+use crate::rt::{Ear, Hold, PendingOp, WORLD, World, in_run, is_by_hand};
 use crate::run::event::Values;
 use crate::run::op::Op;
+use crate::seam::wakes_nobody;
 
 /// The way of a call through its point and its waits.
 pub(crate) struct Turn {
@@ -21,6 +22,8 @@ pub(crate) struct Turn {
     ear: Option<Arc<Ear>>,
     /// True from the point until the object has given its answer.
     waits: bool,
+    /// True while it waits and was last polled by hand: the object has the waker of that poll.
+    by_hand: bool,
     /// True if the object knows that it waits.
     is_queued: bool,
     /// True if the future that asks the object is made in the turn of the call.
@@ -36,13 +39,21 @@ impl std::fmt::Debug for Turn {
 impl Turn {
     pub(crate) fn new(ops: &'static CallOps, here: Here) -> Turn {
         let pending = PendingOp::new(&ops.begin, here);
-        Turn { ops, pending, ear: None, waits: false, is_queued: false, is_made_in_turn: false }
+        Turn {
+            ops,
+            pending,
+            ear: None,
+            waits: false,
+            by_hand: false,
+            is_queued: false,
+            is_made_in_turn: false,
+        }
     }
 
     /// Gets ready for the next call.
     pub(crate) fn renew(&mut self, here: Here) {
         self.pending = PendingOp::new(&self.ops.begin, here);
-        (self.waits, self.is_queued) = (false, false);
+        (self.waits, self.by_hand, self.is_queued) = (false, false, false);
     }
 
     /// Returns `true` from the first poll until the call is done.
@@ -71,6 +82,13 @@ impl Turn {
         if !in_run() {
             return ask(cx);
         }
+        if is_by_hand(cx.waker()) {
+            return self.poll_by_hand(wrapped, cx, ask, judge);
+        }
+        if std::mem::take(&mut self.by_hand) {
+            self.wait_after_hand(wrapped, cx);
+            return Poll::Pending;
+        }
         if self.poll_turn(wrapped, cx).is_pending() {
             return Poll::Pending;
         }
@@ -87,6 +105,53 @@ impl Turn {
                 Poll::Pending
             }
         }
+    }
+
+    /// Has the object asked in the current step, with the waker of the poll.
+    #[cold]
+    fn poll_by_hand<R>(
+        &mut self,
+        wrapped: &Wrapped,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        judge: impl FnOnce(&R) -> Came,
+    ) -> Poll<R> {
+        let place = self.pending.place;
+        // Retracts what was announced.
+        self.pending = PendingOp::new(&self.ops.begin, place);
+        self.pending.object = Some(wrapped.id(place));
+        let [done, refused, queued] = &self.ops.by_hand;
+        let polled = ask(cx);
+        match &polled {
+            Poll::Ready(result) => {
+                let (op, values, hold) = match judge(result) {
+                    Came::Done => (done, Values::None, Hold::Stays),
+                    Came::Holds => (done, Values::None, Hold::Begins),
+                    Came::ToNothing if !self.waits => (refused, Values::Failed, Hold::Stays),
+                    Came::ToNothing | Came::GivesBack(_) => (done, Values::Failed, Hold::Stays),
+                };
+                (self.waits, self.by_hand, self.is_queued) = (false, false, false);
+                self.record(op, values, hold);
+            }
+            Poll::Pending => {
+                let op = if self.waits { &Op::LOOK_BY_HAND } else { queued };
+                (self.waits, self.by_hand, self.is_queued) = (true, true, true);
+                self.record(op, Values::None, Hold::Stays);
+                if !wakes_nobody(cx.waker()) {
+                    WORLD.with(World::left_waker);
+                }
+            }
+        }
+        polled
+    }
+
+    /// Announces that a call waits which was polled by hand: the object is asked in its turn, for it has another waker.
+    #[cold]
+    fn wait_after_hand(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
+        let ear = self.ear.get_or_insert_with(|| WORLD.with(World::ear)).clone();
+        ear.open();
+        ear.wake_by_ref();
+        self.wait(wrapped, cx);
     }
 
     /// Ready when the object may be asked: the point has come, or the object has woken the call.

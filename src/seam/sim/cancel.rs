@@ -9,6 +9,7 @@ use crate::rt::{Cancellation, PendingOp, WORLD, in_run, object_id};
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, cancellation};
+use crate::seam::wakes_nobody;
 
 const HEAR: Op = Op::of_kind("be_cancelled", Access::Wait, cancellation::HEAR);
 const END: Op = Op::of_kind("end", Access::Tell, cancellation::END);
@@ -76,6 +77,8 @@ impl Cancel {
                 self.fate = Fate::Safe;
                 Poll::Ready(Some(output))
             }
+            // It is not polled again.
+            Poll::Pending if wakes_nobody(cx.waker()) => Poll::Pending,
             Poll::Pending => {
                 if pending.poll_waiting(cx, &**cancellation).is_pending() {
                     cancellation.wait(pending);

@@ -6,11 +6,12 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Object, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{Object, PendingOp, WORLD, in_run, is_by_hand, object_id};
 use crate::run::Failure;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op};
+use crate::seam::wakes_nobody;
 
 /// The scheduler's side of a lock: the object whose holder and waiters the run records.
 #[derive(Debug)]
@@ -54,10 +55,16 @@ impl Gate {
     }
 }
 
+impl Gate {
+    fn id(&self, place: Place) -> ObjectId {
+        object_id(&self.object, ValueKind::Opaque, place, || 0)
+    }
+}
+
 impl RunObject for Gate {
     #[inline]
     fn id_in_run(&self, place: Place) -> Option<ObjectId> {
-        Some(object_id(&self.object, ValueKind::Opaque, place, || 0))
+        Some(self.id(place))
     }
 }
 
@@ -91,10 +98,34 @@ impl<'a> Future for Enter<'a> {
         if op.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
             return Poll::Ready(Pass { gate: Some(gate) });
         }
+        if is_by_hand(cx.waker()) && op.try_by_hand(gate) {
+            return Poll::Ready(Pass { gate: Some(gate) });
+        }
+        if wakes_nobody(cx.waker()) {
+            return Poll::Pending;
+        }
         op.poll_waiting(cx, gate).map(|()| {
             op.perform_out_of_turn(|pending| WORLD.with(|world| world.acquire(pending)));
             Pass { gate: Some(gate) }
         })
+    }
+}
+
+/// Taken, or not, by a poll by hand.
+const LOCK_BY_HAND: Op = Op::new("lock", Access::TryLock);
+
+impl PendingOp {
+    /// Takes the lock if it is free. Returns `false` if not; an open announcement then stays.
+    #[cold]
+    fn try_by_hand(&mut self, gate: &Gate) -> bool {
+        let object = gate.id(self.place);
+        let taken = WORLD.with(|world| world.acquire_by_hand(&LOCK_BY_HAND, object, self.place));
+        if taken {
+            self.object = Some(object);
+            self.begin_by_hand();
+            self.announcement.close();
+        }
+        taken
     }
 }
 

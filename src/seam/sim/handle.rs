@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use futures::future::LocalBoxFuture;
 
 use super::{Here, in_world};
-use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, run};
+use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, is_by_hand, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
 use crate::seam::{Id, JoinError, threads, wakes_nobody};
@@ -54,6 +54,13 @@ impl Stopper {
                 WORLD.with(|world| world.abort(*run, *task, here));
             }
             Stopper::Run { .. } => {}
+        }
+    }
+
+    /// Gives the panic of the task to its handle: see [`rt::task_panics`](crate::rt).
+    pub(crate) fn give_panic(&self) {
+        if let Some(task) = self.in_this_run() {
+            WORLD.with(|world| world.give_panic_to_handle(run(), task));
         }
     }
 
@@ -144,13 +151,16 @@ impl End {
         // A task of a run that has ended has ended with it.
         let Some(task) = self.of.in_this_run() else { return Poll::Ready(()) };
         WORLD.with(|world| {
+            let by_hand = is_by_hand(cx.waker());
+            if by_hand && world.has_ended(task) {
+                return self.end(world, task);
+            }
+            if by_hand && wakes_nobody(cx.waker()) {
+                return Poll::Pending;
+            }
             if self.join.is_open() {
                 match world.readiness(&self.join, cx.waker()) {
-                    Readiness::Ready => {
-                        world.join_only(&self.join, &JOIN, task, self.here);
-                        self.join.close();
-                        return Poll::Ready(());
-                    }
+                    Readiness::Ready => return self.end(world, task),
                     Readiness::Waiting => return Poll::Pending,
                     Readiness::Stale => world.retract(&self.join),
                 }
@@ -158,6 +168,13 @@ impl End {
             self.join = world.announce_join(&JOIN, task, self.here, cx.waker());
             Poll::Pending
         })
+    }
+
+    /// Joins the task, which has ended.
+    fn end(&mut self, world: &World, task: TaskId) -> Poll<()> {
+        world.join_only(&self.join, &JOIN, task, self.here);
+        self.join.close();
+        Poll::Ready(())
     }
 }
 
@@ -250,12 +267,14 @@ impl<T: 'static> RunHandle<T> {
         cx: &mut Context<'_>,
         here: Here,
     ) -> Poll<Result<T, JoinError>> {
-        // Not a point, and no change to an open announcement.
-        if wakes_nobody(cx.waker()) {
-            return match world.has_ended(self.task) {
-                true => Poll::Ready(self.take(world, here)),
-                false => Poll::Pending,
-            };
+        if is_by_hand(cx.waker()) {
+            if world.has_ended(self.task) {
+                return Poll::Ready(self.take(world, here));
+            }
+            // No change to an open announcement.
+            if wakes_nobody(cx.waker()) {
+                return Poll::Pending;
+            }
         }
         if self.join.is_open() {
             match world.readiness(&self.join, cx.waker()) {
@@ -274,8 +293,12 @@ impl<T: 'static> RunHandle<T> {
         self.join.close();
         self.settled = true;
         let mut output: Option<T> = None;
-        if let (Ended::Completed, Some(mut body)) = (ended, body) {
-            body.as_mut().take(&mut output);
+        match (ended, body) {
+            (Ended::Panicked(payload, place), _) => {
+                return Err(JoinError::panicked(self.id, payload, place));
+            }
+            (Ended::Completed, Some(mut body)) => drop(body.as_mut().take(&mut output)),
+            _ => {}
         }
         output.ok_or_else(|| JoinError::cancelled(self.id))
     }

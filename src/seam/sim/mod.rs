@@ -52,8 +52,8 @@ pub(crate) use self::wrapped::{CallOps, Came, Owner, Wrapped};
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, native, threads};
-pub(crate) use crate::rt::in_run;
 use crate::rt::{WORLD, World};
+pub(crate) use crate::rt::{by_hand, in_run};
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
 use crate::run::note::Note;

@@ -14,16 +14,20 @@
 //! | turn | the state of an announcement whose task was chosen for the current step; the thread keeps its key |
 //! | `Readiness` | the result of the slow check, by the world, whether an announced operation can be done |
 //! | [`Backend`] | the memory in which the effect happens: the run's, or the real object outside runs |
+//!
+//! A future that is polled by hand (`now_or_never`, a mock waker within [`by_hand`](crate::rt::by_hand)) has no way
+//! through a point: its operation takes effect in the poll, as a part of the current step, like one without an await.
+//! If the operation must wait, it is announced with the waker of the poll, unless that does nothing.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::Here;
-use crate::rt::{Ear, PendingOp, Readiness, WORLD, in_run, is_turn_of};
+use crate::rt::{Ear, PendingOp, Readiness, WORLD, in_run, is_by_hand, is_turn_of};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
-use crate::seam::SPENT;
+use crate::seam::{SPENT, wakes_nobody};
 
 /// The memory in which an operation takes effect.
 pub(crate) enum Backend<'a> {
@@ -82,7 +86,7 @@ impl PendingOp {
         &mut self,
         cx: &mut Context<'_>,
         object: &dyn RunObject,
-        announce: fn(&mut PendingOp, &Waker),
+        announce: fn(&mut PendingOp, &Waker) -> Poll<()>,
     ) -> Poll<()> {
         if self.announcement.is_open() {
             if let Some(polled) = self.poll_announced(cx) {
@@ -95,8 +99,7 @@ impl PendingOp {
         if let Some(object) = object.id_in_run(self.place) {
             self.object = Some(object);
         }
-        announce(self, cx.waker());
-        Poll::Pending
+        announce(self, cx.waker())
     }
 
     /// Announces the operation, and performs it by `effect` in its turn or out of it.
@@ -129,10 +132,14 @@ impl PendingOp {
         cx: &mut Context<'_>,
         object: &dyn RunObject,
     ) -> Poll<()> {
-        self.poll_out_of_turn(cx, object, PendingOp::announce_to_world)
+        self.poll_out_of_turn(cx, object, |pending, waker| {
+            pending.announce_to_world(waker);
+            Poll::Pending
+        })
     }
 
-    /// Ready when the operation, which its caller does then, has its turn. With an `ear` it waits until that is called.
+    /// Ready when the operation, which its caller does then, has its turn. With an `ear` it waits until that is called,
+    /// also if it is polled by hand.
     pub(super) fn poll_turn(
         &mut self,
         cx: &mut Context<'_>,
@@ -144,6 +151,11 @@ impl PendingOp {
         }
         let polled = match ear {
             None => self.poll(cx, object),
+            Some(ear) if is_by_hand(cx.waker()) && ear.is_called() => {
+                self.begin_by_hand();
+                Poll::Ready(())
+            }
+            Some(_) if wakes_nobody(cx.waker()) => Poll::Pending,
             Some(ear) => {
                 let polled = self.poll_waiting(cx, object);
                 // It may have been announced anew, by another task.
@@ -192,6 +204,10 @@ impl PendingOp {
     /// Checks an announced operation. `None` if it must be announced again.
     #[inline(never)]
     fn poll_announced(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
+        if is_by_hand(cx.waker()) && !self.op.access.is_guarded() {
+            self.begin_by_hand();
+            return Some(Poll::Ready(()));
+        }
         match WORLD.with(|world| world.readiness(&self.announcement, cx.waker())) {
             Readiness::Ready => Some(Poll::Ready(())),
             Readiness::Waiting => Some(Poll::Pending),
@@ -264,6 +280,7 @@ where
 /// The point of a yield: lets other tasks go first, once.
 pub(crate) struct YieldPoint {
     pending: PendingOp,
+    /// True after the first poll outside of runs or by hand.
     yielded: bool,
 }
 
@@ -280,18 +297,32 @@ impl Future for YieldPoint {
     #[cfg_attr(not(debug_assertions), inline)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if !in_run() {
-            if std::mem::replace(&mut self.yielded, true) {
-                return Poll::Ready(());
-            }
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            return self.yield_once(cx);
         }
         if self.pending.is_its_turn() {
             self.pending.finish();
             return Poll::Ready(());
         }
-        self.pending
-            .poll_out_of_turn(cx, &NoObject, PendingOp::announce)
-            .map(|()| self.pending.perform_out_of_turn(PendingOp::finish))
+        if self.pending.poll_out_of_turn(cx, &NoObject, PendingOp::announce).is_pending() {
+            return Poll::Pending;
+        }
+        if is_by_hand(cx.waker()) && self.yield_once(cx).is_pending() {
+            self.pending.announcement.close();
+            return Poll::Pending;
+        }
+        self.pending.perform_out_of_turn(PendingOp::finish);
+        Poll::Ready(())
+    }
+}
+
+impl YieldPoint {
+    /// Pending once, and wakes at once.
+    #[cold]
+    fn yield_once(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }

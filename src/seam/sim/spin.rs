@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 
 use super::Here;
 use super::point::YieldPoint;
-use crate::rt::{HeldOp, ReadSet, WORLD, World, in_run};
+use crate::rt::{HeldOp, ReadSet, WORLD, World, in_run, is_by_hand};
 use crate::run::op::Op;
 use crate::seam::backoff::Backoff;
 
@@ -61,7 +61,7 @@ impl<F: Future<Output = bool>> Future for Ask<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
         let this = self.project();
-        if !in_run() {
+        if !in_run() || is_by_hand(cx.waker()) {
             return this.condition.poll(cx);
         }
         let waits = |held: &HeldOp| WORLD.with(|world| world.keeps_waiting(held, cx.waker()));

@@ -11,17 +11,21 @@ use std::time::{Duration, Instant};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{CLOCK, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{CLOCK, PendingOp, WORLD, in_run, is_by_hand, object_id};
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::Op;
+use crate::run::op::{Access, Op, clock};
 use crate::seam::timer::{FAR, RealTimer, add};
+use crate::seam::wakes_nobody;
 
 /// The instant at which all runs begin.
 fn start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)
 }
+
+/// A timer that is polled by hand.
+const POLL_BY_HAND: Op = Op::of_kind("poll", Access::Peek, clock::READ);
 
 /// The object of operations on the clock.
 struct Clock;
@@ -107,20 +111,50 @@ impl Timer {
             return real.get_or_insert_with(|| RealTimer::new(*deadline)).poll(cx);
         }
         let in_turn = pending.try_in_turn(|pending| WORLD.with(|world| world.take_turn(pending)));
-        if !in_turn {
-            let before = pending.announcement.is_open().then_some(pending.announcement.id);
-            if pending.poll_waiting(cx, &Clock).is_pending() {
-                if before != Some(pending.announcement.id) {
-                    WORLD.with(|world| world.wait_until(pending, nanoseconds(*deadline)));
-                }
+        if !in_turn && self.poll_out_of_turn(cx).is_pending() {
+            return Poll::Pending;
+        }
+        WORLD.with(|world| world.reach(&self.pending));
+        Poll::Ready(())
+    }
+
+    /// Ready if the deadline is reached, although it is not the turn of the operation.
+    fn poll_out_of_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if is_by_hand(cx.waker()) {
+            if self.is_due_by_hand() {
+                return Poll::Ready(());
+            }
+            if wakes_nobody(cx.waker()) {
                 return Poll::Pending;
             }
-            pending.perform_out_of_turn(|pending| {
-                WORLD.with(|world| world.take_turn_out_of_turn(pending));
-            });
         }
-        WORLD.with(|world| world.reach(pending));
+        let Timer { pending, deadline, .. } = self;
+        let before = pending.announcement.is_open().then_some(pending.announcement.id);
+        if pending.poll_waiting(cx, &Clock).is_pending() {
+            if before != Some(pending.announcement.id) {
+                WORLD.with(|world| world.wait_until(pending, nanoseconds(*deadline)));
+            }
+            return Poll::Pending;
+        }
+        pending.perform_out_of_turn(|pending| {
+            WORLD.with(|world| world.take_turn_out_of_turn(pending));
+        });
         Poll::Ready(())
+    }
+
+    /// Reads the clock by hand. If the deadline is reached, the operation is announced no more.
+    #[cold]
+    fn is_due_by_hand(&mut self) -> bool {
+        let Timer { pending, deadline, .. } = self;
+        let clock = clock_id(pending.place);
+        let now = WORLD.with(|world| world.read_clock(&POLL_BY_HAND, clock, pending.place));
+        let is_due = now >= nanoseconds(*deadline);
+        if is_due {
+            pending.object = Some(clock);
+            pending.begin_by_hand();
+            pending.announcement.close();
+        }
+        is_due
     }
 }
 
@@ -148,8 +182,16 @@ impl Future for Advance {
             return real.get_or_insert_with(end).poll(cx);
         }
         let nanoseconds = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        // Not in its turn: the world moves the time while the announcement is open.
-        pending.poll_waiting(cx, &Clock).map(|()| {
+        let polled = match is_by_hand(cx.waker()) {
+            true => {
+                pending.object = Some(clock_id(pending.place));
+                pending.begin_by_hand();
+                Poll::Ready(())
+            }
+            // Not in its turn: the world moves the time while the announcement is open.
+            false => pending.poll_waiting(cx, &Clock),
+        };
+        polled.map(|()| {
             pending.perform_out_of_turn(|pending| {
                 WORLD.with(|world| world.advance_by(pending, nanoseconds));
             });

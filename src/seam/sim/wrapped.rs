@@ -57,6 +57,8 @@ pub(crate) struct CallOps {
     pub(crate) hear: Op,
     /// Dropped while it waits.
     pub(crate) leave: Op,
+    /// The same by hand: done, done in vain, begun and waiting.
+    pub(crate) by_hand: [Op; 3],
 }
 
 /// The effect of a call's result on the object.
@@ -80,19 +82,26 @@ impl CallOps {
         [begin, refuse, queue, hear]: [Kind; 4],
         leave: Op,
     ) -> CallOps {
-        CallOps {
-            begin: Op::of_kind(name, Access::Act, begin),
-            refuse: Op::of_kind(name, Access::Act, refuse),
-            queue: Op::of_kind(queues, Access::Act, queue),
-            hear: Op::of_kind(name, Access::Wait, hear),
+        CallOps::of(
+            [
+                Op::of_kind(name, Access::Act, begin),
+                Op::of_kind(name, Access::Act, refuse),
+                Op::of_kind(queues, Access::Act, queue),
+            ],
+            Op::of_kind(name, Access::Wait, hear),
             leave,
-        }
+        )
+    }
+
+    const fn of([begin, refuse, queue]: [Op; 3], hear: Op, leave: Op) -> CallOps {
+        let by_hand = [begin.by_hand(), refuse.by_hand(), queue.by_hand()];
+        CallOps { begin, refuse, queue, hear, leave, by_hand }
     }
 
     /// The same, left out by screens where it does not wait: another operation of the step tells it.
     pub(crate) const fn quiet(self) -> CallOps {
-        let CallOps { begin, refuse, queue, hear, leave } = self;
-        CallOps { begin: begin.quiet(), refuse, queue, hear, leave }
+        let CallOps { begin, refuse, queue, hear, leave, .. } = self;
+        CallOps::of([begin.quiet(), refuse, queue], hear, leave)
     }
 
     /// The operations of a call that only sees the object, as one of the kind `look` and, after a wait, `hear`.
@@ -100,13 +109,15 @@ impl CallOps {
         (name, queues): (&'static str, &'static str),
         [look, hear]: [Kind; 2],
     ) -> CallOps {
-        CallOps {
-            begin: Op::of_kind(name, Access::Read, look),
-            refuse: Op::of_kind(name, Access::Read, look),
-            queue: Op::of_kind(queues, Access::Read, look),
-            hear: Op::of_kind(name, Access::Wait, hear),
-            leave: CallOps::stop_waiting(look),
-        }
+        CallOps::of(
+            [
+                Op::of_kind(name, Access::Read, look),
+                Op::of_kind(name, Access::Read, look),
+                Op::of_kind(queues, Access::Read, look),
+            ],
+            Op::of_kind(name, Access::Wait, hear),
+            CallOps::stop_waiting(look),
+        )
     }
 
     /// The end of a wait that leaves the object as it was.

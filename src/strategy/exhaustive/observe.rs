@@ -110,6 +110,10 @@ impl Observer {
                     self.blind |= row.status == Status::Blocked && row.announced.is_empty();
                     continue;
                 }
+                Contact::LeftWaker => {
+                    shares = true;
+                    continue;
+                }
                 Contact::Looked => LOOK,
                 Contact::Counted => COUNT,
                 Contact::Disarmed => DISARM,

@@ -8,7 +8,7 @@ use super::Id;
 
 /// The error of a task that gave no result: tokio's [`JoinError`](real::task::JoinError).
 ///
-/// In a run only an abort is seen here: a panic of any task ends the run as failed.
+/// In a run, a panic that no handle gets as such an error fails the run.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

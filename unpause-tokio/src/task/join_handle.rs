@@ -32,7 +32,9 @@ type PollRun<T> =
     fn(Pin<&mut sim::JoinHandle<T>>, &mut Context<'_>) -> Poll<Result<T, sim::JoinError>>;
 
 impl<T: 'static> JoinHandle<T> {
+    /// The handle of a task that was just spawned. It gets the panic of the task.
     pub(crate) fn of_run(handle: sim::JoinHandle<T>) -> JoinHandle<T> {
+        sim::__private::give_panic(&handle.abort_handle());
         JoinHandle(Inner::Run { handle, poll: Future::poll })
     }
 }

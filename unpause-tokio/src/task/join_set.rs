@@ -68,7 +68,11 @@ macro_rules! spawns {
             F: $($bounds)* + 'static,
         {
             match self.here() {
-                Here::Run(set) => AbortHandle::of_run(set.$run($($here),*)),
+                Here::Run(set) => {
+                    let task = set.$run($($here),*);
+                    sim::__private::give_panic(&task);
+                    AbortHandle::of_run(task)
+                }
                 Here::Runtime(set) => AbortHandle::of_runtime(set.$real($($given),*)),
             }
         }

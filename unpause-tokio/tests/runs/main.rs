@@ -7,3 +7,4 @@ mod app;
 mod bugs;
 mod in_runs;
 mod on_tokio;
+mod panics;

@@ -1,0 +1,110 @@
+//! Panics that go to the handles of their tasks.
+//!
+//! By default the panic of a task fails the run. The panic of a task that a tokio program spawned is kept for the handle
+//! of the task instead, as by tokio, and the run goes on. It fails the run once no handle can get it: if the task is
+//! detached, or the run is over. A run that waits for ever fails with it too, as it is the likely cause.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::diagnose::last_place;
+use super::executor::Executor;
+use super::panics::{self, Halt, Panicked};
+use super::state::RunState;
+use super::world::World;
+use crate::run::Failure;
+use crate::run::event::Values;
+use crate::run::ids::TaskId;
+use crate::run::op::{Access, Op};
+
+const PANIC: Op = Op::new("panic", Access::Yield);
+
+/// The panic of a task, until its handle takes it.
+#[derive(Debug)]
+pub(super) struct KeptPanic {
+    payload: Box<dyn Any + Send>,
+    panicked: Panicked,
+}
+
+impl KeptPanic {
+    /// The payload and the place, for the error of a join.
+    pub(super) fn into_parts(self) -> (Box<dyn Any + Send>, String) {
+        (self.payload, self.panicked.place)
+    }
+}
+
+impl World {
+    /// Gives the panic of a task of this run, if it has one, to the handle of the task.
+    pub(crate) fn give_panic_to_handle(&self, run: u64, task: TaskId) {
+        let mut state = self.state();
+        if run == state.run {
+            state.slots[task.index()].gives_panic = true;
+        }
+    }
+}
+
+impl RunState {
+    /// Returns `true` if a panic of the task, now, goes to its handle.
+    fn gives_panic(&self, task: TaskId) -> bool {
+        let slot = &self.slots[task.index()];
+        slot.gives_panic && slot.detached.is_none() && !self.over
+    }
+
+    /// Fails the run with the panic of the task, if no handle took it. Returns the payload, to be dropped by the caller.
+    #[must_use]
+    pub(super) fn fail_if_unseen(&mut self, task: TaskId) -> Option<Box<dyn Any + Send>> {
+        let KeptPanic { payload, panicked } = self.slots.at_mut(task.index()).panic.take()?;
+        let Panicked { message, place } = panicked;
+        self.fail(Failure::Panic { task, message, place });
+        Some(payload)
+    }
+
+    /// The failure of a run that cannot go on: the first panic that no handle took, if there is one.
+    pub(super) fn failure_or_panic(&self, failure: Failure) -> Failure {
+        let tasks = (0..self.board.tasks.len()).map(|task| TaskId(task as u32));
+        let mut panics =
+            tasks.filter_map(|task| Some((task, self.slots[task.index()].panic.as_ref()?)));
+        match panics.next() {
+            None => failure,
+            Some((task, KeptPanic { panicked, .. })) => {
+                let Panicked { message, place } = panicked.clone();
+                Failure::Panic { task, message, place }
+            }
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// Ends a spawned task that panicked: its handle gets the panic, or the run fails.
+    #[cold]
+    pub(super) fn unwound(&mut self, task: TaskId, payload: Box<dyn Any + Send>) {
+        let gives = !payload.is::<Halt>() && self.world.state().gives_panic(task);
+        let taken = if gives { panics::take(&*payload) } else { None };
+        let Some(panicked) = taken else { return self.panicked(task, payload) };
+        {
+            let mut state = self.world.state();
+            let place = last_place(&state, task);
+            state.happened(&PANIC, None, place, Values::None);
+            state.slots.at_mut(task.index()).panic = Some(KeptPanic { payload, panicked });
+        }
+        // What the task owns is dropped in its step, as of one that is aborted.
+        if let Some(body) = self.seats.at(task).body.as_mut() {
+            let body = body.as_mut();
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {
+                self.panicked(task, payload);
+            }
+        }
+        self.end(task, false);
+    }
+
+    /// Fails the run, which is over, if a panic of a task went to no handle.
+    pub(super) fn fail_unseen_panics(&mut self) {
+        let tasks = self.world.state().board.tasks.len();
+        for task in (1..tasks).map(|task| TaskId(task as u32)) {
+            let unseen = self.world.state().fail_if_unseen(task);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(unseen))) {
+                self.panicked(task, payload);
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Panics of tasks in a run: their handles get them, or the run fails.
+
+use sim::run::{Failure, Outcome};
+use tokio::sync::{Mutex, oneshot};
+use tokio::task::{JoinSet, LocalSet, spawn_blocking, yield_now};
+
+/// Asserts that no order of the body's steps fails.
+#[track_caller]
+fn holds(body: impl AsyncFn() + Sync) {
+    let report = sim::Runner::new().hermetic().strategy("exhaustive").run(body);
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{report:?}");
+}
+
+/// Asserts that the body fails in its first run with the panic of a task, which has this text.
+#[track_caller]
+fn fails(text: &str, body: impl AsyncFn() + Sync) {
+    match sim::Runner::new().hermetic().run_seed(0, body).outcome {
+        Outcome::Failed(Failure::Panic { message, place, .. }) => {
+            assert_eq!(message, text);
+            assert!(place.contains("panics.rs"), "{place}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_handle_gets_the_panic_of_its_task() {
+    holds(async || {
+        let error = tokio::spawn(async { panic!("a reason") }).await.unwrap_err();
+        assert!(error.is_panic() && !error.is_cancelled());
+        let text = error.to_string();
+        assert!(text.contains("task panicked at") && text.contains("panics.rs"), "{text}");
+        assert_eq!(error.into_panic().downcast_ref::<&str>(), Some(&"a reason"));
+
+        let error = spawn_blocking(|| std::panic::panic_any(7)).await.unwrap_err();
+        assert_eq!(error.try_into_panic().unwrap().downcast_ref::<i32>(), Some(&7));
+
+        let local = LocalSet::new();
+        let task = local.spawn_local(async { panic!("a reason") });
+        assert!(task.await.unwrap_err().is_panic());
+        local.await;
+    });
+}
+
+#[test]
+fn a_set_gets_the_panics_of_its_tasks() {
+    holds(async || {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async { 1 });
+        tasks.spawn(async { panic!("a reason") });
+        let (mut sum, mut panics) = (0, 0);
+        while let Some(joined) = tasks.join_next().await {
+            match joined {
+                Ok(n) => sum += n,
+                Err(error) => panics += i32::from(error.is_panic()),
+            }
+        }
+        assert_eq!((sum, panics), (1, 1));
+    });
+}
+
+#[test]
+fn what_a_task_owns_is_dropped_by_its_panic() {
+    holds(async || {
+        let mutex = std::sync::Arc::new(Mutex::new(1));
+        let (sender, receiver) = oneshot::channel::<()>();
+        let task = tokio::spawn({
+            let mutex = mutex.clone();
+            async move {
+                let _sender = sender;
+                let mut guard = mutex.lock().await;
+                *guard = 2;
+                yield_now().await;
+                assert_eq!(*guard, 3, "a reason");
+            }
+        });
+        assert!(receiver.await.is_err());
+        assert_eq!(*mutex.lock().await, 2);
+        assert!(task.await.unwrap_err().is_panic());
+    });
+}
+
+#[test]
+fn a_panic_that_no_handle_gets_fails_the_run() {
+    // Detached before.
+    fails("a reason", async || {
+        drop(tokio::spawn(async { panic!("a reason") }));
+        yield_now().await;
+        tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
+    });
+    // Detached after.
+    fails("a reason", async || {
+        let task = tokio::spawn(async { panic!("a reason") });
+        tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
+        assert!(task.is_finished());
+        drop(task);
+        std::future::pending::<()>().await;
+    });
+    // Kept to the end of the run, and longer.
+    fails("a reason", async || {
+        let task = tokio::spawn(async { panic!("a reason") });
+        tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
+        std::mem::forget(task);
+    });
+    // In a set that is dropped.
+    fails("a reason", async || {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async { panic!("a reason") });
+        tokio::time::sleep(tokio::time::Duration::from_secs(1)).await;
+    });
+    // While the body waits for what the task would have done.
+    fails("a reason", async || {
+        let notify = tokio::sync::Notify::new();
+        let _task = tokio::spawn(async { panic!("a reason") });
+        notify.notified().await;
+    });
+}
+
+#[test]
+fn a_joiner_that_does_not_expect_the_panic_shows_it() {
+    let body = async || -> () { tokio::spawn(async { panic!("a reason") }).await.unwrap() };
+    let Outcome::Failed(Failure::Panic { message, .. }) =
+        sim::Runner::new().hermetic().run_seed(0, body).outcome
+    else {
+        panic!("it passed")
+    };
+    assert!(message.contains("task panicked at ") && message.contains("a reason"), "{message}");
+}
+
+#[test]
+fn a_panic_of_a_task_of_this_librarys_own_fails_the_run() {
+    fails("a reason", async || {
+        let joined = sim::spawn(async { panic!("a reason") }).await;
+        assert!(joined.is_err());
+    });
+}
+
+#[test]
+fn runs_after_a_panic_are_not_affected() {
+    let panics = std::sync::atomic::AtomicU32::new(0);
+    let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+        let joined = tokio::spawn(async { assert_eq!(1 + 1, 3) }).await;
+        panics.fetch_add(
+            u32::from(joined.unwrap_err().is_panic()),
+            std::sync::atomic::Ordering::Relaxed,
+        );
+        tokio::spawn(async {}).await.unwrap();
+    });
+    assert!(report.passed());
+    assert!(panics.into_inner() >= 20);
+}

@@ -47,7 +47,7 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 /// a.spawn(async move { sender.send(1).await.unwrap() }).detach();
 /// assert_eq!(b.spawn(async move { receiver.recv().await }).await.unwrap(), Some(1));
 /// # });
-/// # assert!(report.passed(), "{report}");
+/// # assert!(report.passed());
 /// ```
 #[track_caller]
 pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M>) {
@@ -76,7 +76,7 @@ pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M
 /// }
 /// assert!(answered, "one of two arrives");
 /// # });
-/// # assert!(report.passed(), "{report}");
+/// # assert!(report.passed());
 /// ```
 #[track_caller]
 pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M>) {

@@ -24,7 +24,7 @@
 //! sim::spin_until(async || starts.load(SeqCst).await == 2).await;
 //! assert_eq!((db.name(), db.life()), ("db-1", 2));
 //! # });
-//! # assert!(report.passed(), "{report}");
+//! # assert!(report.passed());
 //! ```
 //!
 //! # The memory of a node
@@ -121,7 +121,7 @@ pub fn node(name: impl AsRef<str>) -> Node {
 /// assert_eq!(db.enter(|| sim::node::current().unwrap().name().to_owned()), "db-1");
 /// assert!(sim::node::current().is_none());
 /// # });
-/// # assert!(report.passed(), "{report}");
+/// # assert!(report.passed());
 /// ```
 pub fn current() -> Option<Node> {
     let group = Group::current();
@@ -140,7 +140,7 @@ pub fn find(name: &str) -> Option<Node> {
 /// let db = sim::node("db-1");
 /// db.enter(|| sim::node::outside(|| assert!(sim::node::current().is_none())));
 /// # });
-/// # assert!(report.passed(), "{report}");
+/// # assert!(report.passed());
 /// ```
 pub fn outside<R>(act: impl FnOnce() -> R) -> R {
     Group::outside().enter(act)

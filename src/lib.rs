@@ -189,7 +189,7 @@
 //! # Limits
 //!
 //! - Memory is sequentially consistent in a run, for every [`Ordering`]: the behaviours that weaker orderings add are
-//!   not explored.
+//!   not explored, and a [`fence`] does nothing.
 //! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step,
 //!   with all that its branches do in it.
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
@@ -201,7 +201,8 @@
 //! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
 //!   ends the process. [`block_on`] in a run panics.
 //! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh; on real threads
-//!   only in builds with debug assertions, because it costs room. A [`Mutex`] in a `static` fails the second run
+//!   only in builds with debug assertions, because it costs room. A [`OnceLock`], [`Once`] or [`LazyLock`] starts each
+//!   run afresh in simulated runs only. A [`Mutex`] in a `static` fails the second run
 //!   that meets it, and so does a [`Cell`] made in another run.
 //! - A test that passes is no proof, unless its strategy was a search that came to its end.
 
@@ -263,7 +264,10 @@ pub use self::engine::runner::{self, Runner};
 #[doc(inline)]
 pub use self::node::{Node, node};
 #[doc(inline)]
-pub use self::sync::{Atomic, Cell, Condvar, Mutex, MutexGuard, Ordering, spin_until};
+pub use self::sync::{
+    Atomic, Cell, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, Ordering, counted, fence,
+    spin_until,
+};
 #[doc(inline)]
 pub use self::task::{JoinError, JoinHandle, block_on, cancellable, map_concurrently, spawn};
 #[doc(inline)]

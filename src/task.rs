@@ -4,6 +4,7 @@
 //! the program's spawner, set once with [`set_spawner`], or to an OS thread of its own.
 
 mod abort;
+mod at_end;
 pub(crate) mod branches;
 mod by_hand;
 mod cancellable;
@@ -12,6 +13,7 @@ mod join_set;
 mod local_set;
 mod locals;
 mod macros;
+mod park;
 
 use std::fmt;
 use std::future::Future;
@@ -25,6 +27,7 @@ use crate::run::op::{Access, Op};
 use crate::seam::{self, Here, here};
 
 pub use self::abort::AbortHandle;
+pub use self::at_end::at_end;
 pub use self::by_hand::by_hand;
 pub use self::cancellable::{Cancellable, cancellable};
 pub use self::coop::{consume_budget, unconstrained};
@@ -35,6 +38,7 @@ pub use self::locals::task_local;
 pub use self::locals::{AccessError, LocalKey};
 #[doc(no_inline)]
 pub use self::macros::{join, select, try_join};
+pub use self::park::{Unparker, park, unparker};
 pub use crate::seam::{Id, JoinError};
 
 /// Named types of futures.
@@ -185,6 +189,11 @@ impl<T> JoinHandle<T> {
     pub fn abort_handle(&self) -> AbortHandle {
         let handle = self.handle.as_ref().expect("a detached task has no handle");
         AbortHandle(handle.stopper())
+    }
+
+    /// The handle that [unparks](Unparker::unpark) the task.
+    pub fn unparker(&self) -> Unparker {
+        Unparker(self.handle.as_ref().expect("a detached task has no handle").unparker())
     }
 
     /// Returns `true` if the task has ended. Not a point.
@@ -361,5 +370,5 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         !seam::in_run(),
         "block_on inside a run would keep the scheduler from running other tasks: await the future"
     );
-    ::futures::executor::block_on(future)
+    ::futures::executor::block_on(seam::own::Owning::new(future))
 }

@@ -26,6 +26,7 @@ use crate::run::statistics::Statistics;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 use crate::seam::crew::block_on_and;
 use crate::seam::jitter::SHAKES;
+use crate::seam::own::Owning;
 use crate::seam::stress::{InRun, StressRun, hear};
 
 /// The time that tasks left over may take to end.
@@ -177,7 +178,7 @@ fn run_future(
     let (stress, member) =
         StressRun::begin(&site.test, (seed.0, site.place), (show.panics, show.hang), abort.clone());
     watched.begin(seed, &stress);
-    let body = InRun::new(Some(member.clone()), abort, body);
+    let body = InRun::new(Some(member.clone()), abort, Owning::new(body));
     let mut stall = Stall::new(show.hang);
     // The `block_on` of `futures` panics within another one.
     let error = match block_on_and(body, stall.clock.interval, || stall.end(&stress, site)) {

@@ -242,6 +242,10 @@ impl Executor<'_> {
     }
 
     pub(super) fn end(&mut self, task: TaskId, cancelled: bool) {
+        let world = self.world;
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| world.do_at_end(task))) {
+            self.panicked(task, payload);
+        }
         let body = self.seats.at(task).body.take();
         let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
         if unwanted.is_none() && wakers.is_empty() {
@@ -351,8 +355,11 @@ impl Executor<'_> {
         state.check_groups();
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
-        let main = self.main.as_mut();
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| main.clear())) {
+        let (main, world) = (self.main.as_mut(), self.world);
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| {
+            main.clear();
+            world.do_at_end(TaskId::MAIN);
+        })) {
             self.panicked(TaskId::MAIN, payload);
         }
         // A destructor may spawn once more.
@@ -367,6 +374,7 @@ impl Executor<'_> {
             }
             next = tasks;
             if self.world.unsettled().inbox.is_empty() {
+                self.world.forget_ends();
                 return;
             }
         }
@@ -387,16 +395,18 @@ impl Executor<'_> {
         let mut state = self.world.unsettled();
         let mut ended = state.slots[task.index()].ended.take();
         let body = self.seats.at(task).body.take();
-        if body.is_some() {
+        let has_ends = !state.ends.is_empty();
+        if body.is_some() || has_ends {
             state.resume(task);
         }
         drop(state);
-        if ended.is_none() && body.is_none() {
+        if ended.is_none() && body.is_none() && !has_ends {
             return;
         }
-        let mut left = body;
+        let (mut left, world) = (body, self.world);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(left.take());
+            world.do_at_end(task);
             drop(ended.take());
         }));
         if let Err(payload) = dropped {

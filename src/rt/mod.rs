@@ -7,6 +7,7 @@
 //! A worker owns the memory of its runs and reuses it: after the first few runs, a run allocates only for
 //! its body, and one box for each task it spawns.
 
+mod at_end;
 mod body;
 mod branches;
 mod carrier;
@@ -26,6 +27,7 @@ mod numbers;
 mod object;
 mod ordinals;
 mod panics;
+mod parking;
 mod pending;
 mod ready;
 mod record;
@@ -53,6 +55,7 @@ pub(crate) use self::held::Hold;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{by_hand, in_run, is_by_hand, is_turn_of, run};
 pub(crate) use self::object::{AnnouncementId, Object};
+pub(crate) use self::parking::Parking;
 pub(crate) use self::pending::{PendingOp, Readiness, object_id};
 pub(crate) use self::services::Ended;
 pub(crate) use self::slot::Announcement;

@@ -193,8 +193,9 @@ impl World {
 
     /// Ends the current task, which was spawned by [`World::lend`].
     pub(crate) fn end_lent(&self) {
+        let task = self.state().current();
+        self.do_at_end(task);
         let mut state = self.state();
-        let task = state.current();
         let (_, wakers) = state.end_task(task, None, false);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use super::at_end::Ends;
 use super::body::BoxBody;
 use super::branches::PollLog;
 use super::choose::Chooser;
@@ -16,6 +17,7 @@ use super::group::Groups;
 use super::kept::Kept;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
+use super::parking::Parking;
 use super::ready::NOT_READY;
 use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot, child_number};
@@ -61,6 +63,10 @@ pub(crate) struct RunState {
     pub(super) kept: Kept,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
+    /// Work at the ends of tasks.
+    pub(super) ends: Ends,
+    /// The tokens of tasks that were used to park, by task.
+    pub(super) parkings: Vec<Option<Arc<Parking>>>,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
     /// True if the end of the step needs more work than to record one event and one announcement: the step is
@@ -100,6 +106,8 @@ impl RunState {
             groups: Groups::default(),
             kept: Kept::default(),
             polls: PollLog::default(),
+            ends: Ends::default(),
+            parkings: Vec::new(),
             dirty: Vec::new(),
             attention: true,
             aborts: 0,
@@ -136,6 +144,7 @@ impl RunState {
         self.faults.clear();
         self.groups.clear();
         self.polls.clear();
+        self.parkings.clear();
         self.dirty.clear();
         self.attention = true;
         self.aborts = 0;

@@ -7,12 +7,15 @@
 pub(crate) mod cancellation;
 pub(crate) mod clock;
 pub(crate) mod condvar;
+pub(crate) mod count;
 pub(crate) mod kind;
 pub(crate) mod lock;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub(crate) mod net;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod of_tokio;
+pub(crate) mod once;
+pub(crate) mod parking;
 pub(crate) mod task;
 pub(crate) mod word;
 

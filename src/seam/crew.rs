@@ -18,6 +18,7 @@ use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::{AbortHandle, AbortRegistration, Abortable};
 
+use super::own::{Owning, RealParking};
 use super::stress::{self, InRun};
 use super::task_id::{Id, Identified};
 use super::{jitter, threads};
@@ -50,14 +51,20 @@ impl<'a> Crew<'a> {
         let member = stress::join_in(None, abort.clone());
         lock(&self.aborts).push(abort.clone());
         let id = Id::fresh();
-        let handle =
-            threads::Handle { id, result, abort: abort.clone(), finished: finished.clone() };
+        let parking = RealParking::default();
+        let handle = threads::Handle {
+            id,
+            parking: parking.clone(),
+            result,
+            abort: abort.clone(),
+            finished: finished.clone(),
+        };
         let job = move || {
             if let Some(member) = &member {
                 member.wait_for_start();
             }
             // Within the task, so that what the closure does before its future is a part of it.
-            let future = Identified::new(id, async move { work().await });
+            let future = Identified::new(id, Owning::with(parking, async move { work().await }));
             let future = AssertUnwindSafe(future).catch_unwind();
             let future = abortable(future, registration);
             let polled = block_on(InRun::new(member.clone(), abort, future));

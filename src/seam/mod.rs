@@ -9,7 +9,10 @@
 //! | [`Word<T>`] | a word of the run's memory | the std atomic |
 //! | [`Slot<T>`] | a value of its own for each run | a value behind a std mutex |
 //! | [`Gate`] | a lock that the scheduler knows | nothing: the real lock does the work |
+//! | [`Latch`] | a value that is made once in each run, with those who wait for it | the once-cell of async-lock |
+//! | [`park`] | waits for the token of the task | the same, of the task or the thread |
 //! | `Point` | announces, waits for its turn, takes effect | takes effect |
+//! | [`Share`] | the counts of a value with several owners | nothing: std's `Arc` counts |
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
 //! | [`Turns`] | draws which branch is polled first, if that can matter | a random one |
 //! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
@@ -37,6 +40,9 @@ pub(crate) mod native;
 #[cfg(not(all(unpause_native, feature = "sim", not(sim_real))))]
 #[path = "native/absent.rs"]
 pub(crate) mod native;
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod once;
+pub(crate) mod own;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
@@ -56,6 +62,7 @@ pub(crate) mod value;
 use std::task::Waker;
 
 pub use self::join_error::JoinError;
+pub(crate) use self::once::OnceOps;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]

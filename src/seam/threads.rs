@@ -18,6 +18,7 @@ use futures::future::{AbortHandle, Aborted, BoxFuture, LocalBoxFuture, abortable
 
 use super::JoinError;
 use super::groups::{self, InGroup};
+use super::own::{Owning, RealParking};
 use super::stress::{self, InRun};
 use super::task_id::{Id, Identified};
 use super::{jitter, start};
@@ -35,6 +36,7 @@ pub(crate) fn set_spawner(spawner: Spawner) -> bool {
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
     pub(super) id: Id,
+    pub(super) parking: RealParking,
     pub(super) result: oneshot::Receiver<Result<T, JoinError>>,
     pub(super) abort: AbortHandle,
     pub(super) finished: Arc<AtomicBool>,
@@ -88,8 +90,8 @@ fn prepare<F: Future>(
     takes_part: bool,
 ) -> (Handle<F::Output>, Option<Arc<stress::Member>>, impl Future<Output = ()> + use<F>) {
     let (send, result) = oneshot::channel();
-    let id = Id::fresh();
-    let future = Identified::new(id, future);
+    let (id, parking) = (Id::fresh(), RealParking::default());
+    let future = Identified::new(id, Owning::with(parking.clone(), future));
     let (future, abort) = abortable(AssertUnwindSafe(future).catch_unwind());
     let future = InGroup::new(groups::join(&abort), future);
     let finished = Arc::new(AtomicBool::new(false));
@@ -113,7 +115,7 @@ fn prepare<F: Future>(
             drop(member);
         }
     };
-    (Handle { id, result, abort, finished }, member, task)
+    (Handle { id, parking, result, abort, finished }, member, task)
 }
 
 /// Polls a task to its end on a thread of its own.

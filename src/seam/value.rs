@@ -11,13 +11,13 @@ mod sealed {
 /// A type an [`Atomic`](crate::Atomic) can hold: every integer of up to 64 bits, `bool`, and raw
 /// pointers to sized types. Sealed.
 #[allow(missing_docs)]
-pub trait Value: Copy + sealed::Sealed + 'static {
+pub trait Value: Copy + sealed::Sealed {
     /// The std atomic of this type.
     #[doc(hidden)]
     type Std: Send + Sync;
     /// The value in a form that may be sent to another thread.
     #[doc(hidden)]
-    type Raw: Send + 'static;
+    type Raw: Send;
     #[doc(hidden)]
     const KIND: ValueKind;
 
@@ -132,9 +132,9 @@ macro_rules! exchange {
 macro_rules! value {
     ($type:ty, $std:ty $(, $generic:ident)?; $kind:expr, $raw:ty;
      $into_raw:expr, $from_raw:expr; $to_bits:expr, $from_bits:expr) => {
-        impl$(<$generic: 'static>)? sealed::Sealed for $type {}
+        impl$(<$generic>)? sealed::Sealed for $type {}
 
-        impl$(<$generic: 'static>)? Value for $type {
+        impl$(<$generic>)? Value for $type {
             type Std = $std;
             type Raw = $raw;
             const KIND: ValueKind = $kind;
@@ -303,7 +303,7 @@ pub(crate) fn kind_of<T: 'static>() -> ValueKind {
 /// The bits of a value whose type is a [`Value`] without a pointer; none for any other type.
 pub(crate) fn bits_of<T: 'static>(value: &T) -> Option<u64> {
     use std::any::Any;
-    fn bits<V: Value>(value: &dyn Any) -> Option<u64> {
+    fn bits<V: Value + 'static>(value: &dyn Any) -> Option<u64> {
         value.downcast_ref::<V>().map(|value| value.to_bits())
     }
     let value: &dyn Any = value;

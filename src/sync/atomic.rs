@@ -26,7 +26,7 @@ const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 
 /// A word of shared memory: the atomics of [`std::sync::atomic`] behind one generic name.
 ///
-/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer. Each operation is an await point:
+/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer to a sized type, also to one that borrows. Each operation is an await point:
 /// in a run, other tasks may go first there. Outside a run and in the real build it is the std
 /// operation; the real build without debug assertions adds nothing to it, neither size nor instructions.
 ///

@@ -1,12 +1,17 @@
 //! Shared memory and locks: the primitives of concurrent code.
 //!
 //! The names and the meaning are those of std and tokio; every access is an await point. Each
-//! primitive is one file, written once over the seam.
+//! primitive is one file, written once over the seam. `docs/std.md` has a table of their points.
 
 mod atomic;
 mod cell;
 mod condvar;
+pub mod counted;
+mod fence;
+mod lazy_lock;
 mod mutex;
+mod once;
+mod once_lock;
 mod spin;
 
 pub use std::sync::atomic::Ordering;
@@ -14,6 +19,10 @@ pub use std::sync::atomic::Ordering;
 pub use self::atomic::Atomic;
 pub use self::cell::Cell;
 pub use self::condvar::{Condvar, Wait};
+pub use self::fence::fence;
+pub use self::lazy_lock::LazyLock;
 pub use self::mutex::{Lock, Mutex, MutexGuard};
+pub use self::once::{Once, OnceState};
+pub use self::once_lock::OnceLock;
 pub use self::spin::spin_until;
 pub use crate::seam::value::{Bits, Number, Value};

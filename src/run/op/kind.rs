@@ -10,7 +10,7 @@
 //! compares.
 
 #[cfg(test)]
-use super::{cancellation, clock, condvar, lock, net, of_tokio, task, word};
+use super::{cancellation, clock, condvar, count, lock, net, of_tokio, once, parking, task, word};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -149,6 +149,9 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &condvar::MACHINE,
         &net::MACHINE,
         &net::link::MACHINE,
+        &count::MACHINE,
+        &once::MACHINE,
+        &parking::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::future::LocalBoxFuture;
 
-use super::Here;
+use super::{Here, Unparker};
 use crate::seam::{Id, JoinError, threads};
 
 /// The handle of a task.
@@ -104,6 +104,10 @@ impl<T> Handle<T> {
 
     pub(crate) fn is_finished(&self) -> bool {
         self.0.is_finished()
+    }
+
+    pub(crate) fn unparker(&self) -> Unparker {
+        Unparker(self.0.parking.clone())
     }
 
     /// A handle that can only end the task.

@@ -7,10 +7,14 @@
 mod bell;
 mod branches;
 mod cancel;
+mod fence;
 mod group;
 mod handle;
 mod locks;
+mod once;
+mod parking;
 mod point;
+mod share;
 mod slot;
 mod spin;
 mod time;
@@ -24,12 +28,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::cancel::Cancel;
+pub(crate) use self::fence::fence;
 pub(crate) use self::group::{Group, Mark, kept};
 pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
 pub(crate) use self::locks::{Enter, Gate, Pass};
+pub(crate) use self::once::Latch;
+pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::point::YieldPoint;
+pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};

@@ -29,6 +29,15 @@ impl<'a, F> Point<'a, F> {
     }
 }
 
+/// An operation that takes effect when it is polled.
+#[inline(always)]
+pub(super) fn point<'a, F, R>(effect: F) -> Point<'a, F>
+where
+    F: FnOnce(&Backend<'_>) -> R,
+{
+    Point::new(effect)
+}
+
 // The effect is taken out by value and nothing is pinned.
 impl<F> Unpin for Point<'_, F> {}
 

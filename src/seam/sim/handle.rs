@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use futures::future::LocalBoxFuture;
 
-use super::{Here, in_world};
+use super::{Here, Unparker, in_world};
 use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, is_by_hand, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
@@ -239,6 +239,13 @@ impl<T> Handle<T> {
             Handle::Run(handle) => {
                 run() != handle.run || WORLD.with(|world| world.has_ended(handle.task))
             }
+        }
+    }
+
+    pub(crate) fn unparker(&self) -> Unparker {
+        match self {
+            Handle::Real(handle) => Unparker::Real(handle.parking.clone()),
+            Handle::Run(handle) => Unparker::of_run(handle.run, handle.task),
         }
     }
 

@@ -8,13 +8,17 @@ mod call;
 mod cancel;
 mod carrier;
 mod crew;
+mod fence;
 mod foreign;
 mod foreign_lock;
 mod gate;
 mod group;
 mod guarded;
 mod handle;
+mod once;
+mod parking;
 mod point;
+mod share;
 mod slot;
 mod spin;
 mod time;
@@ -32,6 +36,7 @@ pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::carrier::{Cargo, Latch, Way, carry, suffers};
 pub(crate) use self::crew::Crew;
+pub(crate) use self::fence::fence;
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
@@ -42,7 +47,10 @@ pub(crate) use self::guarded::{Guard, GuardedCall};
 pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
+pub(crate) use self::once::Latch;
+pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::point::YieldPoint;
+pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};

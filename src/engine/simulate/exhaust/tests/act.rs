@@ -69,6 +69,12 @@ pub(super) enum Act {
     Hear(usize),
     /// Rings a bell.
     Ring(usize),
+    /// An act on a cell that is written once.
+    OnCell(super::once::OnCell),
+    /// An act on the token of a task.
+    OnToken(super::parking::OnToken),
+    /// An act on the value with a destructor or on the one without, which all tasks own.
+    OnCount(bool, super::counted::OnCount),
 }
 
 impl Act {

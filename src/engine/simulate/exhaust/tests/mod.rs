@@ -8,6 +8,7 @@ mod bounded;
 mod brute;
 #[cfg(feature = "tokio")]
 mod channels;
+mod counted;
 mod diamond;
 mod fated;
 mod faults;
@@ -15,7 +16,9 @@ mod faults;
 mod mail;
 #[cfg(feature = "tokio")]
 mod of_tokio;
+mod once;
 mod orders;
+mod parking;
 mod program;
 mod timed;
 mod unseen;

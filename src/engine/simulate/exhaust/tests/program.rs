@@ -8,14 +8,15 @@ use std::time::Duration;
 use super::act::Act;
 #[cfg(feature = "tokio")]
 use super::channels::Ends;
+use super::counted::References;
 use super::unseen::Bell;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
-use crate::task::Builder;
+use crate::task::{Builder, Unparker, unparker};
 use crate::time::{Instant, timeout};
-use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard};
+use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard, OnceLock};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
 /// Tasks by number. The body spawns those that are never spawned by others, does its own acts, the
@@ -84,8 +85,11 @@ impl Program {
 
     /// Returns `true` if its tasks draw values.
     pub(super) fn draws(&self) -> bool {
-        let draws =
-            |act: &Act| matches!(act, Act::StoreDrawn(_) | Act::Cancellable(_) | Act::Notify(true));
+        let draws = |act: &Act| match act {
+            Act::OnCell(act) => act.draws(),
+            Act::OnToken(act) => act.draws(),
+            _ => matches!(act, Act::StoreDrawn(_) | Act::Cancellable(_) | Act::Notify(true)),
+        };
         self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
     }
 
@@ -107,7 +111,11 @@ impl Program {
             if let Act::Channel(act) = act {
                 return act.tells_more();
             }
-            more(act)
+            match act {
+                Act::OnCell(act) => act.draws(),
+                Act::OnToken(act) => act.draws(),
+                _ => more(act),
+            }
         };
         let gives_up = |act: &Act| {
             use Act::{Cancellable, WaitFor};
@@ -129,6 +137,9 @@ struct Shared {
     start: Instant,
     bells: [Bell; 2],
     changed: Condvar,
+    cell: OnceLock<usize>,
+    /// Set before the first of them steps.
+    unparkers: std::sync::OnceLock<Vec<Unparker>>,
 }
 
 /// The body that runs the program.
@@ -143,15 +154,25 @@ pub(super) async fn body(program: &Program) {
         start: Instant::now(),
         bells: Default::default(),
         changed: Condvar::new(),
+        cell: OnceLock::new(),
+        unparkers: std::sync::OnceLock::new(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     let ends = ends(program);
+    let counts = program.tasks.iter().flatten().any(|act| matches!(act, Act::OnCount(..)));
+    let references = super::counted::references(counts);
     for (at, ends) in ends.into_iter().enumerate() {
         let name = format!("t{}", at + 1);
-        let task = task(shared.clone(), at + 1, 0, ends);
+        let task = task(shared.clone(), at + 1, 0, (ends, references.clone()));
         handles.push(Some(Builder::new().name(name).spawn(task)));
     }
-    let mut local = Local { number: 0, depth: 0, handles, ends: Ends::default() };
+    let unparkers = handles.iter().flatten().map(JoinHandle::unparker);
+    let unparkers = std::iter::once(unparker()).chain(unparkers).collect();
+    shared.unparkers.set(unparkers).expect("set once");
+    // The tasks are the only owners.
+    drop(references);
+    let (ends, references) = Default::default();
+    let mut local = Local { number: 0, depth: 0, handles, ends, references };
     let acts = program.tasks[0].clone();
     perform(&shared, &mut local, &acts).await;
     for handle in local.handles.iter_mut().take(program.awaited) {
@@ -188,17 +209,18 @@ struct Local {
     handles: Vec<Option<JoinHandle<()>>>,
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     ends: Ends,
+    references: References,
 }
 
 fn task(
     shared: Arc<Shared>,
     number: usize,
     depth: usize,
-    ends: Ends,
+    (ends, references): (Ends, References),
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let acts = shared.program.tasks[number].clone();
-        let mut local = Local { number, depth, handles: Vec::new(), ends };
+        let mut local = Local { number, depth, handles: Vec::new(), ends, references };
         perform(&shared, &mut local, &acts).await;
     })
 }
@@ -240,7 +262,7 @@ fn perform<'a>(
                 Act::Spawn => {
                     let next = local.number + 1 + usize::from(local.depth == 0);
                     if next < shared.program.tasks.len() && local.depth < 2 {
-                        let child = task(shared.clone(), next, local.depth + 1, Ends::default());
+                        let child = task(shared.clone(), next, local.depth + 1, Default::default());
                         local.handles.push(Some(crate::spawn(child)));
                     }
                 }
@@ -264,7 +286,10 @@ fn perform<'a>(
                 Act::Both(left, right) => {
                     let number = local.number;
                     let depth = local.depth;
-                    let branch = |handles| Local { number, depth, handles, ends: Ends::default() };
+                    let branch = |handles| {
+                        let (ends, references) = Default::default();
+                        Local { number, depth, handles, ends, references }
+                    };
                     let mut first = branch(std::mem::take(&mut local.handles));
                     let mut second = branch(Vec::new());
                     if first.handles.len() > 1 {
@@ -352,6 +377,16 @@ fn perform<'a>(
                 }
                 Act::Notify(true) => shared.changed.notify_one(),
                 Act::Notify(false) => shared.changed.notify_all(),
+                Act::OnCell(act) => {
+                    super::once::perform(&shared.cell, act, local.number).await;
+                }
+                Act::OnToken(act) => {
+                    let tasks = shared.unparkers.get().expect("set by the body");
+                    super::parking::perform(tasks, act).await;
+                }
+                Act::OnCount(is_loud, act) => {
+                    super::counted::perform(&mut local.references, (*is_loud, *act)).await;
+                }
                 Act::Hear(bell) => shared.bells[*bell].hear().await,
                 Act::Ring(bell) => shared.bells[*bell].ring(),
                 Act::AwaitBeside(one) => {

@@ -1,0 +1,107 @@
+//! Acts on values that are made once.
+
+use super::act::Act;
+use super::compare_all;
+use super::diamond::diamonds_of;
+use super::program::Program;
+use crate::OnceLock;
+use crate::run::op::kind::faults;
+use crate::run::op::once;
+use crate::run::rng::Rng;
+
+/// The next act of a task on a cell.
+#[derive(Clone, Debug)]
+pub(super) enum OnCell {
+    /// Makes a value, in two steps or in one.
+    Init(bool),
+    /// Makes a value, and gives up if it is dropped in between.
+    InitOrNot,
+    Set,
+    Get,
+    Wait,
+}
+
+impl OnCell {
+    /// Returns `true` if it may be dropped, which is drawn.
+    pub(super) fn draws(&self) -> bool {
+        matches!(self, OnCell::InitOrNot)
+    }
+}
+
+pub(super) async fn perform(cell: &OnceLock<usize>, act: &OnCell, task: usize) {
+    let init = async |steps: bool| {
+        if steps {
+            crate::task::yield_now().await;
+        }
+        task
+    };
+    match act {
+        OnCell::Init(steps) => drop(cell.get_or_init(|| init(*steps)).await),
+        OnCell::InitOrNot => drop(crate::cancellable(cell.get_or_init(|| init(true))).await),
+        OnCell::Set => drop(cell.set(task).await),
+        OnCell::Get => drop(cell.get().await),
+        OnCell::Wait => drop(cell.wait().await),
+    }
+}
+
+impl Act {
+    pub(super) fn cell(rng: &mut Rng) -> Act {
+        let acts = [
+            OnCell::Init(true),
+            OnCell::Init(true),
+            OnCell::Init(false),
+            OnCell::Set,
+            OnCell::Get,
+            OnCell::Wait,
+        ];
+        Act::OnCell(acts[rng.below(acts.len() as u64) as usize].clone())
+    }
+
+    pub(super) fn cell_or_not(rng: &mut Rng) -> Act {
+        let acts = [OnCell::InitOrNot, OnCell::InitOrNot, OnCell::Init(true), OnCell::Get];
+        Act::OnCell(acts[rng.below(acts.len() as u64) as usize].clone())
+    }
+}
+
+#[test]
+fn values_made_once_are_explored_as_by_brute_force() {
+    compare_all("once", |rng| {
+        Program::generate(rng, &[Act::cell, Act::cell, Act::cell, Act::add], (3, 2))
+    });
+}
+
+#[test]
+fn initialisations_that_are_given_up_are_explored_as_by_brute_force() {
+    compare_all("once, given up", |rng| {
+        Program::generate(rng, &[Act::cell_or_not, Act::cell_or_not, Act::cell], (3, 1))
+    });
+    let acts = [Act::cell, Act::cell, Act::spawn, Act::abort, Act::join];
+    compare_all("once, aborted", |rng| Program::generate(rng, &acts, (3, 2)));
+}
+
+fn diamonds(programs: u64) -> super::diamond::Found {
+    let acts = [Act::cell, Act::cell, Act::cell, Act::cell_or_not];
+    diamonds_of(programs, |rng| Program::generate(rng, &acts, (3, 3)))
+}
+
+#[test]
+fn steps_on_cells_that_do_not_conflict_can_be_swapped() {
+    let found = diamonds(super::effort().0);
+    println!("{} pairs", found.pairs);
+    assert_eq!(found.broken, None);
+    assert!(found.pairs > 200);
+}
+
+#[test]
+fn a_relation_of_cells_that_is_not_declared_is_found() {
+    let pairs = [
+        ("begin, begin", (once::BEGIN, once::BEGIN)),
+        ("begin, queue", (once::BEGIN, once::QUEUE)),
+        ("queue, settle", (once::QUEUE, once::SETTLE)),
+        ("look, settle", (once::LOOK, once::SETTLE)),
+    ];
+    for (name, pair) in pairs {
+        let found = faults::without(pair, || diamonds(20_000));
+        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+    }
+}

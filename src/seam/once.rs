@@ -1,0 +1,89 @@
+//! Values that are made once, outside of runs: the cell of async-lock, and whether the last attempt panicked.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_lock::OnceCell;
+
+use crate::run::op::{Access, Op, once};
+
+/// The operations of one way to make a value.
+#[derive(Debug)]
+pub(crate) struct OnceOps {
+    /// Announced; then begins.
+    pub(crate) begin: Op,
+    /// Found the value, without a wait and after one.
+    pub(crate) found: [Op; 2],
+    /// Waits for the end of the initialisation that is under way.
+    pub(crate) queue: Op,
+    /// Announced while it waits.
+    pub(crate) hear: Op,
+    /// Begins after a wait.
+    pub(crate) begin_later: Op,
+}
+
+impl OnceOps {
+    /// The operations of a call of this name that makes the value if there is none.
+    pub(crate) const fn making(name: &'static str) -> OnceOps {
+        OnceOps {
+            begin: Op::of_kind(name, Access::Act, once::BEGIN),
+            queue: Op::of_kind("wait_for_the_initialisation", Access::Act, once::QUEUE),
+            hear: Op::of_kind(name, Access::Wait, once::HEAR),
+            begin_later: Op::of_kind(name, Access::Wait, once::BEGIN),
+            ..OnceOps::waiting(name)
+        }
+    }
+
+    /// The operations of a call of this name that waits for the value.
+    pub(crate) const fn waiting(name: &'static str) -> OnceOps {
+        OnceOps {
+            begin: Op::of_kind(name, Access::Read, once::LOOK),
+            found: [
+                Op::of_kind(name, Access::Read, once::LOOK),
+                Op::of_kind(name, Access::Wait, once::LOOK),
+            ],
+            queue: Op::of_kind("wait_for_the_value", Access::Read, once::LOOK),
+            hear: Op::of_kind(name, Access::Wait, once::SEE),
+            begin_later: Op::of_kind(name, Access::Wait, once::LOOK),
+        }
+    }
+}
+
+/// A value that is made once, outside of runs.
+#[derive(Debug)]
+pub(crate) struct RealOnce<T> {
+    pub(crate) cell: OnceCell<T>,
+    is_poisoned: AtomicBool,
+}
+
+impl<T> RealOnce<T> {
+    pub(crate) const fn new() -> RealOnce<T> {
+        RealOnce { cell: OnceCell::new(), is_poisoned: AtomicBool::new(false) }
+    }
+
+    /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
+    pub(crate) async fn get_or_make<F: Future<Output = T>>(
+        &self,
+        make: impl FnOnce(bool) -> F,
+    ) -> &T {
+        let attempt = || async {
+            let attempt = Attempt(&self.is_poisoned);
+            let value = make(self.is_poisoned.load(Ordering::Relaxed)).await;
+            // The initialisation is a critical section of the cell.
+            self.is_poisoned.store(false, Ordering::Relaxed);
+            drop(attempt);
+            value
+        };
+        self.cell.get_or_init(attempt).await
+    }
+}
+
+/// Notes a panic of an attempt.
+struct Attempt<'a>(&'a AtomicBool);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}

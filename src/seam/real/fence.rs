@@ -1,0 +1,13 @@
+//! Fences: std's.
+
+use std::future::Future;
+use std::sync::atomic::{self, Ordering};
+
+use super::Here;
+use super::point::point;
+
+/// The fence of the thread that polls.
+#[inline(always)]
+pub(crate) fn fence(_: Here, order: Ordering) -> impl Future<Output = ()> + Send {
+    point(move |_| atomic::fence(order))
+}

@@ -1,0 +1,55 @@
+//! Values that are made once: the cell of async-lock.
+
+use super::Here;
+use super::point::point;
+use crate::run::op::Op;
+use crate::seam::nameless::Object;
+use crate::seam::once::{OnceOps, RealOnce};
+
+/// A value that is made once.
+#[derive(Debug)]
+pub(crate) struct Latch<T> {
+    pub(crate) object: Object,
+    real: RealOnce<T>,
+}
+
+impl<T> Latch<T> {
+    pub(crate) const fn new(_: &'static str, _: Here) -> Latch<T> {
+        Latch { object: Object, real: RealOnce::new() }
+    }
+
+    /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
+    pub(crate) async fn get_or_make<F: Future<Output = T>>(
+        &self,
+        _: &'static OnceOps,
+        _: Here,
+        make: impl FnOnce(bool) -> F,
+    ) -> &T {
+        point(|_| ()).await;
+        self.real.get_or_make(make).await
+    }
+
+    /// Waits until there is a value.
+    pub(crate) async fn wait(&self, _: &'static OnceOps, _: Here) -> &T {
+        point(|_| ()).await;
+        self.real.cell.wait().await
+    }
+
+    /// The value, if there is one.
+    pub(crate) async fn get(&self, _: &'static Op, _: Here) -> Option<&T> {
+        point(|_| self.real.cell.get()).await
+    }
+
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        self.real.cell.get_mut()
+    }
+
+    pub(crate) fn into_inner(self) -> Option<T> {
+        self.real.cell.into_inner()
+    }
+
+    /// Takes the value out: there is none then.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        std::mem::replace(&mut self.real, RealOnce::new()).cell.into_inner()
+    }
+}

@@ -1,0 +1,36 @@
+//! Parking: the tokens of real tasks; and the work at their ends.
+
+use std::future::Future;
+
+use super::Here;
+use super::point::point;
+use crate::seam::own::{self, AtEnd, RealParking};
+
+/// A handle that gives a task its token.
+#[derive(Clone, Debug)]
+pub(crate) struct Unparker(pub(super) RealParking);
+
+impl Unparker {
+    /// That of the current task.
+    pub(crate) fn current() -> Unparker {
+        Unparker(RealParking::current())
+    }
+
+    /// Gives the token.
+    pub(crate) fn unpark(&self, _: Here) {
+        self.0.unpark();
+    }
+}
+
+/// Has `work` done at the end of the current task. Returns `false` if there is none.
+pub(crate) fn at_end(work: AtEnd) -> bool {
+    own::at_end(work).is_ok()
+}
+
+/// Waits for the token of the current task.
+pub(crate) fn park(_: Here) -> impl Future<Output = ()> + Send {
+    async move {
+        point(|_| ()).await;
+        RealParking::current().park().await;
+    }
+}

@@ -1,0 +1,437 @@
+//! Values that are made once, a value for each run.
+//!
+//! A static is one object that many runs use, at the same time or one after the other, and references to its value
+//! live as long as it does. So the values of earlier runs stay where they are until the object is dropped.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+
+use super::Here;
+use super::point::{Backend, Point, RunObject};
+use crate::rt::{Ear, Hold, Object, PendingOp, WORLD, World, in_run, object_id, run};
+use crate::run::event::{ValueKind, Values};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::{Access, Op, once};
+use crate::seam::SPENT;
+use crate::seam::once::{OnceOps, RealOnce};
+
+const SETTLE: Op = Op::of_kind("initialise", Access::Tell, once::SETTLE);
+const GIVE_UP: Op = Op::of_kind("give_up_the_initialisation", Access::Tell, once::GIVE_UP);
+
+/// A value that is made once in each run, and once outside of runs.
+#[derive(Debug)]
+pub(crate) struct Latch<T> {
+    pub(crate) object: Object,
+    runs: Mutex<Runs>,
+    values: RunValues<T>,
+    /// Outside of runs.
+    real: RealOnce<T>,
+}
+
+/// The states of the runs that used it last, one for each worker.
+#[derive(Debug)]
+struct Runs {
+    of_worlds: Vec<OfRun>,
+    /// The number of runs that have used it.
+    count: usize,
+}
+
+#[derive(Debug)]
+struct OfRun {
+    world: u64,
+    run: u64,
+    /// The place of the value.
+    value: usize,
+    phase: Phase,
+    is_poisoned: bool,
+    /// Those who wait for the end of the initialisation.
+    waiters: Vec<Arc<Ear>>,
+    /// Those who wait for the value.
+    watchers: Vec<Arc<Ear>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Empty,
+    UnderWay,
+    Made,
+}
+
+impl<T> Latch<T> {
+    pub(crate) const fn new(kind: &'static str, here: Here) -> Latch<T> {
+        let runs = Runs { of_worlds: Vec::new(), count: 0 };
+        Latch {
+            object: Object::new(kind, here, true),
+            runs: Mutex::new(runs),
+            values: RunValues::new(),
+            real: RealOnce::new(),
+        }
+    }
+
+    /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
+    pub(crate) async fn get_or_make<F: Future<Output = T>>(
+        &self,
+        ops: &'static OnceOps,
+        here: Here,
+        make: impl FnOnce(bool) -> F,
+    ) -> &T {
+        if !in_run() {
+            return self.real.get_or_make(make).await;
+        }
+        match Begin::new(self, ops, here, true).await {
+            Begun::Found(value) => value,
+            Begun::First(attempt) => {
+                let is_poisoned = self.with_run(|of_run| of_run.is_poisoned);
+                let value = make(is_poisoned).await;
+                attempt.settle(value)
+            }
+        }
+    }
+
+    /// Waits until there is a value.
+    pub(crate) async fn wait(&self, ops: &'static OnceOps, here: Here) -> &T {
+        if !in_run() {
+            return self.real.cell.wait().await;
+        }
+        match Begin::new(self, ops, here, false).await {
+            Begun::Found(value) => value,
+            Begun::First(_) => unreachable!("it makes no value"),
+        }
+    }
+
+    /// The value, if there is one. `op` is a look.
+    pub(crate) fn get(
+        &self,
+        op: &'static Op,
+        here: Here,
+    ) -> impl Future<Output = Option<&T>> + use<'_, T> {
+        Point::new(self, op, here, move |backend: &Backend<'_>| {
+            let Backend::Run(pending) = backend else { return self.real.cell.get() };
+            pending.finish();
+            let value = self.made();
+            WORLD.with(|world| world.set_values(Values::Read(u64::from(value.is_some()))));
+            value
+        })
+    }
+
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        match self.place_of_value() {
+            Some(place) => self.values.at_mut(place).get_mut(),
+            None => self.real.cell.get_mut(),
+        }
+    }
+
+    pub(crate) fn into_inner(mut self) -> Option<T> {
+        match self.place_of_value() {
+            Some(place) => self.values.at_mut(place).take(),
+            None => self.real.cell.into_inner(),
+        }
+    }
+
+    /// Takes the value out: there is none then.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        let Some(place) = self.place_of_value() else {
+            return std::mem::replace(&mut self.real, RealOnce::new()).cell.into_inner();
+        };
+        let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        runs.of_worlds.retain(|of_run| of_run.run != run());
+        self.object.forget();
+        self.values.at_mut(place).take()
+    }
+
+    /// The place of the value of this run. Outside of runs none, unless only runs have used it: then that of the last.
+    fn place_of_value(&mut self) -> Option<usize> {
+        let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !in_run() && self.real.cell.is_initialized() {
+            return None;
+        }
+        let is_it = |of_run: &&OfRun| !in_run() || of_run.run == run();
+        runs.of_worlds.iter().rfind(is_it).map(|of_run| of_run.value)
+    }
+
+    /// The value of this run, if it was made.
+    fn made(&self) -> Option<&T> {
+        let place = self.with_run(|of_run| (of_run.phase == Phase::Made).then_some(of_run.value));
+        place.and_then(|place| self.values.at(place).get())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `act` with the state of this run.
+    fn with_run<R>(&self, act: impl FnOnce(&mut OfRun) -> R) -> R {
+        let (world, run) = WORLD.with(|world| (world.number(), world.run()));
+        let mut runs = self.lock();
+        let Runs { of_worlds, count } = &mut *runs;
+        let at = match of_worlds.iter().position(|of_run| of_run.run == run) {
+            Some(at) => at,
+            None => {
+                let value = std::mem::replace(count, *count + 1);
+                let fresh = OfRun::new(world, run, value);
+                match of_worlds.iter().position(|of_run| of_run.world == world) {
+                    Some(at) => {
+                        of_worlds[at] = fresh;
+                        at
+                    }
+                    None => {
+                        of_worlds.push(fresh);
+                        of_worlds.len() - 1
+                    }
+                }
+            }
+        };
+        act(&mut of_worlds[at])
+    }
+
+    /// As [`with_run`](Self::with_run), in destructors: nothing happens outside of the run with this number.
+    fn with_this_run(&self, number: u64, act: impl FnOnce(&mut OfRun)) -> bool {
+        let is_on = in_run() && run() == number;
+        if is_on {
+            self.with_run(act);
+        }
+        is_on
+    }
+}
+
+impl OfRun {
+    fn new(world: u64, run: u64, value: usize) -> OfRun {
+        let (waiters, watchers) = (Vec::new(), Vec::new());
+        OfRun { world, run, value, phase: Phase::Empty, is_poisoned: false, waiters, watchers }
+    }
+}
+
+impl<T> RunObject for Latch<T> {
+    #[inline]
+    fn id_in_run(&self, place: Place) -> Option<ObjectId> {
+        Some(object_id(&self.object, ValueKind::Opaque, place, || 0))
+    }
+}
+
+/// Begins to make the value, or waits until it is made.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+struct Begin<'a, T> {
+    latch: Option<&'a Latch<T>>,
+    ops: &'static OnceOps,
+    pending: PendingOp,
+    /// The run in which it waits, and the waker that is called there.
+    waits: Option<(u64, Arc<Ear>)>,
+    /// False if it waits for the value, and never makes it.
+    makes: bool,
+}
+
+enum Begun<'a, T> {
+    First(RunAttempt<'a, T>),
+    Found(&'a T),
+}
+
+impl<'a, T> Begin<'a, T> {
+    fn new(latch: &'a Latch<T>, ops: &'static OnceOps, here: Here, makes: bool) -> Begin<'a, T> {
+        let pending = PendingOp::new(&ops.begin, here);
+        Begin { latch: Some(latch), ops, pending, waits: None, makes }
+    }
+
+    /// Does the operation in its turn; none if it has to wait.
+    fn act(&mut self, latch: &'a Latch<T>) -> Option<Begun<'a, T>> {
+        let phase = latch.with_run(|of_run| {
+            let phase = of_run.phase;
+            if self.makes && phase == Phase::Empty {
+                of_run.phase = Phase::UnderWay;
+            }
+            phase
+        });
+        let later = self.waits.is_some();
+        match phase {
+            Phase::Made => {
+                self.record(&self.ops.found[usize::from(later)], Hold::Stays);
+                latch.made().map(Begun::Found)
+            }
+            Phase::Empty if self.makes => {
+                let begun = if later { &self.ops.begin_later } else { &self.ops.begin };
+                self.record(begun, Hold::Begins);
+                let here = self.pending.place;
+                Some(Begun::First(RunAttempt { latch, run: run(), here, is_over: false }))
+            }
+            Phase::Empty | Phase::UnderWay => {
+                self.record(&self.ops.queue, Hold::Stays);
+                let (_, ear) = self.waits.get_or_insert_with(|| (run(), WORLD.with(World::ear)));
+                ear.open();
+                let ear = ear.clone();
+                latch.with_run(|of_run| match self.makes {
+                    true => of_run.waiters.push(ear),
+                    false => of_run.watchers.push(ear),
+                });
+                None
+            }
+        }
+    }
+
+    fn record(&self, op: &'static Op, hold: Hold) {
+        let object = self.pending.object.expect("it is one");
+        WORLD.with(|world| world.did(op, object, self.pending.place, (Values::None, hold)));
+    }
+
+    /// Waits no longer.
+    fn leave(&mut self) {
+        if let (Some(latch), Some((number, ear))) = (self.latch, self.waits.take()) {
+            latch.with_this_run(number, |of_run| {
+                of_run.waiters.retain(|other| !Arc::ptr_eq(other, &ear));
+                of_run.watchers.retain(|other| !Arc::ptr_eq(other, &ear));
+            });
+        }
+    }
+}
+
+impl<'a, T> Future for Begin<'a, T> {
+    type Output = Begun<'a, T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Begun<'a, T>> {
+        let latch = self.latch.expect(SPENT);
+        loop {
+            let Begin { pending, waits, .. } = &mut *self;
+            let ear = waits.as_ref().map(|(_, ear)| &**ear);
+            if pending.poll_turn(cx, latch, ear).is_pending() {
+                return Poll::Pending;
+            }
+            if let Some(begun) = self.act(latch) {
+                self.leave();
+                self.latch = None;
+                return Poll::Ready(begun);
+            }
+            self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
+        }
+    }
+}
+
+impl<T> Drop for Begin<'_, T> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// The making of the value in a run. Given up if it is dropped.
+struct RunAttempt<'a, T> {
+    latch: &'a Latch<T>,
+    run: u64,
+    here: Here,
+    is_over: bool,
+}
+
+impl<'a, T> RunAttempt<'a, T> {
+    /// Ends it with this value.
+    fn settle(mut self, value: T) -> &'a T {
+        let mut place = 0;
+        let mut woken = Vec::new();
+        let is_on = self.latch.with_this_run(self.run, |of_run| {
+            (of_run.phase, of_run.is_poisoned) = (Phase::Made, false);
+            place = of_run.value;
+            woken.append(&mut of_run.waiters);
+            woken.append(&mut of_run.watchers);
+        });
+        assert!(is_on, "a value that a run makes is made to its end in another one");
+        self.is_over = true;
+        let slot = self.latch.values.at(place);
+        let is_first = slot.set(value).is_ok();
+        debug_assert!(is_first, "a run has one attempt at a time");
+        self.ended(&SETTLE, &woken);
+        slot.get().expect("it was set above")
+    }
+
+    fn ended(&self, op: &'static Op, woken: &[Arc<Ear>]) {
+        let object = &self.latch.object;
+        WORLD.with(|world| world.did_last(op, object, self.here, Hold::Ends(1)));
+        woken.iter().for_each(|ear| std::task::Wake::wake_by_ref(ear));
+    }
+}
+
+impl<T> Drop for RunAttempt<'_, T> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut woken = Vec::new();
+        let is_on = self.latch.with_this_run(self.run, |of_run| {
+            of_run.phase = Phase::Empty;
+            of_run.is_poisoned |= std::thread::panicking();
+            woken.append(&mut of_run.waiters);
+        });
+        if is_on {
+            self.ended(&GIVE_UP, &woken);
+        }
+    }
+}
+
+/// Values at numbers from 0 on, which never move.
+#[derive(Debug)]
+struct RunValues<T> {
+    first: OnceLock<T>,
+    more: OnceLock<Box<Chunk<T>>>,
+}
+
+/// Some values, and twice as many more.
+#[derive(Debug)]
+struct Chunk<T> {
+    values: Box<[OnceLock<T>]>,
+    more: OnceLock<Box<Chunk<T>>>,
+}
+
+impl<T> Chunk<T> {
+    fn of(count: usize) -> Box<Chunk<T>> {
+        let values = (0..count).map(|_| OnceLock::new()).collect();
+        Box::new(Chunk { values, more: OnceLock::new() })
+    }
+}
+
+/// The number of values in the first chunk.
+const CHUNK: usize = 16;
+
+impl<T> RunValues<T> {
+    const fn new() -> RunValues<T> {
+        RunValues { first: OnceLock::new(), more: OnceLock::new() }
+    }
+
+    fn at(&self, number: usize) -> &OnceLock<T> {
+        let Some(mut at) = number.checked_sub(1) else { return &self.first };
+        let mut chunk = self.more.get_or_init(|| Chunk::of(CHUNK));
+        while at >= chunk.values.len() {
+            at -= chunk.values.len();
+            chunk = chunk.more.get_or_init(|| Chunk::of(2 * chunk.values.len()));
+        }
+        &chunk.values[at]
+    }
+
+    fn at_mut(&mut self, number: usize) -> &mut OnceLock<T> {
+        // Adds the chunk if there is none.
+        self.at(number);
+        let Some(mut at) = number.checked_sub(1) else { return &mut self.first };
+        let mut chunk = self.more.get_mut().expect("it is there");
+        while at >= chunk.values.len() {
+            at -= chunk.values.len();
+            chunk = chunk.more.get_mut().expect("it is there");
+        }
+        &mut chunk.values[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_runs_stay_where_they_are() {
+        let mut values = RunValues::<usize>::new();
+        let first = values.at(0);
+        first.set(0).unwrap();
+        for number in 1..200 {
+            values.at(number).set(number).unwrap();
+        }
+        assert!(std::ptr::eq(first, values.at(0)));
+        assert!((0..200).all(|number| values.at(number).get() == Some(&number)));
+        assert_eq!(
+            (0..200).map(|number| values.at_mut(number).take().unwrap()).sum::<usize>(),
+            19_900
+        );
+    }
+}

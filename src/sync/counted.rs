@@ -1,0 +1,290 @@
+//! Shared ownership whose counts are shared memory.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::sync;
+
+use crate::run::op::{Access, Op, count};
+use crate::seam::{Here, Share, here};
+
+const CLONE: Op = Op::of_kind("clone", Access::Tell, count::GAIN);
+const DROP: Op = Op::of_kind("drop", Access::Tell, count::LOSE);
+const DROP_WITH_VALUE: Op = Op::of_kind("drop", Access::Tell, count::END);
+const UPGRADE: Op = Op::of_kind("upgrade", Access::Act, count::UPGRADE);
+const TRY_UNWRAP: Op = Op::of_kind("try_unwrap", Access::Act, count::TAKE);
+const INTO_INNER: Op = Op::of_kind("into_inner", Access::Act, count::TAKE);
+const STRONG_COUNT: Op = Op::of_kind("strong_count", Access::Read, count::COUNT);
+const WEAK_COUNT: Op = Op::of_kind("weak_count", Access::Read, count::COUNT);
+const GET_MUT: Op = Op::of_kind("get_mut", Access::Read, count::COUNT);
+const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, count::WEIGH);
+const CLONE_WEAK: Op = Op::of_kind("clone_weak", Access::Tell, count::WEIGH);
+const DROP_WEAK: Op = Op::of_kind("drop_weak", Access::Tell, count::WEIGH);
+
+/// A value with several owners, whose counts are shared memory: std's `Arc`, for code that acts on the counts.
+///
+/// Code that only shares a value needs std's `Arc`, which costs no steps. With this one, reading a count and all that
+/// depends on one is a point: [`strong_count`](Arc::strong_count), [`get_mut`](Arc::get_mut),
+/// [`try_unwrap`](Arc::try_unwrap), [`into_inner`](Arc::into_inner), [`Weak::upgrade`]. Clones, [`downgrade`](Arc::downgrade)
+/// and drops cannot await: they are part of the step in which they are done, with the destructor of the value in the step
+/// of the last drop. In the real build it is std's `Arc`.
+///
+/// ```
+/// use sim::counted::Arc;
+///
+/// # sim::block_on(async {
+/// let one = Arc::new(vec![1]);
+/// let two = one.clone();
+/// assert_eq!(Arc::strong_count(&one).await, 2);
+/// assert_eq!(Arc::into_inner(one).await, None);
+/// assert_eq!(Arc::into_inner(two).await, Some(vec![1]));
+/// # });
+/// ```
+///
+/// A count says what was so when it was read:
+///
+/// ```
+/// use sim::counted::Arc;
+/// use sim::Runner;
+///
+/// let report = Runner::new().hermetic().run(async || {
+///     let mut own = Arc::new(1);
+///     let weak = Arc::downgrade(&own);
+///     let task = sim::spawn(async move { weak.upgrade().await.is_some() });
+///     if Arc::strong_count(&own).await == 1 {
+///         // The task may have another reference by now.
+///         *Arc::get_mut(&mut own).await.expect("it is the only one") += 1;
+///     }
+///     task.await.unwrap();
+/// });
+/// assert!(!sim::SIMULATED || !report.passed());
+/// ```
+pub struct Arc<T: ?Sized> {
+    // Dropped first: the destructor of the value comes after the drop of the reference.
+    share: Share,
+    value: sync::Arc<T>,
+}
+
+impl<T> Arc<T> {
+    /// The first reference to `value`.
+    #[track_caller]
+    pub fn new(value: T) -> Arc<T> {
+        Arc { share: Share::new("arc", here(), drop_of::<T>()), value: sync::Arc::new(value) }
+    }
+
+    /// The same, while there is no other reference, with a name: reports call it that, in the place of `arc#3`. Costs
+    /// nothing in the real build.
+    #[must_use]
+    pub fn named(this: Arc<T>, name: &'static str) -> Arc<T> {
+        Arc { share: this.share.named(name), value: this.value }
+    }
+
+    /// The value if this is the last reference, else the reference.
+    ///
+    /// Of two tasks that try this with the last two references, both may get their reference back, and the value is lost
+    /// with them: [`into_inner`](Self::into_inner) gives it to one of the two.
+    ///
+    /// # Errors
+    /// If there is another reference.
+    #[track_caller]
+    pub fn try_unwrap(this: Arc<T>) -> impl Future<Output = Result<T, Arc<T>>> {
+        let here = here();
+        async move {
+            let Arc { share, value } = this;
+            share.turn(&TRY_UNWRAP, here).await;
+            match sync::Arc::try_unwrap(value) {
+                Ok(value) => {
+                    share.end(&TRY_UNWRAP, here);
+                    Ok(value)
+                }
+                Err(value) => {
+                    share.did(&TRY_UNWRAP, here, None);
+                    Err(Arc { share, value })
+                }
+            }
+        }
+    }
+
+    /// Drops the reference. Returns the value if it was the last one.
+    #[track_caller]
+    pub fn into_inner(this: Arc<T>) -> impl Future<Output = Option<T>> {
+        let here = here();
+        async move {
+            let Arc { share, value } = this;
+            share.turn(&INTO_INNER, here).await;
+            share.end(&INTO_INNER, here);
+            sync::Arc::into_inner(value)
+        }
+    }
+}
+
+impl<T: ?Sized> Arc<T> {
+    /// The number of references that own the value.
+    #[track_caller]
+    pub fn strong_count(this: &Arc<T>) -> impl Future<Output = usize> {
+        this.look(&STRONG_COUNT, here(), sync::Arc::strong_count)
+    }
+
+    /// The number of references that do not own the value.
+    #[track_caller]
+    pub fn weak_count(this: &Arc<T>) -> impl Future<Output = usize> {
+        this.look(&WEAK_COUNT, here(), sync::Arc::weak_count)
+    }
+
+    async fn look(&self, op: &'static Op, here: Here, of: fn(&sync::Arc<T>) -> usize) -> usize {
+        self.share.turn(op, here).await;
+        let count = of(&self.value);
+        self.share.did(op, here, Some(count as u64));
+        count
+    }
+
+    /// The value, if there is no other reference, also none that does not own it.
+    #[track_caller]
+    pub fn get_mut(this: &mut Arc<T>) -> impl Future<Output = Option<&mut T>> {
+        let here = here();
+        async move {
+            this.share.turn(&GET_MUT, here).await;
+            let value = sync::Arc::get_mut(&mut this.value);
+            this.share.did(&GET_MUT, here, Some(u64::from(value.is_some())));
+            value
+        }
+    }
+
+    /// A reference that does not own the value. Not a point.
+    #[track_caller]
+    pub fn downgrade(this: &Arc<T>) -> Weak<T> {
+        let here = here();
+        this.share.did(&DOWNGRADE, here, None);
+        let share = this.share.another(here, &DROP_WEAK);
+        Weak { share, value: sync::Arc::downgrade(&this.value) }
+    }
+
+    /// Returns `true` if both refer to one value.
+    pub fn ptr_eq(this: &Arc<T>, other: &Arc<T>) -> bool {
+        sync::Arc::ptr_eq(&this.value, &other.value)
+    }
+}
+
+/// The operation of a drop of a reference.
+const fn drop_of<T: ?Sized>() -> &'static Op {
+    if std::mem::needs_drop::<T>() { &DROP_WITH_VALUE } else { &DROP }
+}
+
+impl<T: ?Sized> Clone for Arc<T> {
+    /// Another reference. Not a point.
+    #[track_caller]
+    fn clone(&self) -> Arc<T> {
+        let here = here();
+        self.share.did(&CLONE, here, None);
+        Arc { share: self.share.another(here, drop_of::<T>()), value: self.value.clone() }
+    }
+}
+
+impl<T: ?Sized> Deref for Arc<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: ?Sized> AsRef<T> for Arc<T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
+    fn eq(&self, other: &Arc<T>) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for Arc<T> {}
+
+impl<T: Default> Default for Arc<T> {
+    #[track_caller]
+    fn default() -> Arc<T> {
+        Arc::new(T::default())
+    }
+}
+
+impl<T> From<T> for Arc<T> {
+    #[track_caller]
+    fn from(value: T) -> Arc<T> {
+        Arc::new(value)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A reference to the value of an [`Arc`] that does not own it: std's `Weak`.
+///
+/// ```
+/// use sim::counted::Arc;
+///
+/// # sim::block_on(async {
+/// let owner = Arc::new(7);
+/// let weak = Arc::downgrade(&owner);
+/// assert_eq!(weak.upgrade().await.as_deref(), Some(&7));
+/// drop(owner);
+/// assert!(weak.upgrade().await.is_none());
+/// # });
+/// ```
+pub struct Weak<T: ?Sized> {
+    share: Share,
+    value: sync::Weak<T>,
+}
+
+impl<T: ?Sized> Weak<T> {
+    /// A reference that owns the value, if it is still there.
+    #[track_caller]
+    pub fn upgrade(&self) -> impl Future<Output = Option<Arc<T>>> {
+        let here = here();
+        async move {
+            self.share.turn(&UPGRADE, here).await;
+            let value = self.value.upgrade();
+            self.share.did(&UPGRADE, here, Some(u64::from(value.is_some())));
+            let share = |value| Arc { share: self.share.another(here, drop_of::<T>()), value };
+            value.map(share)
+        }
+    }
+
+    /// The number of references that own the value.
+    #[track_caller]
+    pub fn strong_count(&self) -> impl Future<Output = usize> {
+        let here = here();
+        async move {
+            self.share.turn(&STRONG_COUNT, here).await;
+            let count = self.value.strong_count();
+            self.share.did(&STRONG_COUNT, here, Some(count as u64));
+            count
+        }
+    }
+}
+
+impl<T: ?Sized> Clone for Weak<T> {
+    /// Another reference that does not own the value. Not a point.
+    #[track_caller]
+    fn clone(&self) -> Weak<T> {
+        let here = here();
+        self.share.did(&CLONE_WEAK, here, None);
+        Weak { share: self.share.another(here, &DROP_WEAK), value: self.value.clone() }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Weak<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(Weak)")
+    }
+}

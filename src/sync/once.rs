@@ -1,0 +1,230 @@
+//! Initialisations that are done once, and the refusal of those that need themselves.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::run::Failure;
+use crate::run::op::{Access, Op, once};
+use crate::seam::{self, Here, Latch, OnceOps, here};
+
+const CALL: OnceOps = OnceOps::making("call_once");
+const FORCE: OnceOps = OnceOps::making("call_once_force");
+const IS_COMPLETED: Op = Op::of_kind("is_completed", Access::Read, once::LOOK);
+
+/// An initialisation that is done once: std's `Once`, for tasks.
+///
+/// Each operation is a point. The first call does the work; calls that come in the meantime wait for its end. Work that
+/// panics poisons the `Once`, as in std: later calls of [`call_once`](Self::call_once) panic, and
+/// [`call_once_force`](Self::call_once_force) does the work nevertheless. Work that is dropped, which std does not have,
+/// leaves it to the next call. In a run every `Once` begins anew, also a `static`.
+///
+/// ```
+/// static INIT: sim::Once = sim::Once::new();
+///
+/// # sim::block_on(async {
+/// INIT.call_once(|| async { /* … */ }).await;
+/// assert!(INIT.is_completed().await);
+/// # });
+/// ```
+///
+/// A flag in its place says that the work is done before it is:
+///
+/// ```
+/// use sim::{Atomic, Once, Ordering::SeqCst, Runner};
+/// use std::sync::Arc;
+///
+/// async fn test(with_once: bool) {
+///     let shared = Arc::new((Once::new(), Atomic::new(false), Atomic::new(0)));
+///     sim::map_concurrently([shared.clone(), shared], |shared| async move {
+///         let (once, begun, table) = &*shared;
+///         if with_once {
+///             once.call_once(|| async { table.store(7, SeqCst).await }).await;
+///         } else if !begun.swap(true, SeqCst).await {
+///             table.store(7, SeqCst).await;
+///         }
+///         assert_eq!(table.load(SeqCst).await, 7);
+///     })
+///     .await;
+/// }
+///
+/// let runner = || Runner::new().hermetic();
+/// assert!(!sim::SIMULATED || !runner().run(async || test(false).await).passed());
+/// assert!(runner().run(async || test(true).await).passed());
+/// ```
+pub struct Once {
+    latch: Latch<()>,
+}
+
+impl Once {
+    /// An initialisation that was not begun.
+    #[track_caller]
+    pub const fn new() -> Once {
+        Once { latch: Latch::new("once", here()) }
+    }
+
+    /// The same with a name, which reports use in the place of `once#3`. Costs nothing in the real build.
+    #[must_use]
+    pub const fn named(mut self, name: &'static str) -> Once {
+        self.latch.object = self.latch.object.named(name);
+        self
+    }
+
+    /// Does the work if no call has done it, and waits for its end if another call does.
+    ///
+    /// # Panics
+    /// If work of an earlier call has panicked, or if it is polled by the work of the same `Once`, which would wait for
+    /// itself. The latter is a misuse in a run, which fails the run.
+    #[track_caller]
+    pub fn call_once<F, Fut>(&self, work: F) -> impl Future<Output = ()>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = ()>,
+    {
+        let work = |state: OnceState| {
+            assert!(!state.is_poisoned, "the Once is poisoned: work of an earlier call panicked");
+            work()
+        };
+        self.call_at(&CALL, here(), Location::caller(), work)
+    }
+
+    /// As [`call_once`](Self::call_once). Work of an earlier call that has panicked is no obstacle: the state tells.
+    ///
+    /// # Panics
+    /// If it is polled by the work of the same `Once`.
+    #[track_caller]
+    pub fn call_once_force<F, Fut>(&self, work: F) -> impl Future<Output = ()>
+    where
+        F: FnOnce(OnceState) -> Fut,
+        Fut: Future<Output = ()>,
+    {
+        self.call_at(&FORCE, here(), Location::caller(), work)
+    }
+
+    /// Returns `true` if the work is done.
+    #[track_caller]
+    pub fn is_completed(&self) -> impl Future<Output = bool> {
+        let done = self.latch.get(&IS_COMPLETED, here());
+        async move { done.await.is_some() }
+    }
+
+    async fn call_at<F, Fut>(
+        &self,
+        ops: &'static OnceOps,
+        here: Here,
+        place: &'static Location<'static>,
+        work: F,
+    ) where
+        F: FnOnce(OnceState) -> Fut,
+        Fut: Future<Output = ()>,
+    {
+        let reentry = Reentry::of("Once", self, place);
+        reentry.refuse();
+        let make = |is_poisoned| making(reentry, move || work(OnceState { is_poisoned }));
+        self.latch.get_or_make(ops, here, make).await;
+    }
+}
+
+impl Default for Once {
+    #[track_caller]
+    fn default() -> Once {
+        Once::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").finish_non_exhaustive()
+    }
+}
+
+/// The state of a [`Once`] when its work begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OnceState {
+    is_poisoned: bool,
+}
+
+impl OnceState {
+    /// Returns `true` if work of an earlier call has panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.is_poisoned
+    }
+}
+
+thread_local! {
+    /// The objects whose initialisation this thread polls, by address.
+    static POLLED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A call that must not be polled by the initialisation that it waits for.
+#[derive(Clone, Copy)]
+pub(super) struct Reentry {
+    kind: &'static str,
+    address: usize,
+    place: &'static Location<'static>,
+}
+
+impl Reentry {
+    /// A call at `place` of an object of this kind.
+    pub(super) fn of<T>(
+        kind: &'static str,
+        object: &T,
+        place: &'static Location<'static>,
+    ) -> Reentry {
+        Reentry { kind, address: std::ptr::from_ref(object).addr(), place }
+    }
+
+    /// Fails the run, or panics, if the initialisation of the same object is polled on this thread.
+    pub(super) fn refuse(self) {
+        if !POLLED.with_borrow(|polled| polled.contains(&self.address)) {
+            return;
+        }
+        let Reentry { kind, place, .. } = self;
+        let message = format!(
+            "the initialisation of a {kind} asks for the same {kind}, and would wait for itself for ever: make the \
+             value without it"
+        );
+        seam::fail(|| Failure::Misuse { message: message.clone(), place: place.to_string() });
+        panic!("{message} (called at {place})");
+    }
+}
+
+/// Makes a value by `init`, as the initialisation of the object of `reentry`.
+pub(super) fn making<F: FnOnce() -> Fut, Fut: Future>(
+    reentry: Reentry,
+    init: F,
+) -> impl Future<Output = Fut::Output> + use<F, Fut> {
+    Making { address: reentry.address, future: async move { init().await } }
+}
+
+pin_project! {
+    struct Making<F> {
+        address: usize,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for Making<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        struct Polled;
+
+        impl Drop for Polled {
+            fn drop(&mut self) {
+                POLLED.with_borrow_mut(|polled| polled.pop());
+            }
+        }
+
+        let this = self.project();
+        POLLED.with_borrow_mut(|polled| polled.push(*this.address));
+        let _polled = Polled;
+        this.future.poll(cx)
+    }
+}

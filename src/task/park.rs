@@ -1,0 +1,100 @@
+//! Parking: a task waits for its token, which another task gives it.
+
+use std::fmt;
+use std::future::Future;
+
+use crate::seam::{self, here};
+
+/// Waits until the current task is unparked: std's `park`, for tasks. A point.
+///
+/// A task has one token. [`Unparker::unpark`] gives it, and `park` takes it, at once if it is there: an `unpark` that comes
+/// first is kept, and two of them are one. The token of a wait that is dropped is kept, too. In a run with
+/// `chances = "spurious"` the wait may end without the token, as std allows: check the condition in a loop. To wait for a
+/// time at most, use [`timeout`](crate::time::timeout).
+///
+/// Outside of tasks that this library spawned, the token is that of the thread.
+///
+/// ```
+/// use sim::{Atomic, Ordering::SeqCst};
+/// use std::sync::Arc;
+///
+/// # sim::block_on(async {
+/// let ready = Arc::new(Atomic::new(false));
+/// let own = ready.clone();
+/// let waiting = sim::spawn(async move {
+///     while !own.load(SeqCst).await {
+///         sim::task::park().await;
+///     }
+/// });
+/// ready.store(true, SeqCst).await;
+/// waiting.unparker().unpark();
+/// waiting.await.unwrap();
+/// # });
+/// ```
+///
+/// A queue whose waiter enters itself after its last look at the condition loses the wake-up:
+///
+/// ```
+/// use sim::task::{Unparker, park, unparker};
+/// use sim::{Atomic, Mutex, Ordering::SeqCst, Runner};
+/// use std::sync::Arc;
+///
+/// async fn test(looks_again: bool) {
+///     let (is_free, queue) = (Arc::new(Atomic::new(false)), Arc::new(Mutex::new(None::<Unparker>)));
+///     let (own, waiters) = (is_free.clone(), queue.clone());
+///     let waiting = sim::spawn(async move {
+///         if own.load(SeqCst).await {
+///             return;
+///         }
+///         *waiters.lock().await = Some(unparker());
+///         if looks_again && own.load(SeqCst).await {
+///             return;
+///         }
+///         park().await;
+///     });
+///     is_free.store(true, SeqCst).await;
+///     if let Some(waiter) = queue.lock().await.take() {
+///         waiter.unpark();
+///     }
+///     waiting.await.unwrap();
+/// }
+///
+/// # if sim::SIMULATED {
+/// assert!(!Runner::new().hermetic().run(async || test(false).await).passed());
+/// # }
+/// assert!(Runner::new().hermetic().run(async || test(true).await).passed());
+/// ```
+#[track_caller]
+pub fn park() -> impl Future<Output = ()> + Send {
+    seam::park(here())
+}
+
+/// A handle that gives a task the token that it [parks](park) for.
+#[derive(Clone)]
+pub struct Unparker(pub(super) seam::Unparker);
+
+impl Unparker {
+    /// Gives the task its token. Not a point; nothing happens if the task has the token or has ended.
+    #[track_caller]
+    pub fn unpark(&self) {
+        self.0.unpark(here());
+    }
+}
+
+impl fmt::Debug for Unparker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unparker").finish_non_exhaustive()
+    }
+}
+
+/// The handle that unparks the current task; that of the thread outside of tasks that this library spawned.
+///
+/// ```
+/// # sim::block_on(async {
+/// sim::task::unparker().unpark();
+/// sim::task::park().await;
+/// # });
+/// ```
+pub fn unparker() -> Unparker {
+    Unparker(seam::Unparker::current())
+}

@@ -6,13 +6,14 @@ use std::ops::Deref;
 use std::sync;
 
 use crate::run::op::{Access, Op, count};
-use crate::seam::{Here, Share, here};
+use crate::seam::{Here, Share, here, pass};
 
 const CLONE: Op = Op::of_kind("clone", Access::Tell, count::GAIN);
 const DROP: Op = Op::of_kind("drop", Access::Tell, count::LOSE);
 const DROP_WITH_VALUE: Op = Op::of_kind("drop", Access::Tell, count::END);
 const UPGRADE: Op = Op::of_kind("upgrade", Access::Act, count::UPGRADE);
 const TRY_UNWRAP: Op = Op::of_kind("try_unwrap", Access::Act, count::TAKE);
+const AFTER_FAILURE: Op = Op::new("after_try_unwrap", Access::Yield);
 const INTO_INNER: Op = Op::of_kind("into_inner", Access::Act, count::TAKE);
 const STRONG_COUNT: Op = Op::of_kind("strong_count", Access::Read, count::COUNT);
 const WEAK_COUNT: Op = Op::of_kind("weak_count", Access::Read, count::COUNT);
@@ -79,7 +80,8 @@ impl<T> Arc<T> {
         Arc { share: this.share.named(name), value: this.value }
     }
 
-    /// The value if this is the last reference, else the reference.
+    /// The value if this is the last reference, else the reference. A second point follows an attempt that fails: other
+    /// tasks may come between it and the drop of the reference.
     ///
     /// Of two tasks that try this with the last two references, both may get their reference back, and the value is lost
     /// with them: [`into_inner`](Self::into_inner) gives it to one of the two.
@@ -99,6 +101,8 @@ impl<T> Arc<T> {
                 }
                 Err(value) => {
                     share.did(&TRY_UNWRAP, here, None);
+                    // Other tasks may come between the attempt and the drop of the reference.
+                    pass(&AFTER_FAILURE, here).await;
                     Err(Arc { share, value })
                 }
             }

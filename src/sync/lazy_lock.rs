@@ -58,10 +58,10 @@ impl<T, F> LazyLock<T, F> {
     /// A value that the future of `init` makes when it is used first.
     #[track_caller]
     pub const fn new(init: F) -> LazyLock<T, F> {
-        LazyLock { latch: Latch::new("lazy_lock", here()), init }
+        LazyLock { latch: Latch::new("lazylock", here()), init }
     }
 
-    /// The same value with a name, which reports use in the place of `lazy_lock#3`. Costs nothing in the real build.
+    /// The same value with a name, which reports use in the place of `lazylock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> LazyLock<T, F> {
         self.latch.object = self.latch.object.named(name);

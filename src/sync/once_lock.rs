@@ -60,10 +60,10 @@ impl<T> OnceLock<T> {
     /// An empty cell.
     #[track_caller]
     pub const fn new() -> OnceLock<T> {
-        OnceLock { latch: Latch::new("once_lock", here()) }
+        OnceLock { latch: Latch::new("oncelock", here()) }
     }
 
-    /// The same cell with a name, which reports use in the place of `once_lock#3`. Costs nothing in the real build.
+    /// The same cell with a name, which reports use in the place of `oncelock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> OnceLock<T> {
         self.latch.object = self.latch.object.named(name);

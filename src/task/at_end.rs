@@ -23,7 +23,7 @@ use crate::seam;
 /// let own = open.clone();
 /// let task = sim::spawn(async move {
 ///     own.fetch_add(1, SeqCst);
-///     sim::task::at_end(move || drop(own.fetch_sub(1, SeqCst)));
+///     sim::task::at_end(move || assert_eq!(own.fetch_sub(1, SeqCst), 1));
 ///     std::future::pending::<()>().await;
 /// });
 /// while open.load(SeqCst) == 0 {

@@ -8,7 +8,7 @@ use sim::run::Failure;
 use sim::spawn;
 use sim::task::yield_now;
 use sim::tokio::sync::broadcast::error::RecvError;
-use sim::tokio::sync::{broadcast, mpsc, oneshot, watch};
+use sim::tokio::sync::{OnceCell, SetOnce, broadcast, mpsc, oneshot, watch};
 
 use crate::{fails, holds};
 
@@ -220,4 +220,19 @@ async fn exchange(receives_meanwhile: bool) {
 #[test]
 fn two_full_channels_wait_for_each_other() {
     waits(async || exchange(false).await, async || exchange(true).await);
+}
+
+/// A value that is set once, or never, beside a cell.
+async fn set_and_awaited(is_set: bool) {
+    let (once, cell) = (SetOnce::new(), OnceCell::new());
+    cell.get_or_init(async || 7).await;
+    if is_set {
+        once.set(7).unwrap();
+    }
+    assert_eq!(once.wait().await, cell.get().unwrap());
+}
+
+#[test]
+fn a_value_that_is_never_set_is_awaited_for_ever() {
+    waits(async || set_and_awaited(false).await, async || set_and_awaited(true).await);
 }

@@ -27,6 +27,7 @@ mod generated_search;
 mod histories;
 mod join_set;
 mod nested;
+mod of_std;
 mod parallel;
 mod prove;
 mod runners;

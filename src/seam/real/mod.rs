@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::cancel::Cancel;
-pub(crate) use self::fence::fence;
+pub(crate) use self::fence::{fence, pass};
 pub(crate) use self::group::{Group, Mark, kept};
 pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,

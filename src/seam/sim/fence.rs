@@ -16,3 +16,12 @@ pub(crate) fn fence(here: Here, order: Ordering) -> impl Future<Output = ()> + S
         Backend::Real => atomic::fence(order),
     })
 }
+
+/// A point that touches nothing.
+pub(crate) fn pass(op: &'static Op, here: Here) -> impl Future<Output = ()> + Send {
+    Point::new(&NoObject, op, here, |backend: &Backend<'_>| {
+        if let Backend::Run(pending) = backend {
+            pending.finish();
+        }
+    })
+}

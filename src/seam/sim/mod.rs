@@ -36,7 +36,7 @@ pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::carrier::{Cargo, Latch, Way, carry, suffers};
 pub(crate) use self::crew::Crew;
-pub(crate) use self::fence::fence;
+pub(crate) use self::fence::{fence, pass};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]

@@ -56,7 +56,7 @@ impl<T> OnceCell<T> {
     #[track_caller]
     pub fn new() -> OnceCell<T> {
         OnceCell {
-            wrapped: Wrapped::new("once_cell", here()),
+            wrapped: Wrapped::new("oncecell", here()),
             turns: Semaphore::new(1),
             given: None,
             value: OnceLock::new(),
@@ -67,7 +67,7 @@ impl<T> OnceCell<T> {
     #[track_caller]
     pub const fn const_new() -> OnceCell<T> {
         OnceCell {
-            wrapped: Wrapped::of_static("once_cell", here()),
+            wrapped: Wrapped::of_static("oncecell", here()),
             turns: Semaphore::const_new(1),
             given: None,
             value: OnceLock::new(),
@@ -78,7 +78,7 @@ impl<T> OnceCell<T> {
     #[track_caller]
     pub const fn const_new_with(value: T) -> OnceCell<T> {
         OnceCell {
-            wrapped: Wrapped::of_static("once_cell", here()),
+            wrapped: Wrapped::of_static("oncecell", here()),
             turns: Semaphore::const_new(0),
             given: Some(value),
             value: OnceLock::new(),

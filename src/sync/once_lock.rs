@@ -19,7 +19,7 @@ const GET: Op = Op::of_kind("get", Access::Read, once::LOOK);
 /// initialisation that panics or is dropped leaves the cell empty: the next one begins, of any task that waits or comes
 /// then. An initialisation that asks for its own value panics, and fails a run, where std's would wait for itself.
 ///
-/// [`new`](Self::new) is a constant, so that a cell may be a `static`. In a run every cell begins empty, also a `static`,
+/// [`new`](Self::new) is `const`, so that a cell may be a `static`. In a run every cell begins empty, also a `static`,
 /// which keeps the values of earlier runs because references to them may be left. In the real build a `static` has one
 /// value for all runs.
 ///

@@ -1,7 +1,5 @@
 //! Parking: the tokens of real tasks; and the work at their ends.
 
-use std::future::Future;
-
 use super::Here;
 use super::point::point;
 use crate::seam::own::{self, AtEnd, RealParking};
@@ -28,9 +26,7 @@ pub(crate) fn at_end(work: AtEnd) -> bool {
 }
 
 /// Waits for the token of the current task.
-pub(crate) fn park(_: Here) -> impl Future<Output = ()> + Send {
-    async move {
-        point(|_| ()).await;
-        RealParking::current().park().await;
-    }
+pub(crate) async fn park(_: Here) {
+    point(|_| ()).await;
+    RealParking::current().park().await;
 }

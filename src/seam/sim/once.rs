@@ -342,7 +342,7 @@ impl<'a, T> RunAttempt<'a, T> {
     fn ended(&self, op: &'static Op, woken: &[Arc<Ear>]) {
         let object = &self.latch.object;
         WORLD.with(|world| world.did_last(op, object, self.here, Hold::Ends(1)));
-        woken.iter().for_each(|ear| std::task::Wake::wake_by_ref(ear));
+        woken.iter().for_each(std::task::Wake::wake_by_ref);
     }
 }
 

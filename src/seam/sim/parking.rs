@@ -79,12 +79,10 @@ pub(crate) fn at_end(work: AtEnd) -> bool {
 }
 
 /// Waits for the token of the current task. In a run it may go on without one.
-pub(crate) fn park(here: Here) -> impl Future<Output = ()> + Send {
-    async move {
-        match in_run() {
-            true => RunPark::new(here).await,
-            false => RealParking::current().park().await,
-        }
+pub(crate) async fn park(here: Here) {
+    match in_run() {
+        true => RunPark::new(here).await,
+        false => RealParking::current().park().await,
     }
 }
 

@@ -181,24 +181,22 @@ fn steps_on_counts_that_do_not_conflict_can_be_swapped() {
 #[test]
 fn a_relation_of_counts_that_is_not_declared_is_found() {
     let pairs = [
-        ("gain, count", (count::GAIN, count::COUNT)),
-        ("lose, count", (count::LOSE, count::COUNT)),
         ("end, end", (count::END, count::END)),
         ("lose, take", (count::LOSE, count::TAKE)),
         ("take, take", (count::TAKE, count::TAKE)),
         ("weigh, count", (count::WEIGH, count::COUNT)),
-        ("upgrade, count", (count::UPGRADE, count::COUNT)),
     ];
-    // Those in which no owner is left are rare in programs.
+    // Those that few programs show.
     let rare = [
+        ("gain, count", (count::GAIN, count::COUNT)),
+        ("lose, count", (count::LOSE, count::COUNT)),
         ("lose, upgrade", (count::LOSE, count::UPGRADE)),
+        ("upgrade, count", (count::UPGRADE, count::COUNT)),
         ("upgrade, take", (count::UPGRADE, count::TAKE)),
     ];
     let rare = rare.into_iter().filter(|_| std::env::var("UNPAUSE_LONG").is_ok());
     for (name, pair) in pairs.into_iter().chain(rare) {
-        let begun = std::time::Instant::now();
         let found = faults::without(pair, || diamonds(20_000));
-        println!("{name}: {:?}", begun.elapsed());
         assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }

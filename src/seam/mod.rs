@@ -9,7 +9,7 @@
 //! | [`Word<T>`] | a word of the run's memory | the std atomic |
 //! | [`Slot<T>`] | a value of its own for each run | a value behind a std mutex |
 //! | [`Gate`] | a lock that the scheduler knows | nothing: the real lock does the work |
-//! | [`Latch`] | a value that is made once in each run, with those who wait for it | the once-cell of async-lock |
+//! | [`OnceValue`] | a value that is made once in each run, with those who wait for it | the once-cell of async-lock |
 //! | [`park`] | waits for the token of the task | the same, of the task or the thread |
 //! | `Point` | announces, waits for its turn, takes effect | takes effect |
 //! | [`Share`] | the counts of a value with several owners | nothing: std's `Arc` counts |

@@ -7,7 +7,7 @@ use std::panic::Location;
 use ::futures::future::BoxFuture;
 
 use super::once::{Reentry, making};
-use crate::seam::{Latch, OnceOps, here};
+use crate::seam::{OnceOps, OnceValue, here};
 
 const FORCE: OnceOps = OnceOps::making("force");
 
@@ -50,7 +50,7 @@ const FORCE: OnceOps = OnceOps::making("force");
 /// # }
 /// ```
 pub struct LazyLock<T, F = fn() -> BoxFuture<'static, T>> {
-    latch: Latch<T>,
+    value: OnceValue<T>,
     init: F,
 }
 
@@ -58,13 +58,13 @@ impl<T, F> LazyLock<T, F> {
     /// A value that the future of `init` makes when it is used first.
     #[track_caller]
     pub const fn new(init: F) -> LazyLock<T, F> {
-        LazyLock { latch: Latch::new("lazylock", here()), init }
+        LazyLock { value: OnceValue::new("lazylock", here()), init }
     }
 
     /// The same value with a name, which reports use in the place of `lazylock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> LazyLock<T, F> {
-        self.latch.object = self.latch.object.named(name);
+        self.value.object = self.value.object.named(name);
         self
     }
 }
@@ -91,7 +91,7 @@ where
                     (this.init)()
                 })
             };
-            this.latch.get_or_make(&FORCE, here, make).await
+            this.value.get_or_make(&FORCE, here, make).await
         }
     }
 }

@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 
 use crate::run::Failure;
 use crate::run::op::{Access, Op, once};
-use crate::seam::{self, Here, Latch, OnceOps, here};
+use crate::seam::{self, Here, OnceOps, OnceValue, here};
 
 const CALL: OnceOps = OnceOps::making("call_once");
 const FORCE: OnceOps = OnceOps::making("call_once_force");
@@ -58,20 +58,20 @@ const IS_COMPLETED: Op = Op::of_kind("is_completed", Access::Read, once::LOOK);
 /// assert!(runner().run(async || test(true).await).passed());
 /// ```
 pub struct Once {
-    latch: Latch<()>,
+    value: OnceValue<()>,
 }
 
 impl Once {
     /// An initialisation that was not begun.
     #[track_caller]
     pub const fn new() -> Once {
-        Once { latch: Latch::new("once", here()) }
+        Once { value: OnceValue::new("once", here()) }
     }
 
     /// The same with a name, which reports use in the place of `once#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> Once {
-        self.latch.object = self.latch.object.named(name);
+        self.value.object = self.value.object.named(name);
         self
     }
 
@@ -109,7 +109,7 @@ impl Once {
     /// Returns `true` if the work is done.
     #[track_caller]
     pub fn is_completed(&self) -> impl Future<Output = bool> {
-        let done = self.latch.get(&IS_COMPLETED, here());
+        let done = self.value.get(&IS_COMPLETED, here());
         async move { done.await.is_some() }
     }
 
@@ -126,7 +126,7 @@ impl Once {
         let reentry = Reentry::of("Once", self, place);
         reentry.refuse();
         let make = |is_poisoned| making(reentry, move || work(OnceState { is_poisoned }));
-        self.latch.get_or_make(ops, here, make).await;
+        self.value.get_or_make(ops, here, make).await;
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use super::once::{Reentry, making};
 use crate::run::op::{Access, Op, once};
-use crate::seam::{Here, Latch, OnceOps, here};
+use crate::seam::{Here, OnceOps, OnceValue, here};
 
 const GET_OR_INIT: OnceOps = OnceOps::making("get_or_init");
 const SET: OnceOps = OnceOps::making("set");
@@ -53,27 +53,27 @@ const GET: Op = Op::of_kind("get", Access::Read, once::LOOK);
 /// assert!(!sim::SIMULATED || !report.passed());
 /// ```
 pub struct OnceLock<T> {
-    latch: Latch<T>,
+    value: OnceValue<T>,
 }
 
 impl<T> OnceLock<T> {
     /// An empty cell.
     #[track_caller]
     pub const fn new() -> OnceLock<T> {
-        OnceLock { latch: Latch::new("oncelock", here()) }
+        OnceLock { value: OnceValue::new("oncelock", here()) }
     }
 
     /// The same cell with a name, which reports use in the place of `oncelock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> OnceLock<T> {
-        self.latch.object = self.latch.object.named(name);
+        self.value.object = self.value.object.named(name);
         self
     }
 
     /// The value, if there is one.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = Option<&T>> {
-        self.latch.get(&GET, here())
+        self.value.get(&GET, here())
     }
 
     /// The value. If there is none, the future that `init` returns makes it; calls that come in the meantime wait.
@@ -110,22 +110,22 @@ impl<T> OnceLock<T> {
     /// Waits until there is a value, which another task makes.
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = &T> {
-        self.latch.wait(&WAIT, here())
+        self.value.wait(&WAIT, here())
     }
 
     /// The value, if there is one. `&mut` shows that no other task uses the cell, so this is no point.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        self.latch.get_mut()
+        self.value.get_mut()
     }
 
     /// The value, if there is one. Owning the cell shows that no other task uses it, so this is no point.
     pub fn into_inner(self) -> Option<T> {
-        self.latch.into_inner()
+        self.value.into_inner()
     }
 
     /// Takes the value out: the cell is empty then. `&mut` shows that no other task uses it, so this is no point.
     pub fn take(&mut self) -> Option<T> {
-        self.latch.take()
+        self.value.take()
     }
 
     async fn make_at<F, Fut>(
@@ -140,7 +140,7 @@ impl<T> OnceLock<T> {
         Fut: Future<Output = T>,
     {
         reentry.refuse();
-        self.latch.get_or_make(ops, here, |_| making(reentry, init)).await
+        self.value.get_or_make(ops, here, |_| making(reentry, init)).await
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
 pub(crate) use self::locks::{Enter, Gate, Pass};
-pub(crate) use self::once::Latch;
+pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;

@@ -8,14 +8,14 @@ use crate::seam::once::{OnceOps, RealOnce};
 
 /// A value that is made once.
 #[derive(Debug)]
-pub(crate) struct Latch<T> {
+pub(crate) struct OnceValue<T> {
     pub(crate) object: Object,
     real: RealOnce<T>,
 }
 
-impl<T> Latch<T> {
-    pub(crate) const fn new(_: &'static str, _: Here) -> Latch<T> {
-        Latch { object: Object, real: RealOnce::new() }
+impl<T> OnceValue<T> {
+    pub(crate) const fn new(_: &'static str, _: Here) -> OnceValue<T> {
+        OnceValue { object: Object, real: RealOnce::new() }
     }
 
     /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.

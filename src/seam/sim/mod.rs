@@ -47,7 +47,7 @@ pub(crate) use self::guarded::{Guard, GuardedCall};
 pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
-pub(crate) use self::once::Latch;
+pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;

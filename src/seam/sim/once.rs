@@ -22,7 +22,7 @@ const GIVE_UP: Op = Op::of_kind("give_up_the_initialisation", Access::Tell, once
 
 /// A value that is made once in each run, and once outside of runs.
 #[derive(Debug)]
-pub(crate) struct Latch<T> {
+pub(crate) struct OnceValue<T> {
     pub(crate) object: Object,
     runs: Mutex<Runs>,
     values: RunValues<T>,
@@ -59,10 +59,10 @@ enum Phase {
     Made,
 }
 
-impl<T> Latch<T> {
-    pub(crate) const fn new(kind: &'static str, here: Here) -> Latch<T> {
+impl<T> OnceValue<T> {
+    pub(crate) const fn new(kind: &'static str, here: Here) -> OnceValue<T> {
         let runs = Runs { of_worlds: Vec::new(), count: 0 };
-        Latch {
+        OnceValue {
             object: Object::new(kind, here, true),
             runs: Mutex::new(runs),
             values: RunValues::new(),
@@ -203,7 +203,7 @@ impl OfRun {
     }
 }
 
-impl<T> RunObject for Latch<T> {
+impl<T> RunObject for OnceValue<T> {
     #[inline]
     fn id_in_run(&self, place: Place) -> Option<ObjectId> {
         Some(object_id(&self.object, ValueKind::Opaque, place, || 0))
@@ -213,7 +213,7 @@ impl<T> RunObject for Latch<T> {
 /// Begins to make the value, or waits until it is made.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 struct Begin<'a, T> {
-    latch: Option<&'a Latch<T>>,
+    once: Option<&'a OnceValue<T>>,
     ops: &'static OnceOps,
     pending: PendingOp,
     /// The run in which it waits, and the waker that is called there.
@@ -228,14 +228,14 @@ enum Begun<'a, T> {
 }
 
 impl<'a, T> Begin<'a, T> {
-    fn new(latch: &'a Latch<T>, ops: &'static OnceOps, here: Here, makes: bool) -> Begin<'a, T> {
+    fn new(once: &'a OnceValue<T>, ops: &'static OnceOps, here: Here, makes: bool) -> Begin<'a, T> {
         let pending = PendingOp::new(&ops.begin, here);
-        Begin { latch: Some(latch), ops, pending, waits: None, makes }
+        Begin { once: Some(once), ops, pending, waits: None, makes }
     }
 
     /// Does the operation in its turn; none if it has to wait.
-    fn act(&mut self, latch: &'a Latch<T>) -> Option<Begun<'a, T>> {
-        let phase = latch.with_run(|of_run| {
+    fn act(&mut self, once: &'a OnceValue<T>) -> Option<Begun<'a, T>> {
+        let phase = once.with_run(|of_run| {
             let phase = of_run.phase;
             if self.makes && phase == Phase::Empty {
                 of_run.phase = Phase::UnderWay;
@@ -246,20 +246,20 @@ impl<'a, T> Begin<'a, T> {
         match phase {
             Phase::Made => {
                 self.record(&self.ops.found[usize::from(later)], Hold::Stays);
-                latch.made().map(Begun::Found)
+                once.made().map(Begun::Found)
             }
             Phase::Empty if self.makes => {
                 let begun = if later { &self.ops.begin_later } else { &self.ops.begin };
                 self.record(begun, Hold::Begins);
                 let here = self.pending.place;
-                Some(Begun::First(RunAttempt { latch, run: run(), here, is_over: false }))
+                Some(Begun::First(RunAttempt { once, run: run(), here, is_over: false }))
             }
             Phase::Empty | Phase::UnderWay => {
                 self.record(&self.ops.queue, Hold::Stays);
                 let (_, ear) = self.waits.get_or_insert_with(|| (run(), WORLD.with(World::ear)));
                 ear.open();
                 let ear = ear.clone();
-                latch.with_run(|of_run| match self.makes {
+                once.with_run(|of_run| match self.makes {
                     true => of_run.waiters.push(ear),
                     false => of_run.watchers.push(ear),
                 });
@@ -275,8 +275,8 @@ impl<'a, T> Begin<'a, T> {
 
     /// Waits no longer.
     fn leave(&mut self) {
-        if let (Some(latch), Some((number, ear))) = (self.latch, self.waits.take()) {
-            latch.with_this_run(number, |of_run| {
+        if let (Some(once), Some((number, ear))) = (self.once, self.waits.take()) {
+            once.with_this_run(number, |of_run| {
                 of_run.waiters.retain(|other| !Arc::ptr_eq(other, &ear));
                 of_run.watchers.retain(|other| !Arc::ptr_eq(other, &ear));
             });
@@ -288,16 +288,16 @@ impl<'a, T> Future for Begin<'a, T> {
     type Output = Begun<'a, T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Begun<'a, T>> {
-        let latch = self.latch.expect(SPENT);
+        let once = self.once.expect(SPENT);
         loop {
             let Begin { pending, waits, .. } = &mut *self;
             let ear = waits.as_ref().map(|(_, ear)| &**ear);
-            if pending.poll_turn(cx, latch, ear).is_pending() {
+            if pending.poll_turn(cx, once, ear).is_pending() {
                 return Poll::Pending;
             }
-            if let Some(begun) = self.act(latch) {
+            if let Some(begun) = self.act(once) {
                 self.leave();
-                self.latch = None;
+                self.once = None;
                 return Poll::Ready(begun);
             }
             self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
@@ -313,7 +313,7 @@ impl<T> Drop for Begin<'_, T> {
 
 /// The making of the value in a run. Given up if it is dropped.
 struct RunAttempt<'a, T> {
-    latch: &'a Latch<T>,
+    once: &'a OnceValue<T>,
     run: u64,
     here: Here,
     is_over: bool,
@@ -324,7 +324,7 @@ impl<'a, T> RunAttempt<'a, T> {
     fn settle(mut self, value: T) -> &'a T {
         let mut place = 0;
         let mut woken = Vec::new();
-        let is_on = self.latch.with_this_run(self.run, |of_run| {
+        let is_on = self.once.with_this_run(self.run, |of_run| {
             (of_run.phase, of_run.is_poisoned) = (Phase::Made, false);
             place = of_run.value;
             woken.append(&mut of_run.waiters);
@@ -332,7 +332,7 @@ impl<'a, T> RunAttempt<'a, T> {
         });
         assert!(is_on, "a value that a run makes is made to its end in another one");
         self.is_over = true;
-        let slot = self.latch.values.at(place);
+        let slot = self.once.values.at(place);
         let is_first = slot.set(value).is_ok();
         debug_assert!(is_first, "a run has one attempt at a time");
         self.ended(&SETTLE, &woken);
@@ -340,7 +340,7 @@ impl<'a, T> RunAttempt<'a, T> {
     }
 
     fn ended(&self, op: &'static Op, woken: &[Arc<Ear>]) {
-        let object = &self.latch.object;
+        let object = &self.once.object;
         WORLD.with(|world| world.did_last(op, object, self.here, Hold::Ends(1)));
         woken.iter().for_each(std::task::Wake::wake_by_ref);
     }
@@ -352,7 +352,7 @@ impl<T> Drop for RunAttempt<'_, T> {
             return;
         }
         let mut woken = Vec::new();
-        let is_on = self.latch.with_this_run(self.run, |of_run| {
+        let is_on = self.once.with_this_run(self.run, |of_run| {
             of_run.phase = Phase::Empty;
             of_run.is_poisoned |= std::thread::panicking();
             woken.append(&mut of_run.waiters);

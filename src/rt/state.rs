@@ -63,7 +63,6 @@ pub(crate) struct RunState {
     pub(super) kept: Kept,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
-    /// Work at the ends of tasks.
     pub(super) ends: Ends,
     /// The tokens of tasks that were used to park, by task.
     pub(super) parkings: Vec<Option<Arc<Parking>>>,

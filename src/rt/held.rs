@@ -52,7 +52,6 @@ impl World {
     }
 
     /// Forgets the last operation of the run, if it is this one of the current step and nothing refers to it.
-    #[cfg(feature = "tokio")]
     pub(crate) fn forget(&self, op: &'static Op, object: ObjectId) -> bool {
         let mut state = self.state();
         let board = &mut state.board;

@@ -14,6 +14,7 @@ use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{Contact, TimeMove};
+use crate::run::clock::ClockMode;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock};
@@ -35,6 +36,10 @@ pub(super) struct Timers {
     pub(super) hand: Option<TaskId>,
     /// The announcement of the hand, from its first step on.
     pub(super) hand_op: Option<AnnouncementId>,
+    /// True if that waits until the time has moved because no task could step.
+    pub(super) hand_rests: bool,
+    /// True if the hand has made all moves that it may make.
+    pub(super) hand_retired: bool,
     /// Times, in nanoseconds, and the tasks of plain threads that wait for them.
     waiting: Vec<(u64, TaskId)>,
 }
@@ -42,6 +47,7 @@ pub(super) struct Timers {
 impl Timers {
     pub(super) fn clear(&mut self) {
         (self.now, self.hand, self.hand_op) = (0, None, None);
+        (self.hand_rests, self.hand_retired) = (false, false);
         self.announced.clear();
         self.waiting.clear();
     }
@@ -79,6 +85,7 @@ impl RunState {
         match (deadline, of_thread) {
             (Some(deadline), other) if other.is_none_or(|other| deadline <= other) => {
                 self.timers.now = deadline;
+                self.wake_hand();
                 let to = Duration::from_nanos(deadline);
                 self.board.time_moves.push(TimeMove { step: self.board.step, to });
                 for at in 0..self.timers.announced.len() {
@@ -113,9 +120,23 @@ impl RunState {
 
     /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
     pub(super) fn update_hand(&mut self) {
-        if let Some(hand) = self.timers.hand_op {
-            let has_deadline = self.timers.next().is_some();
-            self.set_enabled(hand, has_deadline);
+        let Timers { hand_op, hand_rests, hand_retired, .. } = self.timers;
+        match hand_op {
+            Some(hand) if !hand_rests => {
+                let has_deadline = self.timers.next().is_some();
+                self.set_enabled(hand, has_deadline);
+            }
+            None if hand_retired && self.timers.next().is_some() => {
+                self.record.unseen.insert(ClockMode::BEYOND);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the rest of the hand: the time moves because no task can step.
+    fn wake_hand(&mut self) {
+        if let Some(hand) = self.timers.hand_op.filter(|_| self.timers.hand_rests) {
+            self.set_enabled(hand, true);
         }
     }
 

@@ -299,7 +299,10 @@ impl Argument {
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
-            "clock" => arguments.clock = Some(value::one_of(name, &value, &["last", "any"])?),
+            "clock" => {
+                let known = ["last", "any"];
+                arguments.clock = Some(value::one_of_or_counted(name, &value, &known, "late")?);
+            }
             "cancel" => arguments.cancel = Some(value::text(name, &value)?),
             "progress" => {
                 let known = ["lock-free", "obstruction-free"];

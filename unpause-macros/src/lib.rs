@@ -48,7 +48,7 @@ use proc_macro::TokenStream;
 /// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |
 /// | `leaks` | with `native`: an allocation of the run that nothing refers to at its end is a failure | a flag |
 /// | `races` | with `native`: the test is ignored unless `cargo unpause test --races` searches data races | a flag |
-/// | `clock = "any"` | when the time of `sim::time` moves in a run: when no task can step, or at any moment | `"last"` or `"any"`; default `"last"` |
+/// | `clock = "any"` | when the time of `sim::time` moves in a run: when no task can step, besides at most twice at any moment (`"late:2"`), or at any moment | `"last"`, `"late:K"` or `"any"`; default `"last"` |
 /// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
 /// | `isolate = "process"` | what the runs of plain threads share; `process` gives each run a process of its own | `"process"` or `"run"`; needs `native` |
 /// | `cancel = "worker-*"` | tasks of these names may be aborted at any point, by choice | the name of a task, in which `*` stands for any text |

@@ -17,6 +17,7 @@ mod mail;
 mod of_tokio;
 mod orders;
 mod program;
+mod selects;
 mod timed;
 mod unseen;
 
@@ -425,37 +426,6 @@ fn unseen_wake_ups_are_explored_as_by_brute_force() {
     assert!(tally.by_step * 3 > tally.programs, "{tally:?}");
     let acts = [Act::bell, Act::bell, Act::add, Act::spawn, Act::abort, Act::join, Act::both];
     compare_all("unseen ends", |rng| Program::generate(rng, &acts, (2, 3)));
-}
-
-#[test]
-fn sleeps_are_explored_as_by_brute_force() {
-    generated("sleeps", &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now], (3, 3));
-}
-
-#[test]
-fn timeouts_are_explored_as_by_brute_force() {
-    let acts = [Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock];
-    generated("timeouts", &acts, (3, 3));
-}
-
-#[test]
-fn moves_of_the_time_are_explored_as_by_brute_force() {
-    let acts = [Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance];
-    generated("advance", &acts, (2, 3));
-}
-
-#[test]
-fn times_at_any_moment_are_explored_as_by_brute_force() {
-    type Kind = &'static [fn(&mut Rng) -> Act];
-    let kinds: [Kind; 3] = [
-        &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now],
-        &[Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock],
-        &[Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance, Act::abort],
-    ];
-    compare_all("any", |rng| {
-        let acts = kinds[rng.below(kinds.len() as u64) as usize];
-        Program::generate(rng, acts, (2, 2)).at_any_time()
-    });
 }
 
 #[test]

@@ -90,6 +90,11 @@ impl Act {
         Act::OfTokio(one_of(&[Arrive, Arrive, Init, Init, Set, Get, SetOnce, WaitOnce], rng))
     }
 
+    /// At a barrier.
+    pub(super) fn arrive(_: &mut Rng) -> Act {
+        Act::OfTokio(OfTokio::Arrive)
+    }
+
     pub(super) fn race(rng: &mut Rng) -> Act {
         use OfTokio::{Acquire, Arrive, Notified, Race, Read, WaitOnce, Write};
         let acts = [Acquire(1), Acquire(2), Notified, Read, Write, WaitOnce, Arrive];

@@ -5,9 +5,6 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use super::act::Act;
-use super::compare_all;
-use super::program::Program;
-use crate::run::clock::ClockMode;
 use crate::run::rng::Rng;
 use crate::time::sleep;
 
@@ -93,26 +90,4 @@ pub(super) async fn select<'a>(form: Form, begin: [&(dyn Fn() -> Branch<'a> + Sy
             () = sleep(Duration::from_secs(1)) => 5,
         },
     }
-}
-
-#[test]
-fn selects_are_explored_as_by_brute_force() {
-    let acts = [Act::select, Act::select, Act::store, Act::lock, Act::unlock];
-    compare_all("select", |rng| Program::generate(rng, &acts, (2, 2)));
-}
-
-#[test]
-fn selects_and_aborts_are_explored_as_by_brute_force() {
-    let acts = [Act::select, Act::spawn, Act::abort, Act::join, Act::cancellable];
-    compare_all("select and abort", |rng| {
-        let clock = [ClockMode::Last, ClockMode::Late(1), ClockMode::Any][rng.below(3) as usize];
-        Program::generate(rng, &acts, (2, 2)).with_clock(clock)
-    });
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn selects_of_objects_of_tokio_are_explored_as_by_brute_force() {
-    let acts = [Act::select_of_tokio, Act::select_of_tokio, Act::semaphore, Act::notify];
-    super::generated_few("select of tokio", &acts);
 }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use super::act::Act;
 use super::brute::Brute;
 use super::program::{Program, body};
-use super::{compare_all, effort, generated, limits, place};
+use super::{effort, limits, place};
 use crate::rt::{TaskBody, Worker};
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
@@ -24,7 +24,8 @@ const KINDS: [Kind; 3] = [
     &[Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance, Act::abort],
 ];
 
-fn program(rng: &mut Rng) -> Program {
+/// A program with timers.
+pub(super) fn program(rng: &mut Rng) -> Program {
     let acts = KINDS[rng.below(KINDS.len() as u64) as usize];
     Program::generate(rng, acts, (2, 2))
 }
@@ -50,36 +51,6 @@ impl Act {
             _ => Act::Race(rng.below(3), rng.below(3)),
         }
     }
-}
-
-#[test]
-fn sleeps_are_explored_as_by_brute_force() {
-    generated("sleeps", &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now], (3, 3));
-}
-
-#[test]
-fn timeouts_are_explored_as_by_brute_force() {
-    let acts = [Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock];
-    generated("timeouts", &acts, (3, 3));
-}
-
-#[test]
-fn moves_of_the_time_are_explored_as_by_brute_force() {
-    let acts = [Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance];
-    generated("advance", &acts, (2, 3));
-}
-
-#[test]
-fn times_at_any_moment_are_explored_as_by_brute_force() {
-    compare_all("any", |rng| program(rng).with_clock(ClockMode::Any));
-}
-
-#[test]
-fn early_moves_of_the_time_are_explored_as_by_brute_force() {
-    compare_all("late", |rng| {
-        let most = 1 + rng.below(2) as u32;
-        program(rng).with_clock(ClockMode::Late(most))
-    });
 }
 
 /// How a run ended, and what each task but the clock saw: in the same words whether the run has a clock or not.

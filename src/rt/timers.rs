@@ -10,16 +10,18 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::object::{AnnouncementId, Object};
-use super::pending::PendingOp;
+use super::pending::{PendingOp, object_id};
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{Contact, TimeMove};
 use crate::run::clock::ClockMode;
-use crate::run::event::Values;
+use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock};
 
 const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
+const MOVE_TO: Op = Op::of_kind("move_time", Access::Act, clock::ADVANCE);
+const FIND_PASSED: Op = Op::of_kind("find_passed", Access::Peek, clock::READ);
 const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
 
 /// The clock. One object for all runs, so that its place is the same in each.
@@ -258,6 +260,20 @@ impl World {
         let mut state = self.state();
         let now = state.timers.now;
         state.happened(pending.op, pending.object, pending.place, Values::Read(now));
+    }
+
+    /// Moves the time on to `deadline`, although tasks can step, unless it has passed.
+    pub(super) fn move_time_to(&self, deadline: u64, place: Place) {
+        let clock = Some(object_id(&CLOCK, ValueKind::Time, place, || 0));
+        let mut state = self.state();
+        let before = state.timers.now;
+        if deadline <= before {
+            state.happened(&FIND_PASSED, clock, place, Values::Read(before));
+            return;
+        }
+        state.timers.now = deadline;
+        state.happened(&MOVE_TO, clock, place, Values::Changed(before, deadline));
+        state.hear_due();
     }
 
     /// Does the announced operation `pending`: moves the time on by `nanoseconds`.

@@ -1,6 +1,6 @@
 //! Families of random programs, which are compared with brute force: a row and a test each.
 //!
-//! `UNPAUSE_LONG=1 cargo test --release -p unpause --features tokio --lib -- --nocapture a_hundred_thousand` compares a
+//! `UNPAUSE_LONG=1 cargo test --release -p unpause --features tokio --lib -- --nocapture hundred_thousand_programs` compares a
 //! hundred thousand programs and prints a table, with the runs per class of each family.
 
 use std::collections::BTreeMap;
@@ -160,6 +160,12 @@ families! {
         let acts: Acts<'_> = &[Act::select, Act::spawn, Act::abort, Act::join, Act::cancellable];
         of(rng, (2, 2), acts).with_clock(clock)
     };
+    early_deadlines_are_explored_as_by_brute_force: "timeout, select!, early", 25, |rng| {
+        let acts: Acts<'_> =
+            &[Act::within, Act::within, Act::select, Act::store, Act::lock, Act::unlock, Act::now];
+        let clock = one_of(&[ClockMode::Last, ClockMode::Last, ClockMode::Late(1)], rng);
+        befallen(rng, (2, 2), acts, Faults { selects: true, ..Faults::NONE }).with_clock(clock)
+    };
     all_at_once_is_explored_as_by_brute_force: "all of these", 25, |rng| of(rng, (3, 3), &[
         Act::load, Act::store, Act::add, Act::exchange, Act::store_drawn, Act::lock, Act::unlock,
         Act::attempt, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave, Act::both,
@@ -241,7 +247,10 @@ fn compare_until(wanted: u64, job_size: u64, runs_max: u64) -> BTreeMap<&'static
             for seed in first..first + job_size {
                 tally.compare(&(family.generate)(&mut Rng::new(seed)), runs_max);
             }
-            compared.fetch_add(tally.programs, Ordering::Relaxed);
+            let before = compared.fetch_add(tally.programs, Ordering::Relaxed);
+            if (before + tally.programs) / 10_000 > before / 10_000 {
+                eprintln!("{} programs", before + tally.programs);
+            }
             let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
             tallies.entry(family.name).or_default().add(&tally);
         }
@@ -264,7 +273,7 @@ fn row(name: &str, tally: &Tally) -> String {
 fn a_hundred_thousand_programs_are_explored_as_by_brute_force() {
     crate::engine::simulate::hook::install();
     let is_long = std::env::var_os("UNPAUSE_LONG").is_some();
-    let (wanted, job_size, runs_max) = if is_long { (100_000, 25, 2_000) } else { (60, 2, 100) };
+    let (wanted, job_size, runs_max) = if is_long { (100_000, 25, 500) } else { (60, 2, 100) };
     let start = Instant::now();
     let tallies = compare_until(wanted, job_size, runs_max);
     println!(

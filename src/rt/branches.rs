@@ -20,6 +20,9 @@ pub(super) struct PollLog {
     renewed_in: u32,
     /// One more than the last step of a task that a future outside this library had woken.
     woken_in: u32,
+    /// One more than the step in which a branch of a `select!` is polled; 0 if in none. Not put back if that branch wins,
+    /// so that the rest of such a step counts as a part of it.
+    raced_in: u32,
     /// The number of draws of the run that made no difference.
     settled: usize,
     /// The number of events of the run that were taken back.
@@ -33,7 +36,7 @@ impl PollLog {
         self.step = 0;
         self.keys.clear();
         self.renewed_in = 0;
-        self.woken_in = 0;
+        (self.woken_in, self.raced_in) = (0, 0);
         self.settled = 0;
         self.forgotten = 0;
         self.by_hand = 0;
@@ -73,6 +76,7 @@ pub(crate) struct BranchKeys {
 pub(crate) struct LogMark {
     keys: usize,
     announced: bool,
+    raced_in: u32,
 }
 
 /// A number for each kind of effect of the run so far: if none changed, nothing happened.
@@ -148,9 +152,25 @@ impl World {
         before
     }
 
-    /// The position of the log, before a branch is polled.
-    pub(crate) fn log_mark(&self) -> LogMark {
-        LogMark { keys: self.state().polls.keys.len(), announced: now::has_announced() }
+    /// The position of the log, before a branch is polled: of a `select!` if `races` is true.
+    pub(crate) fn log_mark(&self, races: bool) -> LogMark {
+        let mut state = self.state();
+        let (step, raced_in) = (state.board.step, state.polls.raced_in);
+        if races {
+            state.polls.raced_in = step + 1;
+        }
+        LogMark { keys: state.polls.keys.len(), announced: now::has_announced(), raced_in }
+    }
+
+    /// A branch that was polled since `mark` waits, or its value does not match.
+    pub(crate) fn end_race(&self, mark: LogMark) {
+        self.state().polls.raced_in = mark.raced_in;
+    }
+
+    /// Returns `true` if a branch of a `select!` is polled.
+    pub(crate) fn is_racing(&self) -> bool {
+        let state = self.state();
+        state.polls.raced_in == state.board.step + 1
     }
 
     /// Adds the operations that a branch has announced or checked since `mark`, and forgets those that are done.

@@ -146,7 +146,7 @@ impl Executor<'_> {
         }
         if self.spawns_hand(step) {
             now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
-            self.world.spawn_hand(CLOCK.place());
+            self.world.spawn_hand(self.limits.clock, CLOCK.place());
         }
         if branches {
             self.wake_branches(step, task);
@@ -155,9 +155,9 @@ impl Executor<'_> {
         true
     }
 
-    /// Returns `true` for the step in which the task that moves the time is spawned, in runs that have one.
+    /// Returns `true` for the step in which the task that moves the time is spawned, in runs that may have one.
     fn spawns_hand(&self, step: u32) -> bool {
-        step == 0 && self.limits.clock == ClockMode::Any
+        step == 0 && self.limits.clock != ClockMode::Last
     }
 
     /// Takes the bodies of spawned tasks out of the inbox.

@@ -29,6 +29,7 @@ const FAULTS_MAX: u32 = 2;
 
 const STALL: Op = Op::of_kind("stall", Access::Tell, task::STALL);
 const CANCEL: Op = Op::of_kind("cancel", Access::Tell, cancellation::CANCEL);
+const PASS: Op = Op::of_kind("pass_deadline", Access::Tell, cancellation::CANCEL);
 const COME_LATE: Op = Op::of_kind("come_late", Access::Peek, cancellation::COME_LATE);
 
 /// The part of a program that a search does not see.
@@ -64,6 +65,8 @@ enum Fault {
     StallOthers,
     /// A future is dropped.
     Cancel(Arc<Cancellation>),
+    /// The deadline of a timer passes.
+    Pass(Arc<Cancellation>, u64),
 }
 
 /// The number of faults that a task has decided on, by kind.
@@ -72,6 +75,7 @@ pub(super) struct FaultCounts {
     aborts: u32,
     stalls: u32,
     cancels: u32,
+    deadlines: u32,
     spurious: u32,
     weak: u32,
 }
@@ -94,7 +98,7 @@ impl FaultState {
     }
 }
 
-/// A future that may be dropped, and the fault that has it dropped.
+/// A future that may be dropped, or a timer whose deadline may pass at any moment, and the fault that does it.
 #[derive(Debug)]
 pub(crate) struct Cancellation {
     object: Object,
@@ -105,10 +109,11 @@ pub(crate) struct Cancellation {
 }
 
 impl Cancellation {
-    pub(crate) fn new(place: Place) -> Arc<Cancellation> {
+    /// Of a `future` or a `timer`.
+    pub(crate) fn new(of: &'static str, place: Place) -> Arc<Cancellation> {
         let ear = WORLD.with(World::ear);
         ear.open();
-        let object = Object::new("future", place, false);
+        let object = Object::new(of, place, false);
         Arc::new(Cancellation { object, ear, is_over: AtomicBool::new(false) })
     }
 
@@ -148,6 +153,7 @@ impl Future for FaultBody {
             Fault::Stall(task) => world.state().stall(*task, place),
             Fault::StallOthers => world.stall_others(place),
             Fault::Cancel(cancellation) => world.cancel(cancellation, place),
+            Fault::Pass(timer, deadline) => world.pass_early(timer, *deadline, place),
         });
         Poll::Ready(())
     }
@@ -187,6 +193,21 @@ impl World {
         self.may_have(Fault::Cancel(cancellation.clone()), place)
     }
 
+    /// Returns `true` if the deadlines that time-outs and branches of `select!` wait for may pass at any moment.
+    pub(crate) fn cancels_selects(&self) -> bool {
+        self.state().faults.wanted.selects
+    }
+
+    /// Decides if the deadline of the timer may pass at any moment.
+    pub(crate) fn may_pass_early(
+        &self,
+        timer: &Arc<Cancellation>,
+        deadline: u64,
+        place: Place,
+    ) -> bool {
+        self.may_have(Fault::Pass(timer.clone(), deadline), place)
+    }
+
     /// Decides if a `compare_exchange_weak` fails although it sees the expected value.
     #[cold]
     pub(crate) fn fails_weakly(&self) -> bool {
@@ -220,6 +241,7 @@ impl World {
         let (why, name, count): (_, _, Count) = match fault {
             Fault::Abort(_) => ("an abort", "canceller", |counts| &mut counts.aborts),
             Fault::Cancel(_) => ("a cancellation", "canceller", |counts| &mut counts.cancels),
+            Fault::Pass(..) => ("an early deadline", "time-out", |counts| &mut counts.deadlines),
             Fault::Stall(_) | Fault::StallOthers => {
                 ("a stall", "staller", |counts| &mut counts.stalls)
             }
@@ -256,6 +278,16 @@ impl World {
             if at != spared {
                 self.state().stall(task, place);
             }
+        }
+    }
+
+    /// The time has come for a timer. All that is due by then is due, too.
+    fn pass_early(&self, timer: &Cancellation, deadline: u64, place: Place) {
+        let is_late = timer.is_over.load(Ordering::Relaxed);
+        let op = if is_late { &COME_LATE } else { &PASS };
+        self.record_last(op, &timer.object, place);
+        if !is_late {
+            self.move_time_to(deadline, place);
         }
     }
 

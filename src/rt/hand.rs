@@ -1,7 +1,12 @@
-//! The hand of the clock: a task of the run that moves the time, in runs whose time may move at any moment.
+//! The hand of the clock: a task of the run that moves the time, in runs whose time may move although tasks can step.
 //!
 //! Its pending operation is the move to the next deadline, which is enabled while there is one. So a strategy chooses
 //! when the time moves, a trace has it as a step, and a search explores it like any other step.
+//!
+//! If the number of its moves is bounded, it draws before each move of the time if that is one of its own. If not, it
+//! rests until the time has moved because no task could step. A value that is drawn at the start decides if the run has
+//! a hand at all: 0 is none. A counter of moves as a part of the guard would be no operation: a search that swaps a
+//! move with another step, after which no task can step, would lose one of both.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,55 +16,88 @@ use super::object::AnnouncementId;
 use super::pending::{PendingOp, Readiness, object_id};
 use super::timers::CLOCK;
 use super::world::{WORLD, World};
+use crate::run::clock::ClockMode;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::Place;
 use crate::run::op::{Access, Op, clock};
 
 const MOVE: Op = Op::of_kind("move_time", Access::Wait, clock::MOVE);
+const REST: Op = Op::of_kind("rest", Access::Wait, clock::REST);
 
 /// The name of the task.
 const NAME: &str = "clock";
 
-/// The body of the task: it has no end.
+/// The body of the task.
 struct Hand {
     pending: PendingOp,
+    /// The number of its moves that are left. None: no bound, and the task has no end.
+    left: Option<u32>,
 }
 
 impl Future for Hand {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let pending = &mut self.pending;
+        let Hand { pending, left } = &mut *self;
         WORLD.with(|world| {
             if pending.announcement.is_open() {
                 match world.readiness(&pending.announcement, cx.waker()) {
-                    Readiness::Ready => world.move_time(pending),
-                    Readiness::Waiting | Readiness::Stale => return,
+                    Readiness::Ready if pending.op == &MOVE => {
+                        world.move_time(pending);
+                        *left = left.map(|left| left - 1);
+                    }
+                    Readiness::Ready => world.end_rest(pending),
+                    Readiness::Waiting | Readiness::Stale => return Poll::Pending,
                 }
                 pending.announcement.close();
             }
+            let moves = match left {
+                None => true,
+                Some(0) => {
+                    world.retire_hand();
+                    return Poll::Ready(());
+                }
+                Some(_) => world.draw(2, "an early move of the time") == 1,
+            };
+            pending.op = if moves { &MOVE } else { &REST };
             pending.object = Some(object_id(&CLOCK, ValueKind::Time, pending.place, || 0));
             world.announce(pending, cx.waker());
-            world.set_hand(pending.announcement.id);
-        });
-        Poll::Pending
+            world.set_hand(pending.announcement.id, !moves);
+            Poll::Pending
+        })
     }
 }
 
 impl World {
-    /// Spawns the hand, as the first child of the body, which takes its first step.
-    pub(super) fn spawn_hand(&self, place: Place) {
-        let hand = Hand { pending: PendingOp::new(&MOVE, place) };
+    /// Spawns the hand, if the run has one, as the first child of the body, which takes its first step.
+    pub(super) fn spawn_hand(&self, mode: ClockMode, place: Place) {
+        let left = match mode {
+            ClockMode::Last => return,
+            ClockMode::Late(_) if self.draw(2, "early moves of the time") == 0 => return,
+            ClockMode::Late(moves) => Some(moves),
+            ClockMode::Any => None,
+        };
+        let hand = Hand { pending: PendingOp::new(&MOVE, place), left };
         let task = self.spawn_safe(Box::pin(super::TaskBody::new(hand)), Some(NAME.into()), place);
         self.state().timers.hand = Some(task);
         // It is not reported if it has not ended.
         self.detach(self.run(), task, true, false);
     }
 
-    /// The announcement of the hand, which is enabled while there is a deadline to come.
-    fn set_hand(&self, id: AnnouncementId) {
+    /// The announcement of the hand, which is enabled while there is a deadline to come or, if it rests, when the time
+    /// has moved.
+    fn set_hand(&self, id: AnnouncementId, rests: bool) {
         let mut state = self.state();
         state.timers.hand_op = Some(id);
+        state.timers.hand_rests = rests;
+        state.attention = true;
+    }
+
+    /// Records that the hand has made all moves that it may make.
+    fn retire_hand(&self) {
+        let mut state = self.state();
+        state.timers.hand_op = None;
+        state.timers.hand_retired = true;
         state.attention = true;
     }
 
@@ -71,5 +109,12 @@ impl World {
         let values = Values::Changed(before, state.timers.now);
         state.happened(pending.op, pending.object, pending.place, values);
         state.hear_due();
+    }
+
+    /// Does the announced operation `pending`: the time has moved, and the hand may make the next move.
+    fn end_rest(&self, pending: &PendingOp) {
+        let mut state = self.retract_to_do(&pending.announcement);
+        state.timers.hand_rests = false;
+        state.happened(pending.op, pending.object, pending.place, Values::None);
     }
 }

@@ -10,15 +10,18 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::object::{AnnouncementId, Object};
-use super::pending::PendingOp;
+use super::pending::{PendingOp, object_id};
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{Contact, TimeMove};
-use crate::run::event::Values;
+use crate::run::clock::ClockMode;
+use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock};
 
 const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
+const MOVE_TO: Op = Op::of_kind("move_time", Access::Act, clock::ADVANCE);
+const FIND_PASSED: Op = Op::of_kind("find_passed", Access::Peek, clock::READ);
 const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
 
 /// The clock. One object for all runs, so that its place is the same in each.
@@ -35,6 +38,10 @@ pub(super) struct Timers {
     pub(super) hand: Option<TaskId>,
     /// The announcement of the hand, from its first step on.
     pub(super) hand_op: Option<AnnouncementId>,
+    /// True if that waits until the time has moved because no task could step.
+    pub(super) hand_rests: bool,
+    /// True if the hand has made all moves that it may make.
+    pub(super) hand_retired: bool,
     /// Times, in nanoseconds, and the tasks of plain threads that wait for them.
     waiting: Vec<(u64, TaskId)>,
 }
@@ -42,6 +49,7 @@ pub(super) struct Timers {
 impl Timers {
     pub(super) fn clear(&mut self) {
         (self.now, self.hand, self.hand_op) = (0, None, None);
+        (self.hand_rests, self.hand_retired) = (false, false);
         self.announced.clear();
         self.waiting.clear();
     }
@@ -79,6 +87,7 @@ impl RunState {
         match (deadline, of_thread) {
             (Some(deadline), other) if other.is_none_or(|other| deadline <= other) => {
                 self.timers.now = deadline;
+                self.wake_hand();
                 let to = Duration::from_nanos(deadline);
                 self.board.time_moves.push(TimeMove { step: self.board.step, to });
                 for at in 0..self.timers.announced.len() {
@@ -113,9 +122,23 @@ impl RunState {
 
     /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
     pub(super) fn update_hand(&mut self) {
-        if let Some(hand) = self.timers.hand_op {
-            let has_deadline = self.timers.next().is_some();
-            self.set_enabled(hand, has_deadline);
+        let Timers { hand_op, hand_rests, hand_retired, .. } = self.timers;
+        match hand_op {
+            Some(hand) if !hand_rests => {
+                let has_deadline = self.timers.next().is_some();
+                self.set_enabled(hand, has_deadline);
+            }
+            None if hand_retired && self.timers.next().is_some() => {
+                self.record.unseen.insert(ClockMode::BEYOND);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the rest of the hand: the time moves because no task can step.
+    fn wake_hand(&mut self) {
+        if let Some(hand) = self.timers.hand_op.filter(|_| self.timers.hand_rests) {
+            self.set_enabled(hand, true);
         }
     }
 
@@ -237,6 +260,20 @@ impl World {
         let mut state = self.state();
         let now = state.timers.now;
         state.happened(pending.op, pending.object, pending.place, Values::Read(now));
+    }
+
+    /// Moves the time on to `deadline`, although tasks can step, unless it has passed.
+    pub(super) fn move_time_to(&self, deadline: u64, place: Place) {
+        let clock = Some(object_id(&CLOCK, ValueKind::Time, place, || 0));
+        let mut state = self.state();
+        let before = state.timers.now;
+        if deadline <= before {
+            state.happened(&FIND_PASSED, clock, place, Values::Read(before));
+            return;
+        }
+        state.timers.now = deadline;
+        state.happened(&MOVE_TO, clock, place, Values::Changed(before, deadline));
+        state.hear_due();
     }
 
     /// Does the announced operation `pending`: moves the time on by `nanoseconds`.

@@ -9,6 +9,8 @@ pub(crate) struct Faults {
     pub(crate) cancel: Option<Arc<str>>,
     /// The tasks that may stall for good at any point.
     pub(crate) progress: Progress,
+    /// True if the deadlines of time-outs, and of timers in the branches of a `select!`, may pass at any moment.
+    pub(crate) selects: bool,
     /// True if a wait for a condition variable may end without a notification.
     pub(crate) spurious: bool,
     /// True if a `compare_exchange_weak` may fail although it sees the expected value.
@@ -30,8 +32,13 @@ pub(crate) enum Progress {
 impl Faults {
     /// No faults.
     #[cfg(test)]
-    pub(crate) const NONE: Faults =
-        Faults { cancel: None, progress: Progress::Any, spurious: false, weak: false };
+    pub(crate) const NONE: Faults = Faults {
+        cancel: None,
+        progress: Progress::Any,
+        selects: false,
+        spurious: false,
+        weak: false,
+    };
 
     /// Returns `true` if spawned tasks may have faults.
     #[inline]

@@ -45,9 +45,10 @@ pub(super) fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
 /// The tasks that wait for each other in a circle, each for the next and the last for the first;
 /// empty if there is no circle.
 pub(crate) fn circle_of(waits: &[Wait]) -> Vec<TaskId> {
+    // Of the waits of several branches the same one, whichever began first.
     let next = |task: TaskId| -> Option<TaskId> {
-        let wait = waits.iter().find(|w| w.task == task)?;
-        wait.holder.map(|h| h.task).or(wait.target)
+        let own = waits.iter().filter(|wait| wait.task == task);
+        own.filter_map(|wait| wait.holder.map(|h| h.task).or(wait.target)).min()
     };
     for wait in waits {
         let mut path = vec![wait.task];

@@ -17,7 +17,9 @@
 //!
 //! With `#[sim::test(clock = "any")]`, [`Runner::clock`](crate::Runner::clock) or `SIM_CLOCK=any`, the time may move at
 //! any moment: a task may take any time between two of its points, so time-outs race with what they guard. The clock is
-//! then a task of the run, whose steps move the time to the next deadline.
+//! then a task of the run, whose steps move the time to the next deadline. With `late:K` in place of `any` there are at most
+//! `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is about single deadlines: those
+//! of time-outs, and of timers in branches of `select!`, may pass at any point of what they can end.
 //!
 //! A search over a program with timers is a proof: the time moves after all steps before it and before all steps after
 //! it, so there is no other order to explore.

@@ -84,6 +84,12 @@ impl Sleep {
         Sleep::until(Instant::from_std(seam::deadline(&SET, duration, here)), here)
     }
 
+    /// The same, as the deadline of another future.
+    pub(super) fn racing(mut self) -> Sleep {
+        self.timer.iter_mut().for_each(seam::Timer::race);
+        self
+    }
+
     /// The moment until which it waits.
     pub fn deadline(&self) -> Instant {
         self.deadline

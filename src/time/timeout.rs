@@ -31,7 +31,7 @@ use crate::seam::here;
 /// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
-    Timeout { value: future.into_future(), delay: Sleep::after(duration, here()) }
+    Timeout { value: future.into_future(), delay: Sleep::after(duration, here()).racing() }
 }
 
 /// Waits for a future, but not longer than until `deadline`; see [`timeout`].
@@ -48,7 +48,7 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// ```
 #[track_caller]
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
-    Timeout { value: future.into_future(), delay: Sleep::until(deadline, here()) }
+    Timeout { value: future.into_future(), delay: Sleep::until(deadline, here()).racing() }
 }
 
 pin_project! {

@@ -12,7 +12,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 25] = [
+pub(crate) const NAMES: [&str; 26] = [
     "seeds",
     "seed",
     "strategy",
@@ -22,6 +22,7 @@ pub(crate) const NAMES: [&str; 25] = [
     "limit",
     "clock",
     "cancel",
+    "cancel_selects",
     "progress",
     "replay",
     "must_fail",
@@ -79,6 +80,8 @@ pub(crate) struct Arguments {
     pub(crate) coverage: bool,
     /// True if the flag is present.
     pub(crate) closure: bool,
+    /// True if the flag is present.
+    pub(crate) cancel_selects: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
     /// True if the flag is present. The strategy is then one of [`SEARCHES`].
@@ -114,6 +117,7 @@ impl Arguments {
             "must_fail" => &mut self.must_fail,
             "coverage" => &mut self.coverage,
             "closure" => &mut self.closure,
+            "cancel_selects" => &mut self.cancel_selects,
             "must_prove" => &mut self.must_prove,
             "statistics" => &mut self.statistics,
             "arc" => &mut self.arc,
@@ -276,7 +280,7 @@ impl Argument {
             (
                 Some(value),
                 "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
-                | "leaks" | "races" | "arc",
+                | "leaks" | "races" | "arc" | "cancel_selects",
             ) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
@@ -299,7 +303,10 @@ impl Argument {
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
             "strategy" => arguments.strategy = Some(value::text(name, &value)?),
-            "clock" => arguments.clock = Some(value::one_of(name, &value, &["last", "any"])?),
+            "clock" => {
+                let known = ["last", "any"];
+                arguments.clock = Some(value::one_of_or_counted(name, &value, &known, "late")?);
+            }
             "cancel" => arguments.cancel = Some(value::text(name, &value)?),
             "progress" => {
                 let known = ["lock-free", "obstruction-free"];

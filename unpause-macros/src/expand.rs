@@ -110,6 +110,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
     let must_fail = arguments.must_fail;
     let coverage = arguments.coverage;
     let history_closure = arguments.closure;
+    let cancel_selects = arguments.cancel_selects;
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
@@ -154,6 +155,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
             leaks: #leaks,
             clock: #clock,
             cancel: #cancel,
+            cancel_selects: #cancel_selects,
             progress: #progress,
             points: #points,
             arc: #arc,
@@ -310,6 +312,7 @@ mod tests {
                         leaks: false,
                         clock: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         cancel: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        cancel_selects: false,
                         progress: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         points: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         arc: false,

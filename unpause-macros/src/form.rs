@@ -22,6 +22,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "races" => "`native, races`",
         "clock" => "`clock = \"any\"`",
         "cancel" => "`cancel = \"worker-*\"`",
+        "cancel_selects" => "`cancel_selects`",
         "progress" => "`progress = \"lock-free\"`",
         "points" => "`native, points = \"all\"`",
         "arc" => "`native, arc`",

@@ -48,10 +48,11 @@ use proc_macro::TokenStream;
 /// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |
 /// | `leaks` | with `native`: an allocation of the run that nothing refers to at its end is a failure | a flag |
 /// | `races` | with `native`: the test is ignored unless `cargo unpause test --races` searches data races | a flag |
-/// | `clock = "any"` | when the time of `sim::time` moves in a run: when no task can step, or at any moment | `"last"` or `"any"`; default `"last"` |
+/// | `clock = "any"` | when the time of `sim::time` moves in a run: when no task can step, besides at most twice at any moment (`"late:2"`), or at any moment | `"last"`, `"late:K"` or `"any"`; default `"last"` |
 /// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
 /// | `isolate = "process"` | what the runs of plain threads share; `process` gives each run a process of its own | `"process"` or `"run"`; needs `native` |
 /// | `cancel = "worker-*"` | tasks of these names may be aborted at any point, by choice | the name of a task, in which `*` stands for any text |
+/// | `cancel_selects` | the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment, by choice | a flag |
 /// | `progress = "lock-free"` | spawned tasks may stall for good at any point, and the others must end | `"lock-free"` or `"obstruction-free"` |
 /// | `chances = "timers, spurious, weak"` | events that may happen to plain threads at any moment; without `native`, `weak` is about `compare_exchange_weak` of `sim::Atomic` and `spurious` about `sim::Condvar` | some of these words with commas between them, or `"none"`; `timers` needs `native` |
 /// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |

@@ -79,6 +79,30 @@ pub(crate) fn one_of(
     Err(Error::new(found.span(), message))
 }
 
+/// A string that is one of `known`, or `<counted>:<number from 1>`.
+pub(crate) fn one_of_or_counted(
+    name: &str,
+    tokens: &TokenStream,
+    known: &[&'static str],
+    counted: &'static str,
+) -> Result<LitStr, Error> {
+    let found = text(name, tokens)?;
+    let value = found.value();
+    let Some((word, number)) = value.split_once(':').filter(|(word, _)| *word == counted) else {
+        return one_of(name, tokens, known).map_err(|error| {
+            Error::new(error.span(), format!("{error}, nor `{counted}:` and a number"))
+        });
+    };
+    match number.parse::<u32>() {
+        Ok(1..) => Ok(found),
+        _ => {
+            let message =
+                format!("`{name}` needs a number from 1 after `{word}:`, such as \"{word}:2\"");
+            Err(Error::new(found.span(), message))
+        }
+    }
+}
+
 /// The words of `chances`, which the library reads.
 const CHANCES: [&str; 3] = ["timers", "spurious", "weak"];
 
@@ -123,6 +147,26 @@ fn duration(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counted_word_has_a_number_from_one() {
+        let read = |text: &str| {
+            one_of_or_counted("clock", &quote::quote!(#text), &["last", "any"], "late")
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        };
+        for right in ["last", "any", "late:1", "late:12"] {
+            assert_eq!(read(right), Ok(()), "{right}");
+        }
+        for wrong in ["late:", "late:0", "late:x", "late:-1"] {
+            let message = read(wrong).expect_err(wrong);
+            assert!(message.contains("a number from 1"), "{message}");
+        }
+        for wrong in ["late", "often", "late2"] {
+            let message = read(wrong).expect_err(wrong);
+            assert!(message.contains("`late:` and a number"), "{message}");
+        }
+    }
 
     #[test]
     fn chances_are_words_with_commas_between_them() {

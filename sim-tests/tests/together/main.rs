@@ -12,6 +12,7 @@ mod corpus;
 mod coverage;
 mod detection;
 mod determinism;
+mod early_deadlines;
 mod exhaustive;
 mod false_proofs;
 mod faults;

@@ -87,5 +87,83 @@ async fn an_attribute_sets_the_clock() {
 #[test]
 fn another_word_for_the_clock_is_refused() {
     let error = Runner::new().hermetic().clock("often").try_run(async || {}).unwrap_err();
-    assert!(error.to_string().contains("`last` or `any`"), "{error}");
+    assert!(error.to_string().contains("`last`, `any`, or `late:K`"), "{error}");
+}
+
+/// The service answers each of three pings in a few steps. The client gives up at the second ping that was late.
+async fn three_pings(patience: u32) {
+    let mut late = 0;
+    for _ in 0..3 {
+        let answer = async {
+            sim::task::yield_now().await;
+            sim::task::yield_now().await;
+        };
+        late += u32::from(timeout(SECOND, answer).await.is_err());
+        assert!(late < patience, "gave up");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_bound_on_early_moves_finds_what_needs_as_many_and_no_more() {
+    for strategy in ["exhaustive", "portfolio", "random", "pct", "preemptions"] {
+        let late =
+            |name: &str, clock: &str| runner(name).strategy(strategy).seeds(0..2_000).clock(clock);
+        // The planted bug: one late answer is not tolerated.
+        let report = late("late 1", "late:1").run(async || three_pings(1).await);
+        let finding = report.finding.unwrap_or_else(|| panic!("{strategy}"));
+        let moves = |run: &sim::run::Run| {
+            run.events.iter().filter(|event| event.op.name == "move_time").count()
+        };
+        assert_eq!(moves(&finding.run), 1, "{strategy}");
+        let trace = finding.trace_file.expect("a trace is written");
+        let again = late("late 1", "late:1").replay(&trace).run(async || three_pings(1).await);
+        assert_eq!(again.finding.expect("it fails again").run.outcome, finding.run.outcome);
+        // Two late answers are two moves.
+        let report = late("late 1 of 2", "late:1").run(async || three_pings(2).await);
+        assert!(report.passed(), "{strategy}");
+        let report = late("late 2", "late:2").run(async || three_pings(2).await);
+        let finding = report.finding.unwrap_or_else(|| panic!("{strategy}"));
+        assert_eq!(moves(&finding.run), 2, "{strategy}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_failure_that_needs_no_early_move_is_shrunk_to_a_run_without_a_clock() {
+    let report = runner("late shrunk").clock("late:3").seeds(0..200).run(async || {
+        sleep(SECOND).await;
+        let count = Arc::new(sim::Atomic::new(0));
+        let add = |_| {
+            let count = count.clone();
+            async move {
+                let old = count.load(sim::Ordering::SeqCst).await;
+                count.store(old + 1, sim::Ordering::SeqCst).await;
+            }
+        };
+        sim::map_concurrently(0..2, add).await;
+        assert_eq!(count.load(sim::Ordering::SeqCst).await, 2);
+    });
+    let run = report.finding.expect("an update is lost").run;
+    assert!(run.tasks.iter().all(|task| task.name.as_deref() != Some("clock")), "{:?}", run.tasks);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_search_names_its_bound_on_early_moves() {
+    let search = |clock: &str| runner("late proof").strategy("exhaustive").clock(clock);
+    let report = search("late:2").run(async || three_pings(3).await);
+    let shown = screen(&report);
+    assert!(report.passed() && !report.searched.as_ref().unwrap().is_proof(), "{shown}");
+    assert!(shown.contains("with at most 2 early time moves"), "{shown}");
+    assert!(shown.contains("runs with more early time moves were not tried"), "{shown}");
+    // The bound is larger than the number of deadlines.
+    let report = search("late:4").run(async || three_pings(4).await);
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{}", screen(&report));
+}
+
+#[sim::test(clock = "late:1", seeds = 50, must_fail)]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+async fn an_attribute_bounds_the_early_moves() {
+    in_time().await;
 }

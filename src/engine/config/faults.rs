@@ -11,6 +11,8 @@ use crate::run::faults::{Faults, Progress};
 pub(crate) struct FaultSettings {
     /// The names of the tasks that may be aborted, as a pattern.
     pub(crate) cancel: Option<String>,
+    /// True if the deadlines of time-outs and in branches of `select!` may pass at any moment.
+    pub(crate) cancel_selects: Option<bool>,
     /// The guarantee of progress, by name.
     pub(crate) progress: Option<String>,
 }
@@ -20,6 +22,7 @@ impl FaultSettings {
     pub(super) fn overridden_by(self, over: FaultSettings) -> FaultSettings {
         FaultSettings {
             cancel: over.cancel.or(self.cancel),
+            cancel_selects: over.cancel_selects.or(self.cancel_selects),
             progress: over.progress.or(self.progress),
         }
     }
@@ -45,7 +48,7 @@ impl Settings {
             value: value.to_owned(),
             grammar: grammar.to_owned(),
         };
-        let FaultSettings { cancel, progress } = &self.faults;
+        let FaultSettings { cancel, cancel_selects, progress } = &self.faults;
         let progress = match progress {
             None => Progress::Any,
             Some(name) => {
@@ -57,6 +60,7 @@ impl Settings {
         }
         let cancel = cancel.as_deref().map(Arc::from);
         let (spurious, weak) = (chances.has(Chance::Spurious), chances.has(Chance::Weak));
-        Ok(Faults { cancel, progress, spurious, weak })
+        let selects = cancel_selects.unwrap_or_default();
+        Ok(Faults { cancel, progress, selects, spurious, weak })
     }
 }

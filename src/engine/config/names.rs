@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 26] = [
+const VARIABLES: [&str; 27] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -14,6 +14,7 @@ const VARIABLES: [&str; 26] = [
     "SIM_CHANCES",
     "SIM_CLOCK",
     "SIM_CANCEL",
+    "SIM_CANCEL_SELECTS",
     "SIM_PROGRESS",
     "SIM_ISOLATE",
     "SIM_SHARD",

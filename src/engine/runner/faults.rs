@@ -34,6 +34,42 @@ impl Runner {
         self
     }
 
+    /// Have futures under a [`timeout`](crate::time::timeout()) and in the branches of a [`select!`](macro@crate::select)
+    /// dropped at any of their points, by choice, where a time can do so. The deadline of each such time-out, and of each
+    /// timer that a branch waits for, may pass at any moment: tests that the futures live with being dropped.
+    ///
+    /// A run draws when the wait for the deadline begins if it passes early. The moment is a choice of the scheduler;
+    /// screens show it as the step of a task `time-out`. The time of the run then moves on to that deadline, as if all
+    /// tasks had been slow, so that all that is due by then is due, too. So no run shows what could not happen. At most
+    /// two such deadlines of one task pass early. No effect on real threads.
+    ///
+    /// A branch that is dropped because another one has ended needs no setting: schedules vary when that one ends, as far as
+    /// it can. A future that nothing can end is not dropped; mark it with [`cancellable`](crate::cancellable).
+    ///
+    /// ```
+    /// use sim::time::{Duration, timeout};
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// let body = async || {
+    ///     let open = Atomic::new(0);
+    ///     let request = async {
+    ///         open.fetch_add(1, SeqCst).await;
+    ///         open.fetch_sub(1, SeqCst).await;
+    ///     };
+    ///     let _ = timeout(Duration::from_secs(30), request).await;
+    ///     assert_eq!(open.load(SeqCst).await, 0, "a request is counted for ever");
+    /// };
+    /// let runner = || sim::Runner::new().hermetic().shrink(false);
+    /// assert!(runner().run(body).passed());
+    /// # if !sim::SIMULATED { return }
+    /// assert!(!runner().cancel_selects(true).run(body).passed());
+    /// ```
+    #[must_use]
+    pub fn cancel_selects(mut self, wanted: bool) -> Runner {
+        self.settings.faults.cancel_selects = Some(wanted);
+        self
+    }
+
     /// Test a guarantee of progress: `lock-free` or `obstruction-free` (Herlihy and Shavit, *The Art of Multiprocessor
     /// Programming*, section 3.7). Spawned tasks may stall for good at any of their points, by choice.
     ///

@@ -141,8 +141,9 @@
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
 //! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
 //! | `SIM_ARC` | the counts of `Arc` are points of plain threads | `1`, `0` |
-//! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, or at any moment | `last`, `any` |
+//! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, besides at most `K` times at any moment, or at any moment | `last`, `late:K`, `any` |
 //! | `SIM_CANCEL` | the names of the tasks that may be aborted at any point, with `*` for any text | `worker-*` |
+//! | `SIM_CANCEL_SELECTS` | true if the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment | `1`, `0` |
 //! | `SIM_PROGRESS` | the guarantee of progress to test: tasks may stall for good at any point | `lock-free`, `obstruction-free` |
 //! | `SIM_CHANCES` | events that may happen to plain threads at any moment; `weak` to awaited tasks, too | `timers`, `spurious,weak`, `none` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |

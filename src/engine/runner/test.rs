@@ -75,6 +75,8 @@ pub struct Attributes {
     pub clock: Option<&'static str>,
     /// The names of the tasks that may be aborted.
     pub cancel: Option<&'static str>,
+    /// The deadlines of time-outs and in branches of `select!` may pass at any moment.
+    pub cancel_selects: bool,
     /// The guarantee of progress.
     pub progress: Option<&'static str>,
     /// The operations of plain threads that are points.
@@ -131,6 +133,7 @@ fn test_body(
         clock: attributes.clock.map(str::to_owned),
         faults: FaultSettings {
             cancel: attributes.cancel.map(str::to_owned),
+            cancel_selects: attributes.cancel_selects.then_some(true),
             progress: attributes.progress.map(str::to_owned),
         },
         points: attributes.points.map(str::to_owned),

@@ -19,6 +19,7 @@ use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks};
 use crate::report::{Bound, Fallback, Origin, Searched};
 use crate::rt::Worker;
+use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
@@ -121,9 +122,20 @@ pub(super) fn exhaust(
             searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
         }
     }
+    bound_early_moves(config.clock, &mut searched, &mut explored);
     searched.unseen = explored.unseen.iter().map(|name| (*name).to_owned()).collect();
     explored.searched = Some(searched);
     explored
+}
+
+/// Makes the number of early moves of the time the bound of a search, if that was all it left out.
+fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut Explored) {
+    let ClockMode::Late(moves) = clock else { return };
+    let is_only_bound =
+        searched.complete && searched.bound.is_none() && searched.fallback.is_none();
+    if is_only_bound && explored.unseen.remove(ClockMode::BEYOND) {
+        searched.bound = Some(Bound { what: "early time move".to_owned(), through: Some(moves) });
+    }
 }
 
 /// The limits of a search.

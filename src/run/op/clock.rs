@@ -1,6 +1,6 @@
 //! The clock of a run: the time, which timers wait for.
 //!
-//! The time moves to the next deadline when no task can step. That move is not an operation. It comes after all steps before
+//! The time moves to the next deadline when no task can step. That move is no operation. It comes after all steps before
 //! it and before all steps after it, so no search reverses it.
 
 use super::kind::{Bits, Kind};
@@ -12,6 +12,7 @@ const RESETS: Bits = 1 << 3;
 const SETS: Bits = 1 << 4;
 const UNSETS: Bits = 1 << 5;
 const MOVES: Bits = 1 << 6;
+const RESTS: Bits = 1 << 7;
 
 /// Read the time, or set a timer relative to it.
 pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES).looks();
@@ -43,6 +44,10 @@ pub(crate) const MOVE: Kind = Kind::of(MOVES)
     .enables(DUES)
     .disables(MOVES);
 
+/// Found that the time has moved because no task could step. Guard: it has. That move is a barrier and no operation, so
+/// this one has no relation.
+pub(crate) const REST: Kind = Kind::of(RESTS).looks();
+
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     name: "clock",
@@ -54,5 +59,6 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("set", SET),
         ("unset", UNSET),
         ("move", MOVE),
+        ("rest", REST),
     ],
 };

@@ -75,7 +75,7 @@ impl<const N: usize> Turns<N> {
 
     pub(crate) fn before_branch(&mut self) -> Before {
         let before = |world: &World| RunBefore {
-            log: world.log_mark(),
+            log: world.log_mark(!self.joins),
             renews: (!self.joins && !self.polled).then(|| world.renew_polled(true)),
         };
         Before(in_run().then(|| WORLD.with(before)))
@@ -88,6 +88,7 @@ impl<const N: usize> Turns<N> {
             if let Some(renews) = renews {
                 world.renew_polled(renews);
             }
+            world.end_race(log);
             if let (Some(branch), false) = (waiting, self.biased) {
                 world.add_polled(log, &mut self.keys[branch]);
             }

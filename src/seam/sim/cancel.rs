@@ -48,7 +48,7 @@ impl Cancel {
     ) -> Poll<Option<T>> {
         let here = self.here;
         if let (Fate::Open, true) = (&self.fate, in_run()) {
-            let cancellation = Cancellation::new(here);
+            let cancellation = Cancellation::new("future", here);
             let is_endangered = WORLD.with(|world| world.may_cancel(&cancellation, here));
             self.fate = match is_endangered {
                 false => Fate::Safe,

@@ -5,18 +5,20 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{CLOCK, PendingOp, WORLD, in_run, is_by_hand, object_id};
+use crate::rt::{CLOCK, Cancellation, PendingOp, WORLD, World, in_run, is_by_hand, object_id};
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
-use crate::run::op::{Access, Op, clock};
+use crate::run::op::{Access, Op, cancellation, clock};
 use crate::seam::timer::{FAR, RealTimer, add};
 use crate::seam::wakes_nobody;
+
+const END: Op = Op::of_kind("end", Access::Tell, cancellation::END);
 
 /// The instant at which all runs begin.
 fn start() -> Instant {
@@ -79,6 +81,10 @@ pub(crate) struct Timer {
     deadline: Instant,
     /// Outside of runs.
     real: Option<RealTimer>,
+    /// True for the timer of a time-out.
+    races: bool,
+    /// Its chance to be ready early, until it is ready.
+    chance: Option<Arc<Cancellation>>,
 }
 
 impl std::fmt::Debug for Timer {
@@ -90,12 +96,19 @@ impl std::fmt::Debug for Timer {
 impl Timer {
     /// A timer that waits by the operation `op`, whose access is [`Access::Wait`](crate::run::op::Access::Wait).
     pub(crate) fn new(op: &'static Op, deadline: Instant, here: Here) -> Timer {
-        Timer { pending: PendingOp::new(op, here), deadline, real: None }
+        let pending = PendingOp::new(op, here);
+        Timer { pending, deadline, real: None, races: false, chance: None }
+    }
+
+    /// Makes it the timer of a time-out.
+    pub(crate) fn race(&mut self) {
+        self.races = true;
     }
 
     /// Changes the deadline. In a run, the operation `op` is recorded if another task waits for the timer.
     pub(crate) fn reset(&mut self, op: &'static Op, deadline: Instant) {
         self.deadline = deadline;
+        self.end_chance();
         if let Some(real) = &mut self.real {
             real.reset(deadline);
         }
@@ -106,7 +119,7 @@ impl Timer {
 
     /// Must not be polled after it was ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Timer { pending, deadline, real } = self;
+        let Timer { pending, deadline, real, .. } = self;
         if !in_run() {
             return real.get_or_insert_with(|| RealTimer::new(*deadline)).poll(cx);
         }
@@ -115,6 +128,7 @@ impl Timer {
             return Poll::Pending;
         }
         WORLD.with(|world| world.reach(&self.pending));
+        self.end_chance();
         Poll::Ready(())
     }
 
@@ -128,11 +142,15 @@ impl Timer {
                 return Poll::Pending;
             }
         }
-        let Timer { pending, deadline, .. } = self;
+        let Timer { pending, deadline, races, chance, .. } = self;
         let before = pending.announcement.is_open().then_some(pending.announcement.id);
         if pending.poll_waiting(cx, &Clock).is_pending() {
             if before != Some(pending.announcement.id) {
-                WORLD.with(|world| world.wait_until(pending, nanoseconds(*deadline)));
+                let deadline = nanoseconds(*deadline);
+                WORLD.with(|world| world.wait_until(pending, deadline));
+                if before.is_none() && WORLD.with(World::cancels_selects) {
+                    *chance = draw_chance(*races, deadline, pending.place);
+                }
             }
             return Poll::Pending;
         }
@@ -156,6 +174,33 @@ impl Timer {
         }
         is_due
     }
+
+    /// From here on it cannot be ready early.
+    fn end_chance(&mut self) {
+        let Some(chance) = self.chance.take().filter(|_| in_run()) else { return };
+        chance.end();
+        WORLD.with(|world| world.record_last(&END, chance.object(), self.pending.place));
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.end_chance();
+    }
+}
+
+/// Decides if the deadline, for which the current task begins to wait, may pass at any moment: one of a time-out, or in a
+/// branch of a `select!`.
+fn draw_chance(races: bool, deadline: u64, place: Place) -> Option<Arc<Cancellation>> {
+    if !races && !WORLD.with(World::is_racing) {
+        return None;
+    }
+    let chance = Cancellation::new("timer", place);
+    let has = WORLD.with(|world| world.may_pass_early(&chance, deadline, place));
+    if has {
+        WORLD.with(|world| world.created(chance.object(), ValueKind::Opaque, 0));
+    }
+    has.then_some(chance)
 }
 
 /// In a run, moves its time on, at a point; outside, waits for that time to pass.

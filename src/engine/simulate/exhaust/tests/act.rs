@@ -21,6 +21,8 @@ pub(super) enum Act {
     Abort,
     /// Two branches of a `join!`.
     Both(Vec<Act>, Vec<Act>),
+    /// Two branches of a `select!`.
+    Select(super::selects::Select),
     /// A recorded call, with an explicit invocation or without.
     Call(bool, Vec<Act>),
     /// Ends.

@@ -123,6 +123,14 @@ impl Strategy for Brute {
         Ok(value)
     }
 
+    // Both values are tried; classes do not tell them apart.
+    fn settle(&mut self, nth: usize) {
+        let observer = &mut self.path().observer;
+        if !observer.tells_steps_apart() {
+            observer.settle(nth);
+        }
+    }
+
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let mut path = self.path();
         path.observer.after_last(view);

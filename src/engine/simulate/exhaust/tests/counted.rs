@@ -1,7 +1,6 @@
 //! Acts on values with several owners.
 
 use super::act::Act;
-use super::compare_all;
 use super::diamond::diamonds_of;
 use super::program::Program;
 use crate::Condvar;
@@ -150,19 +149,6 @@ impl Act {
         ];
         Act::OnCount(rng.below(2) == 0, acts[rng.below(acts.len() as u64) as usize])
     }
-}
-
-#[test]
-fn counts_are_explored_as_by_brute_force() {
-    let acts = [Act::count, Act::count, Act::count, Act::count, Act::add];
-    compare_all("counts", |rng| Program::generate(rng, &acts, (2, 3)));
-    compare_all("counts of three", |rng| Program::generate(rng, &acts, (3, 2)));
-}
-
-#[test]
-fn counts_of_aborted_tasks_are_explored_as_by_brute_force() {
-    let acts = [Act::count, Act::count, Act::spawn, Act::abort, Act::join];
-    compare_all("counts, aborted", |rng| Program::generate(rng, &acts, (2, 3)));
 }
 
 fn diamonds(programs: u64) -> super::diamond::Found {

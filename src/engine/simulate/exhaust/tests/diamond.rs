@@ -16,6 +16,7 @@ use super::place;
 use super::program::{Program, body};
 use crate::rt::{TaskBody, Worker};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::clock::ClockMode;
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::kind::{Kind, WATCH, faults};
 use crate::run::op::{clock, lock, task, word};
@@ -218,7 +219,7 @@ pub(super) fn diamonds_of(programs: u64, generate: impl Fn(&mut Rng) -> Program)
     for seed in 0..programs {
         let mut rng = Rng::new(seed);
         let program = generate(&mut rng);
-        let program = if seed % 4 == 3 { program.at_any_time() } else { program };
+        let program = if seed % 4 == 3 { program.with_clock(ClockMode::Any) } else { program };
         look(&program, &mut rng, &mut found);
         if found.broken.is_some() {
             break;

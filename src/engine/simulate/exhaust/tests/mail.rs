@@ -1,17 +1,17 @@
-//! The search against brute force, and the diamond test, on programs over the channels of tokio.
+//! Programs over the channels of tokio, and the diamond test on them.
 
 use super::act::Act as AnyAct;
 use super::channels::Act;
+use super::effort;
 use super::program::Program;
-use super::{compare_all, effort};
 use crate::run::op::kind::{Kind, faults};
 use crate::run::op::of_tokio::{mail, ring, version};
 use crate::run::rng::Rng;
 
 /// Acts, some of them more often than others.
-type Acts = &'static [Act];
+pub(super) type Acts = &'static [Act];
 
-const MESSAGES: Acts = &[
+pub(super) const MESSAGES: Acts = &[
     Act::Send(1),
     Act::Send(2),
     Act::TrySend(3),
@@ -24,7 +24,7 @@ const MESSAGES: Acts = &[
     Act::DropReceiver,
     Act::DropSender,
 ];
-const ROOM: Acts = &[
+pub(super) const ROOM: Acts = &[
     Act::Send(1),
     Act::Reserve,
     Act::ReserveTwo,
@@ -40,7 +40,7 @@ const ROOM: Acts = &[
     Act::Close,
     Act::Look,
 ];
-const COUNTS: Acts = &[
+pub(super) const COUNTS: Acts = &[
     Act::Clone,
     Act::Downgrade,
     Act::Upgrade,
@@ -57,7 +57,7 @@ const COUNTS: Acts = &[
     Act::Close,
     Act::DropReceiver,
 ];
-const BROADCAST: Acts = &[
+pub(super) const BROADCAST: Acts = &[
     Act::Publish(1),
     Act::Publish(2),
     Act::Publish(3),
@@ -71,7 +71,7 @@ const BROADCAST: Acts = &[
     Act::LookAtLen,
     Act::Silence,
 ];
-const WATCH: Acts = &[
+pub(super) const WATCH: Acts = &[
     Act::Write(1),
     Act::Write(2),
     Act::WriteIf(2),
@@ -97,7 +97,7 @@ const FAMILIES: [(&str, Acts); 5] = [
 ];
 
 /// A program of so many tasks at most, with so many acts each at most.
-fn generate(rng: &mut Rng, acts: Acts, (tasks_max, acts_max): (u64, u64)) -> Program {
+pub(super) fn generate(rng: &mut Rng, acts: Acts, (tasks_max, acts_max): (u64, u64)) -> Program {
     let tasks = 2 + rng.below(tasks_max - 1);
     let mut all = vec![Vec::new()];
     for _ in 0..tasks {
@@ -113,13 +113,6 @@ fn generate(rng: &mut Rng, acts: Acts, (tasks_max, acts_max): (u64, u64)) -> Pro
     }
     let awaited = if rng.below(5) == 0 { rng.below(tasks) } else { tasks };
     Program::new(all, tasks as usize, awaited as usize)
-}
-
-#[test]
-fn channels_are_explored_as_by_brute_force() {
-    for (name, acts) in FAMILIES {
-        compare_all(name, |rng| generate(rng, acts, (3, 3)));
-    }
 }
 
 #[test]

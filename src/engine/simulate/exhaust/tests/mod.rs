@@ -10,6 +10,7 @@ mod brute;
 mod channels;
 mod counted;
 mod diamond;
+mod families;
 mod fated;
 mod faults;
 #[cfg(feature = "tokio")]
@@ -20,6 +21,7 @@ mod once;
 mod orders;
 mod parking;
 mod program;
+mod selects;
 mod timed;
 mod unseen;
 
@@ -34,7 +36,6 @@ use crate::rt::{RunLimits, TaskBody, Worker};
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::ids::Seed;
-use crate::run::rng::Rng;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::Exhaustive;
@@ -186,6 +187,8 @@ fn by_search(program: &Program) -> All {
 #[derive(Default, Debug)]
 struct Tally {
     programs: u64,
+    /// Programs that may come to a deadlock.
+    deadlocks: u64,
     brute: u64,
     classes: u64,
     runs: u64,
@@ -230,12 +233,27 @@ impl Tally {
         self.twice += twice as u64;
         assert!(twice == 0 || program.draws(), "{program:?}\nran {twice} classes twice, of {all}");
         assert_eq!(search.astray, 0, "{program:?}\nnobody could begin");
+        let is_deadlock = |seen: &Seen| seen.0.starts_with("deadlock");
+        self.deadlocks += u64::from(brute.results.iter().any(is_deadlock));
         self.programs += 1;
         self.brute += brute.runs;
         self.classes += brute.classes.len() as u64;
         self.runs += search.runs;
         self.blocked += search.blocked;
         self.astray += search.astray;
+    }
+
+    fn add(&mut self, other: &Tally) {
+        self.programs += other.programs;
+        self.deadlocks += other.deadlocks;
+        self.brute += other.brute;
+        self.classes += other.classes;
+        self.runs += other.runs;
+        self.blocked += other.blocked;
+        self.astray += other.astray;
+        self.twice += other.twice;
+        self.by_step += other.by_step;
+        self.cut_short += other.cut_short;
     }
 }
 
@@ -245,51 +263,6 @@ fn effort() -> (u64, u64) {
         Ok(_) => (4_000, 2_000),
         Err(_) => (120, 300),
     }
-}
-
-fn generated(kind: &str, acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
-    compare_all(kind, |rng| Program::generate(rng, acts, shape));
-}
-
-/// As [`generated`], for acts that make larger programs: fewer of them.
-#[cfg(feature = "tokio")]
-fn generated_few(kind: &str, acts: &[fn(&mut Rng) -> Act]) {
-    crate::engine::simulate::hook::install();
-    let (programs, runs_max) = effort();
-    let mut tally = Tally::default();
-    for seed in 0..programs * 2 / 5 {
-        tally.compare(&Program::generate(&mut Rng::new(seed), acts, (3, 3)), runs_max);
-    }
-    println!("{kind}: {tally:?}");
-    assert!(tally.programs * 12 > programs, "{kind}: too few programs were small: {tally:?}");
-}
-
-fn compare_all(kind: &str, generate: impl Fn(&mut Rng) -> Program) -> Tally {
-    crate::engine::simulate::hook::install();
-    let (programs, runs_max) = effort();
-    let mut tally = Tally::default();
-    for seed in 0..programs {
-        tally.compare(&generate(&mut Rng::new(seed)), runs_max);
-    }
-    println!("{kind}: {tally:?}");
-    assert!(tally.programs * 4 > programs, "{kind}: too few programs were small: {tally:?}");
-    tally
-}
-
-#[test]
-fn bodies_that_return_early_are_explored_as_by_brute_force() {
-    type Kind = &'static [fn(&mut Rng) -> Act];
-    let kinds: [Kind; 3] = [
-        &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock],
-        &[Act::load, Act::add, Act::spawn, Act::join, Act::lock, Act::unlock],
-        &[Act::store, Act::lock, Act::attempt, Act::spawn, Act::finished, Act::abort, Act::wait],
-    ];
-    let tally = compare_all("early", |rng| {
-        let acts = kinds[rng.below(kinds.len() as u64) as usize];
-        let awaited = rng.below(2) as usize;
-        Program::generate(rng, acts, (2, 3)).awaiting(awaited)
-    });
-    assert!(tally.cut_short * 3 > tally.programs * 2, "{tally:?}");
 }
 
 #[test]
@@ -333,157 +306,4 @@ fn what_was_about_to_happen_fits_between_the_parts_of_the_last_step() {
     let mut tally = Tally::default();
     tally.compare(&program, 10_000);
     assert_eq!(tally.programs, 1);
-}
-
-#[test]
-fn memory_is_explored_as_by_brute_force() {
-    generated("memory", &[Act::load, Act::store, Act::add, Act::exchange], (3, 3));
-}
-
-#[test]
-fn locks_are_explored_as_by_brute_force() {
-    generated("locks", &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock], (3, 4));
-}
-
-#[test]
-fn attempts_at_locks_are_explored_as_by_brute_force() {
-    generated("attempts", &[Act::store, Act::lock, Act::attempt, Act::unlock], (3, 3));
-}
-
-#[test]
-fn draws_are_explored_as_by_brute_force() {
-    generated("draws", &[Act::load, Act::store_drawn, Act::lock, Act::unlock], (2, 3));
-}
-
-#[test]
-fn tasks_are_explored_as_by_brute_force() {
-    let acts = [Act::load, Act::add, Act::spawn, Act::join, Act::lock, Act::unlock];
-    generated("tasks", &acts, (3, 3));
-}
-
-#[test]
-fn ends_are_explored_as_by_brute_force() {
-    let acts = [Act::load, Act::add, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave];
-    generated("ends", &acts, (3, 3));
-}
-
-#[test]
-fn branches_are_explored_as_by_brute_force() {
-    let acts = [Act::load, Act::store, Act::both, Act::lock, Act::unlock, Act::join];
-    generated("branches", &acts, (2, 3));
-}
-
-#[test]
-fn histories_are_explored_as_by_brute_force() {
-    generated("histories", &[Act::load, Act::store, Act::call, Act::call], (3, 2));
-}
-
-#[test]
-fn waits_are_explored_as_by_brute_force() {
-    generated("waits", &[Act::store, Act::add, Act::wait, Act::wait, Act::load], (3, 3));
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn semaphores_are_explored_as_by_brute_force() {
-    generated_few("semaphores", &[Act::semaphore, Act::semaphore, Act::add]);
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn locks_with_readers_are_explored_as_by_brute_force() {
-    generated_few("rwlocks", &[Act::rwlock, Act::rwlock, Act::add]);
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn notifications_are_explored_as_by_brute_force() {
-    generated_few("notifications", &[Act::notify, Act::notify, Act::add]);
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn cells_and_barriers_are_explored_as_by_brute_force() {
-    generated_few("cells and barriers", &[Act::once, Act::once, Act::add]);
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn races_of_waits_are_explored_as_by_brute_force() {
-    let acts = [Act::race, Act::race, Act::semaphore, Act::rwlock, Act::notify, Act::once];
-    generated_few("races", &acts);
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn aborts_of_waits_are_explored_as_by_brute_force() {
-    let acts = [Act::spawn, Act::abort, Act::semaphore, Act::rwlock, Act::notify, Act::both];
-    generated_few("aborted waits", &acts);
-}
-
-#[test]
-fn unseen_wake_ups_are_explored_as_by_brute_force() {
-    let acts = [Act::bell, Act::bell, Act::load, Act::store, Act::lock, Act::unlock];
-    let tally = compare_all("unseen", |rng| Program::generate(rng, &acts, (2, 3)));
-    assert!(tally.by_step * 3 > tally.programs, "{tally:?}");
-    let acts = [Act::bell, Act::bell, Act::add, Act::spawn, Act::abort, Act::join, Act::both];
-    compare_all("unseen ends", |rng| Program::generate(rng, &acts, (2, 3)));
-}
-
-#[test]
-fn sleeps_are_explored_as_by_brute_force() {
-    generated("sleeps", &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now], (3, 3));
-}
-
-#[test]
-fn timeouts_are_explored_as_by_brute_force() {
-    let acts = [Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock];
-    generated("timeouts", &acts, (3, 3));
-}
-
-#[test]
-fn moves_of_the_time_are_explored_as_by_brute_force() {
-    let acts = [Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance];
-    generated("advance", &acts, (2, 3));
-}
-
-#[test]
-fn times_at_any_moment_are_explored_as_by_brute_force() {
-    type Kind = &'static [fn(&mut Rng) -> Act];
-    let kinds: [Kind; 3] = [
-        &[Act::load, Act::store, Act::sleep, Act::sleep, Act::now],
-        &[Act::store, Act::sleep, Act::within, Act::within, Act::lock, Act::unlock],
-        &[Act::load, Act::store, Act::sleep, Act::within, Act::now, Act::advance, Act::abort],
-    ];
-    compare_all("any", |rng| {
-        let acts = kinds[rng.below(kinds.len() as u64) as usize];
-        Program::generate(rng, acts, (2, 2)).at_any_time()
-    });
-}
-
-#[test]
-fn all_at_once_is_explored_as_by_brute_force() {
-    let acts = [
-        Act::load,
-        Act::store,
-        Act::add,
-        Act::exchange,
-        Act::store_drawn,
-        Act::lock,
-        Act::unlock,
-        Act::attempt,
-        Act::spawn,
-        Act::join,
-        Act::finished,
-        Act::abort,
-        Act::leave,
-        Act::both,
-        Act::check,
-        Act::pause,
-        Act::wait,
-        Act::sleep,
-        Act::within,
-        Act::advance,
-    ];
-    generated("all", &acts, (3, 3));
 }

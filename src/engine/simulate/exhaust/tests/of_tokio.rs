@@ -90,6 +90,11 @@ impl Act {
         Act::OfTokio(one_of(&[Arrive, Arrive, Init, Init, Set, Get, SetOnce, WaitOnce], rng))
     }
 
+    /// At a barrier.
+    pub(super) fn arrive(_: &mut Rng) -> Act {
+        Act::OfTokio(OfTokio::Arrive)
+    }
+
     pub(super) fn race(rng: &mut Rng) -> Act {
         use OfTokio::{Acquire, Arrive, Notified, Race, Read, WaitOnce, Write};
         let acts = [Acquire(1), Acquire(2), Notified, Read, Write, WaitOnce, Arrive];
@@ -206,4 +211,39 @@ fn done<'a>(
         }
         gave
     })
+}
+
+#[test]
+fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
+    use crate::engine::simulate::exhaust::tests::{Tally, by_brute_force, by_search};
+    use crate::run::op::kind::faults;
+    use crate::run::op::of_tokio::permits;
+    crate::engine::simulate::hook::install();
+    let of_tokio = Act::OfTokio;
+    // It has the permits when it is dropped. The other tries to get one after they were given to it: before it is dropped,
+    // or after that. It does not give it back, which would conflict with the end of the wait.
+    let gives = vec![
+        of_tokio(OfTokio::Acquire(2)),
+        Act::Pause,
+        of_tokio(OfTokio::Release),
+        of_tokio(OfTokio::SetOnce),
+        Act::Store(0, 1),
+    ];
+    let race = OfTokio::Race(Box::new(OfTokio::WaitOnce), Box::new(OfTokio::Acquire(2)));
+    let dropped = vec![of_tokio(race)];
+    let takes = vec![Act::Await(0, 1), of_tokio(OfTokio::TryAcquire(1)), Act::Await(1, 2)];
+    let orders = [[&gives, &dropped, &takes], [&takes, &gives, &dropped]];
+    let missing = orders.map(|tasks| {
+        let tasks = std::iter::once(vec![]).chain(tasks.map(Vec::clone)).collect();
+        let program = super::program::Program::new(tasks, 3, 3);
+        let mut tally = Tally::default();
+        tally.compare(&program, 20_000);
+        assert_eq!(tally.programs, 1);
+        // Without the relation of the two the search misses one of both.
+        let all = by_brute_force(&program, false, 20_000).unwrap().results;
+        let found = faults::without((permits::LEAVE, permits::TAKE), || by_search(&program));
+        all.difference(&found.results).count()
+    });
+    println!("{missing:?} missing");
+    assert!(missing.iter().any(|missing| *missing > 0), "{missing:?}");
 }

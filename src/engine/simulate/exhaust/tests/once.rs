@@ -1,7 +1,6 @@
 //! Acts on values that are made once.
 
 use super::act::Act;
-use super::compare_all;
 use super::diamond::diamonds_of;
 use super::program::Program;
 use crate::OnceLock;
@@ -61,22 +60,6 @@ impl Act {
         let acts = [OnCell::InitOrNot, OnCell::InitOrNot, OnCell::Init(true), OnCell::Get];
         Act::OnCell(acts[rng.below(acts.len() as u64) as usize].clone())
     }
-}
-
-#[test]
-fn values_made_once_are_explored_as_by_brute_force() {
-    compare_all("once", |rng| {
-        Program::generate(rng, &[Act::cell, Act::cell, Act::cell, Act::add], (3, 2))
-    });
-}
-
-#[test]
-fn initialisations_that_are_given_up_are_explored_as_by_brute_force() {
-    compare_all("once, given up", |rng| {
-        Program::generate(rng, &[Act::cell_or_not, Act::cell_or_not, Act::cell], (3, 1))
-    });
-    let acts = [Act::cell, Act::cell, Act::spawn, Act::abort, Act::join];
-    compare_all("once, aborted", |rng| Program::generate(rng, &acts, (3, 2)));
 }
 
 fn diamonds(programs: u64) -> super::diamond::Found {

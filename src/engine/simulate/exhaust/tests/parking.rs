@@ -1,10 +1,8 @@
 //! Acts on the tokens of tasks.
 
 use super::act::Act;
-use super::compare_all;
 use super::diamond::diamonds_of;
 use super::program::Program;
-use crate::run::faults::Faults;
 use crate::run::op::kind::faults;
 use crate::run::op::parking;
 use crate::run::rng::Rng;
@@ -46,23 +44,6 @@ impl Act {
     pub(super) fn token_or_not(_: &mut Rng) -> Act {
         Act::OnToken(OnToken::ParkOrNot)
     }
-}
-
-#[test]
-fn parking_is_explored_as_by_brute_force() {
-    let acts = [Act::token, Act::token, Act::token, Act::add, Act::load];
-    compare_all("parking", |rng| {
-        let spurious = rng.below(3) == 0;
-        Program::generate(rng, &acts, (3, 3)).befallen_by(Faults { spurious, ..Faults::NONE })
-    });
-}
-
-#[test]
-fn dropped_waits_for_tokens_are_explored_as_by_brute_force() {
-    let acts = [Act::token, Act::token, Act::token_or_not, Act::store];
-    compare_all("parking, dropped", |rng| Program::generate(rng, &acts, (2, 2)));
-    let acts = [Act::token, Act::token, Act::spawn, Act::abort, Act::join];
-    compare_all("parking, aborted", |rng| Program::generate(rng, &acts, (3, 3)));
 }
 
 fn diamonds(programs: u64) -> super::diamond::Found {

@@ -73,9 +73,9 @@ impl Program {
         Program { awaited, ..self }
     }
 
-    /// The same, with a time that moves at any moment.
-    pub(super) fn at_any_time(self) -> Program {
-        Program { clock: ClockMode::Any, ..self }
+    /// The same, with a time that moves so.
+    pub(super) fn with_clock(self, clock: ClockMode) -> Program {
+        Program { clock, ..self }
     }
 
     /// The same, with these faults.
@@ -88,9 +88,13 @@ impl Program {
         let draws = |act: &Act| match act {
             Act::OnCell(act) => act.draws(),
             Act::OnToken(act) => act.draws(),
-            _ => matches!(act, Act::StoreDrawn(_) | Act::Cancellable(_) | Act::Notify(true)),
+            act => {
+                use Act::{Cancellable, Notify, Select, StoreDrawn};
+                matches!(act, StoreDrawn(_) | Cancellable(_) | Notify(true) | Select(_))
+            }
         };
-        self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
+        let has_late_moves = matches!(self.clock, ClockMode::Late(_));
+        has_late_moves || self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
     }
 
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
@@ -118,8 +122,9 @@ impl Program {
             }
         };
         let gives_up = |act: &Act| {
-            use Act::{Cancellable, WaitFor};
-            matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..) | Cancellable(_) | WaitFor)
+            use Act::{Cancellable, Select, WaitFor};
+            let ends_early = matches!(act, Cancellable(_) | Select(_) | WaitFor);
+            ends_early || matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..))
         };
         let is_befallen = self.faults != Faults::NONE;
         is_befallen || self.tasks.iter().flatten().any(|act| more(act) || gives_up(act))
@@ -299,6 +304,21 @@ fn perform<'a>(
                     futures::future::join(left, perform(shared, &mut second, right)).await;
                     local.handles = first.handles;
                     local.handles.append(&mut second.handles);
+                }
+                Act::Select(select) => {
+                    let (number, depth) = (local.number, local.depth);
+                    let begin = |branch: usize| -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+                        let acts = &select.branches[branch];
+                        let (handles, ends) = (Vec::new(), Ends::default());
+                        Box::pin(async move {
+                            let references = Default::default();
+                            let mut own = Local { number, depth, handles, ends, references };
+                            perform(shared, &mut own, acts).await;
+                        })
+                    };
+                    let (first, second) = (|| begin(0), || begin(1));
+                    let won = super::selects::select(select.form, [&first, &second]).await;
+                    shared.words[1].store(won, SeqCst).await;
                 }
                 Act::Call(true, acts) => {
                     let call = shared.history.invoke(CounterOp::Increment);

@@ -121,9 +121,7 @@ impl Link {
     fn set_cut(&self, is_cut: bool, here: Here) {
         let flows = {
             let mut state = self.state();
-            if std::mem::replace(&mut state.is_cut, is_cut) == is_cut {
-                return;
-            }
+            state.is_cut = is_cut;
             state.flows.clone()
         };
         self.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());

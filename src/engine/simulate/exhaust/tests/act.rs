@@ -75,6 +75,8 @@ pub(super) enum Act {
     OnCell(super::once::OnCell),
     /// An act on the token of a task.
     OnToken(super::parking::OnToken),
+    /// On nodes and links.
+    OnCluster(super::cluster::OnCluster),
     /// An act on the value with a destructor or on the one without, which all tasks own.
     OnCount(bool, super::counted::OnCount),
 }

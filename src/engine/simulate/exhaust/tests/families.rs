@@ -187,6 +187,16 @@ families! {
     };
     counts_of_aborted_tasks_are_explored_as_by_brute_force: "counted Arc, aborted", 25, |rng|
         of(rng, (2, 3), &[Act::count, Act::count, Act::spawn, Act::abort, Act::join]);
+    links_are_explored_as_by_brute_force: "net link", 25, |rng|
+        of(rng, (3, 3), &[Act::link, Act::link, Act::link, Act::add]);
+    datagrams_are_explored_as_by_brute_force: "net datagrams", 25, |rng|
+        of(rng, (3, 3), &[Act::datagram, Act::datagram, Act::datagram, Act::cut]);
+    cuts_are_explored_as_by_brute_force: "net cut, mend", 25, |rng|
+        of(rng, (3, 3), &[Act::link, Act::link, Act::cut, Act::add]);
+    deaths_of_nodes_are_explored_as_by_brute_force: "node kill, restart", 25, |rng|
+        of(rng, (3, 2), &[Act::link, Act::death, Act::node_task, Act::node_task, Act::datagram]);
+    pauses_of_nodes_are_explored_as_by_brute_force: "node pause", 25, |rng|
+        of(rng, (3, 2), &[Act::pause_node, Act::node_task, Act::death, Act::load, Act::wait]);
     all_at_once_is_explored_as_by_brute_force: "all of these", 25, |rng| of(rng, (3, 3), &[
         Act::load, Act::store, Act::add, Act::exchange, Act::store_drawn, Act::lock, Act::unlock,
         Act::attempt, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave, Act::both,

@@ -8,6 +8,7 @@ mod bounded;
 mod brute;
 #[cfg(feature = "tokio")]
 mod channels;
+mod cluster;
 mod counted;
 mod diamond;
 mod families;

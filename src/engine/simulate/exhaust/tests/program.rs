@@ -134,7 +134,7 @@ impl Program {
 /// The state shared by tasks.
 struct Shared {
     program: Program,
-    words: [Atomic<u64>; 2],
+    words: Arc<[Atomic<u64>; 2]>,
     locks: [Mutex<()>; 2],
     history: History<Counter>,
     #[cfg(feature = "tokio")]
@@ -143,15 +143,18 @@ struct Shared {
     bells: [Bell; 2],
     changed: Condvar,
     cell: OnceLock<usize>,
+    /// If an act is about one.
+    cluster: Option<super::cluster::Objects>,
     /// Set before the first of them steps.
     unparkers: std::sync::OnceLock<Vec<Unparker>>,
 }
 
 /// The body that runs the program.
 pub(super) async fn body(program: &Program) {
+    let is_clustered = program.tasks.iter().flatten().any(|act| matches!(act, Act::OnCluster(_)));
     let shared = Arc::new(Shared {
         program: program.clone(),
-        words: [Atomic::new(0), Atomic::new(0)],
+        words: Arc::new([Atomic::new(0), Atomic::new(0)]),
         locks: [Mutex::new(()), Mutex::new(())],
         history: History::new(Counter::default()),
         #[cfg(feature = "tokio")]
@@ -160,6 +163,7 @@ pub(super) async fn body(program: &Program) {
         bells: Default::default(),
         changed: Condvar::new(),
         cell: OnceLock::new(),
+        cluster: is_clustered.then(super::cluster::Objects::new),
         unparkers: std::sync::OnceLock::new(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
@@ -177,7 +181,7 @@ pub(super) async fn body(program: &Program) {
     // The tasks are the only owners.
     drop(references);
     let (ends, references) = Default::default();
-    let mut local = Local { number: 0, depth: 0, handles, ends, references };
+    let mut local = Local { number: 0, depth: 0, handles, ends, references, receivers: None };
     let acts = program.tasks[0].clone();
     perform(&shared, &mut local, &acts).await;
     for handle in local.handles.iter_mut().take(program.awaited) {
@@ -215,6 +219,7 @@ struct Local {
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     ends: Ends,
     references: References,
+    receivers: Option<super::cluster::Receivers>,
 }
 
 fn task(
@@ -225,7 +230,8 @@ fn task(
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let acts = shared.program.tasks[number].clone();
-        let mut local = Local { number, depth, handles: Vec::new(), ends, references };
+        let mut local =
+            Local { number, depth, handles: Vec::new(), ends, references, receivers: None };
         perform(&shared, &mut local, &acts).await;
     })
 }
@@ -293,7 +299,7 @@ fn perform<'a>(
                     let depth = local.depth;
                     let branch = |handles| {
                         let (ends, references) = Default::default();
-                        Local { number, depth, handles, ends, references }
+                        Local { number, depth, handles, ends, references, receivers: None }
                     };
                     let mut first = branch(std::mem::take(&mut local.handles));
                     let mut second = branch(Vec::new());
@@ -312,7 +318,8 @@ fn perform<'a>(
                         let (handles, ends) = (Vec::new(), Ends::default());
                         Box::pin(async move {
                             let references = Default::default();
-                            let mut own = Local { number, depth, handles, ends, references };
+                            let mut own =
+                                Local { number, depth, handles, ends, references, receivers: None };
                             perform(shared, &mut own, acts).await;
                         })
                     };
@@ -399,6 +406,14 @@ fn perform<'a>(
                 Act::Notify(false) => shared.changed.notify_all(),
                 Act::OnCell(act) => {
                     super::once::perform(&shared.cell, act, local.number).await;
+                }
+                Act::OnCluster(act) => {
+                    let cluster = shared.cluster.as_ref().expect("an act is about it");
+                    if local.number == 1 && local.receivers.is_none() {
+                        local.receivers = cluster.receivers();
+                    }
+                    let receivers = local.receivers.as_mut();
+                    cluster.perform(receivers, &shared.words, *act).await;
                 }
                 Act::OnToken(act) => {
                     let tasks = shared.unparkers.get().expect("set by the body");

@@ -1,0 +1,211 @@
+//! Acts on nodes and links.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::act::Act;
+use super::diamond::diamonds_of;
+use super::program::Program;
+use crate::net::{self, Receiver, Sender};
+use crate::run::op::kind::faults;
+use crate::run::op::net as kinds;
+use crate::run::op::task as task_kinds;
+use crate::run::rng::Rng;
+use crate::sync::Ordering::SeqCst;
+use crate::{Atomic, Node};
+
+/// The next act of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OnCluster {
+    Send(u64),
+    SendDatagram(u64),
+    /// Of the first task only.
+    Recv,
+    TryRecv,
+    RecvDatagram,
+    TryRecvDatagram,
+    DropReceiver,
+    Cut,
+    Mend,
+    Isolate,
+    Kill(usize),
+    PowerOff(usize),
+    Restart(usize),
+    Pause(usize),
+    Resume(usize),
+    Look(usize),
+    /// Spawns a task of the node, which writes twice.
+    Spawn(usize),
+}
+
+/// Two nodes, and links from the first to the second.
+pub(super) struct Objects {
+    nodes: [Node; 2],
+    sender: Sender<u64>,
+    datagrams: Sender<u64>,
+    /// Taken by the first task.
+    receivers: Mutex<Option<Receivers>>,
+}
+
+/// The receivers, which one task has.
+pub(super) struct Receivers {
+    link: Option<Receiver<u64>>,
+    datagrams: Option<Receiver<u64>>,
+}
+
+impl Objects {
+    pub(super) fn new() -> Objects {
+        let nodes = ["a", "b"].map(crate::node);
+        let (sender, link) = net::link(&nodes[0], &nodes[1]);
+        let (datagrams, received) = net::datagrams(&nodes[0], &nodes[1]);
+        let receivers = Receivers { link: Some(link), datagrams: Some(received) };
+        Objects { nodes, sender, datagrams, receivers: Mutex::new(Some(receivers)) }
+    }
+
+    /// The receivers, for one task.
+    pub(super) fn receivers(&self) -> Option<Receivers> {
+        self.receivers.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(super) async fn perform(
+        &self,
+        receivers: Option<&mut Receivers>,
+        words: &std::sync::Arc<[Atomic<u64>; 2]>,
+        act: OnCluster,
+    ) {
+        let [a, b] = &self.nodes;
+        let link = || receivers;
+        match act {
+            OnCluster::Send(value) => drop(self.sender.send(value).await),
+            OnCluster::SendDatagram(value) => drop(self.datagrams.send(value).await),
+            OnCluster::Recv => {
+                if let Some(receiver) = link().and_then(|own| own.link.as_mut()) {
+                    let received = receiver.recv().await;
+                    words[1].store(received.unwrap_or(9), SeqCst).await;
+                }
+            }
+            OnCluster::TryRecv => {
+                if let Some(receiver) = link().and_then(|own| own.link.as_mut()) {
+                    if let Some(received) = receiver.try_recv() {
+                        words[1].store(received, SeqCst).await;
+                    }
+                }
+            }
+            OnCluster::RecvDatagram => {
+                if let Some(receiver) = link().and_then(|own| own.datagrams.as_mut()) {
+                    let received = receiver.recv().await;
+                    words[1].store(received.unwrap_or(9), SeqCst).await;
+                }
+            }
+            OnCluster::TryRecvDatagram => {
+                if let Some(receiver) = link().and_then(|own| own.datagrams.as_mut()) {
+                    if let Some(received) = receiver.try_recv() {
+                        words[1].store(received, SeqCst).await;
+                    }
+                }
+            }
+            OnCluster::DropReceiver => {
+                if let Some(receivers) = link() {
+                    drop(receivers.link.take());
+                    crate::task::yield_now().await;
+                }
+            }
+            OnCluster::Cut => net::cut(a, b),
+            OnCluster::Mend => net::mend(a, b),
+            OnCluster::Isolate => net::isolate(b),
+            OnCluster::Kill(node) => self.nodes[node].kill(),
+            OnCluster::PowerOff(node) => self.nodes[node].power_off(),
+            OnCluster::Restart(node) => self.nodes[node].restart(),
+            OnCluster::Pause(node) => self.nodes[node].pause(),
+            OnCluster::Resume(node) => self.nodes[node].resume(),
+            OnCluster::Look(node) => {
+                if self.nodes[node].is_up() {
+                    words[0].store(5, SeqCst).await;
+                }
+            }
+            OnCluster::Spawn(node) => {
+                let words = words.clone();
+                let task = self.nodes[node].spawn(async move {
+                    words[0].fetch_add(1, SeqCst).await;
+                    words[1].fetch_add(1, SeqCst).await;
+                });
+                task.detach();
+            }
+        }
+    }
+}
+
+fn one_of(acts: &[OnCluster], rng: &mut Rng) -> Act {
+    Act::OnCluster(acts[rng.below(acts.len() as u64) as usize])
+}
+
+impl Act {
+    pub(super) fn link(rng: &mut Rng) -> Act {
+        use OnCluster::{DropReceiver, Recv, Send, TryRecv};
+        one_of(&[Send(1), Send(2), Send(3), Recv, Recv, Recv, TryRecv, DropReceiver], rng)
+    }
+
+    pub(super) fn datagram(rng: &mut Rng) -> Act {
+        use OnCluster::{RecvDatagram, SendDatagram, TryRecvDatagram};
+        let sends = [SendDatagram(1), SendDatagram(2)];
+        one_of(&[sends[0], sends[1], RecvDatagram, RecvDatagram, TryRecvDatagram], rng)
+    }
+
+    pub(super) fn cut(rng: &mut Rng) -> Act {
+        use OnCluster::{Cut, Isolate, Mend};
+        one_of(&[Cut, Cut, Mend, Mend, Isolate], rng)
+    }
+
+    pub(super) fn death(rng: &mut Rng) -> Act {
+        use OnCluster::{Kill, Look, PowerOff, Restart};
+        let node = rng.below(2) as usize;
+        one_of(&[Kill(node), Kill(node), PowerOff(node), Restart(node), Look(node)], rng)
+    }
+
+    pub(super) fn pause_node(rng: &mut Rng) -> Act {
+        use OnCluster::{Pause, Resume};
+        one_of(&[Pause(0), Resume(0), Resume(0)], rng)
+    }
+
+    pub(super) fn node_task(rng: &mut Rng) -> Act {
+        Act::OnCluster(OnCluster::Spawn(rng.below(2) as usize))
+    }
+}
+
+fn diamonds(acts: &[fn(&mut Rng) -> Act], programs: u64) -> super::diamond::Found {
+    diamonds_of(programs, |rng| Program::generate(rng, acts, (3, 3)))
+}
+
+#[test]
+fn steps_on_clusters_that_do_not_conflict_can_be_swapped() {
+    let acts: [fn(&mut Rng) -> Act; 7] = [
+        Act::link,
+        Act::link,
+        Act::datagram,
+        Act::cut,
+        Act::death,
+        Act::node_task,
+        Act::pause_node,
+    ];
+    let found = diamonds(&acts, super::effort().0);
+    println!("{} pairs", found.pairs);
+    assert_eq!(found.broken, None);
+    assert!(found.pairs > 200);
+}
+
+#[test]
+fn a_relation_of_clusters_that_is_not_declared_is_found() {
+    let cuts: &[fn(&mut Rng) -> Act] = &[Act::link, Act::link, Act::cut];
+    let datagrams: &[fn(&mut Rng) -> Act] = &[Act::datagram, Act::datagram, Act::cut];
+    let deaths: &[fn(&mut Rng) -> Act] = &[Act::death, Act::node_task, Act::node_task];
+    let pairs = [
+        ("arrive, cut", (kinds::ARRIVE, kinds::CUT), cuts),
+        ("arrive, arrive", (kinds::ARRIVE, kinds::ARRIVE), datagrams),
+        ("arrive, miss", (kinds::ARRIVE, kinds::MISS), datagrams),
+        ("pass, cut", (kinds::link::PASS, kinds::link::CUT), datagrams),
+        ("kill, live", (task_kinds::KILL, task_kinds::LIVE), deaths),
+    ];
+    for (name, pair, acts) in pairs {
+        let found = faults::without(pair, || diamonds(acts, 20_000));
+        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+    }
+}

@@ -37,6 +37,13 @@ pub(super) enum OnCluster {
     Spawn(usize),
 }
 
+impl OnCluster {
+    /// Returns `true` if it ends tasks of others: of their classes a few run twice.
+    pub(super) fn kills(self) -> bool {
+        matches!(self, OnCluster::Kill(_) | OnCluster::PowerOff(_) | OnCluster::Restart(_))
+    }
+}
+
 /// Two nodes, and links from the first to the second.
 pub(super) struct Objects {
     nodes: [Node; 2],

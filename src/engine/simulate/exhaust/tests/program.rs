@@ -83,11 +83,12 @@ impl Program {
         Program { faults, ..self }
     }
 
-    /// Returns `true` if its tasks draw values.
+    /// Returns `true` if its tasks draw values, or kill others.
     pub(super) fn draws(&self) -> bool {
         let draws = |act: &Act| match act {
             Act::OnCell(act) => act.draws(),
             Act::OnToken(act) => act.draws(),
+            Act::OnCluster(act) => act.kills(),
             act => {
                 use Act::{Cancellable, Notify, Select, StoreDrawn};
                 matches!(act, StoreDrawn(_) | Cancellable(_) | Notify(true) | Select(_))

@@ -245,3 +245,50 @@ fn datagrams_are_lost_and_arrive_twice() {
     failure(&search(Faults::none().loss(1), 0));
     failure(&search(Faults::none().duplicates(1), 2));
 }
+
+/// The program of the README.
+async fn acknowledges(too_early: bool) {
+    let [client, primary, backup] = ["client", "primary", "backup"].map(node);
+    let (ask, mut asked) = net::link(&client, &primary);
+    let (answer, mut answered) = net::link(&primary, &client);
+    let (copy, mut copied) = net::link(&primary, &backup);
+    primary
+        .spawn(async move {
+            while let Some(value) = asked.recv().await {
+                if too_early {
+                    let _ = answer.send(()).await;
+                }
+                let _ = copy.send(value).await;
+                if !too_early {
+                    let _ = answer.send(()).await;
+                }
+            }
+        })
+        .detach();
+    let stored = backup.spawn(async move {
+        let mut last = None;
+        while let Some(value) = copied.recv().await {
+            last = Some(value);
+        }
+        last
+    });
+    let calling = client.spawn(async move {
+        let _ = ask.send(7).await;
+        answered.recv().await.is_some()
+    });
+    let killer = spawn(async move { primary.kill() });
+    let told = calling.await.unwrap();
+    assert!(!told || stored.await.unwrap() == Some(7), "an acknowledged write is lost");
+    killer.await.unwrap();
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn an_acknowledged_write_survives_if_its_copy_was_sent() {
+    let sampled = Runner::new().hermetic().run(async || acknowledges(true).await);
+    let shown = screen(&sampled);
+    assert!(shown.contains("an acknowledged write is lost") && shown.contains("▶"), "{shown}");
+    failure(&search().run(async || acknowledges(true).await));
+    proves(&search().run(async || acknowledges(false).await));
+    println!("{shown}");
+}

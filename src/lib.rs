@@ -215,9 +215,7 @@ pub mod run;
 // L1: siblings, which do not know each other
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod census;
-#[cfg(all(feature = "sim", not(sim_real)))]
-// Files of runs are to call it.
-#[cfg_attr(not(test), allow(dead_code, unused_imports))]
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod disk;
 pub mod report;
 #[cfg(all(feature = "sim", not(sim_real)))]
@@ -230,6 +228,7 @@ pub mod strategy;
 mod seam;
 
 // L3: the items that users name
+pub mod fs;
 pub mod net;
 pub mod node;
 pub mod rand;

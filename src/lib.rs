@@ -228,6 +228,7 @@ pub mod strategy;
 mod seam;
 
 // L3: the items that users name
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod fs;
 pub mod net;
 pub mod node;

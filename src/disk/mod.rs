@@ -153,6 +153,10 @@ impl Disk {
         self.kinds.len() as u64
     }
 
+    pub(crate) fn is_directory(&self, ino: Ino) -> bool {
+        self.kinds[ino.0 as usize] == Kind::Directory
+    }
+
     /// Has the next power failure choose so.
     pub(crate) fn set_choosing(&mut self, choosing: Choosing) {
         self.settings.choosing = choosing;

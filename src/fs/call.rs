@@ -53,11 +53,12 @@ pub(super) fn by_path<R>(
     mut real: impl FnMut() -> io::Result<R> + Send,
 ) -> impl Future<Output = io::Result<R>> + Send {
     let mut call = PlainCall::new(op, here);
-    let mark = at.machine().map(|(machine, _)| machine.path(&path, here));
+    let mut mark = None;
     poll_fn(move |cx| {
-        let (Some((machine, life)), Some(mark)) = (at.machine(), &mark) else {
+        let Some((machine, life)) = at.machine(here) else {
             return Poll::Ready(real());
         };
+        let mark = mark.get_or_insert_with(|| machine.path(&path, here));
         let on = (&**mark, &*path, here);
         poll_on(&mut call, (machine, *life), on, cx, |call, _| act(call), (|_| None, None))
     })

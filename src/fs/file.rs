@@ -219,7 +219,7 @@ fn write_in_run(
 
 impl File {
     pub(super) fn new(opened: Opened, at: &At, path: PathBuf, here: Here) -> File {
-        let (file, owner) = match (opened, at.machine()) {
+        let (file, owner) = match (opened, at.machine(here)) {
             (Opened::Run(handle, ino), Some((machine, life))) => {
                 let (machine, life) = (machine.clone(), *life);
                 let (mark, position) = (machine.inode(ino), OnceLock::new());
@@ -562,7 +562,13 @@ impl File {
     /// Those of std's.
     #[track_caller]
     pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> + Send + use<'_> {
-        let here = here();
+        self.metadata_here(here())
+    }
+
+    pub(super) fn metadata_here(
+        &self,
+        here: Here,
+    ) -> impl Future<Output = io::Result<Metadata>> + Send + use<'_> {
         calling(&METADATA, here, move |call, cx| {
             let look = |call: &mut Call<'_>, _: &Faults, handle| {
                 Ok(Metadata::of_run(call.handle_metadata(handle)?))

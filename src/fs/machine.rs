@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::faults::{Faults, Rates};
 use super::lock::FileLock;
@@ -27,6 +27,9 @@ const SYNC: Op = Op::of_kind("make_durable", Access::Tell, fs::SYNC).quiet();
 const VISIT: Op = Op::of_kind("visit", Access::Tell, fs::VISIT).quiet();
 const KILL: Op = Op::of_kind("close_files", Access::Tell, fs::KILL).quiet();
 const POWER_OFF: Op = Op::of_kind("lose_cache", Access::Tell, fs::POWER_OFF).quiet();
+// Screens show it, because it names the rules.
+const POWER_OFF_UNDER_RULES: Op =
+    Op::of_kind("loses_what_was_not_synced_on", Access::Tell, fs::POWER_OFF);
 const LOST_LENGTH: Op = Op::of_kind("finds_an_old_length_of", Access::Peek, inode::SEE);
 const LOST_BYTES: Op = Op::of_kind("finds_old_bytes_in", Access::Peek, inode::SEE);
 const LOST_NAME: Op = Op::of_kind("finds_an_old_entry_in", Access::Peek, inode::SEE);
@@ -65,9 +68,12 @@ struct State {
     locks: BTreeMap<Ino, Arc<FileLock>>,
 }
 
-/// The machine of the code that makes a call, in one life; none outside of runs.
+/// The machine of a call, in one life; none outside of runs.
+///
+/// It is that of the code that makes the call, or, if that is in no node, of the task that first polls it: so both
+/// `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the node.
 #[derive(Clone)]
-pub(super) struct At(Option<(Arc<Machine>, u64)>);
+pub(super) struct At(Arc<OnceLock<Option<(Arc<Machine>, u64)>>>);
 
 /// The effects of a call that was done, which are recorded after it.
 pub(super) struct Effects {
@@ -80,23 +86,30 @@ pub(super) struct Effects {
 
 impl std::fmt::Debug for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.as_ref().map_or("At", |(machine, _)| &machine.name))
+        f.debug_struct("At").finish_non_exhaustive()
     }
 }
 
 impl At {
-    /// The machine of the code that runs.
+    /// The machine of a call that is made now.
     pub(super) fn here(here: Here) -> At {
-        if !seam::in_run() {
-            return At(None);
+        let at = At(Arc::default());
+        if seam::in_run() && crate::node::current().is_some() {
+            at.machine(here);
         }
-        let machine = Machines::of_run().of(crate::node::current().as_ref(), here);
-        let life = machine.state().life;
-        At(Some((machine, life)))
+        at
     }
 
-    pub(super) fn machine(&self) -> Option<&(Arc<Machine>, u64)> {
-        self.0.as_ref()
+    /// The machine, now that the call is polled.
+    pub(super) fn machine(&self, here: Here) -> Option<&(Arc<Machine>, u64)> {
+        let current = || {
+            seam::in_run().then(|| {
+                let machine = Machines::of_run().of(crate::node::current().as_ref(), here);
+                let life = machine.state().life;
+                (machine, life)
+            })
+        };
+        self.0.get_or_init(current).as_ref()
     }
 }
 
@@ -174,7 +187,7 @@ impl Machine {
             rules => format!("disk of {name} under the rules {rules}"),
         };
         let whole = Wrapped::outside_keyed("disk", &shown, number << 1, here);
-        let root = Wrapped::outside_keyed("directory", "/", number << 1 | 1, here);
+        let root = Wrapped::outside_keyed("directory", "directory /", number << 1 | 1, here);
         let state = State {
             disk: Disk::new(faults.settings()),
             life: 0,
@@ -233,8 +246,11 @@ impl Machine {
         effects.accesses = std::mem::take(&mut call.accesses);
         let losses = std::mem::take(&mut call.losses);
         while (inodes.len() as u64) < disk.inodes() {
-            let name = path.to_string_lossy();
-            inodes.push(Arc::new(Wrapped::outside_named("file", &name, here)));
+            // A path is an object, too, which has its name.
+            let kind =
+                if disk.is_directory(Ino(inodes.len() as u64)) { "directory" } else { "file" };
+            let name = format!("{kind} {}", path.display());
+            inodes.push(Arc::new(Wrapped::outside_named(kind, &name, here)));
         }
         let mark = |ino: Ino| inodes[ino.0 as usize].clone();
         effects.losses = losses.into_iter().map(|l| (l.clone(), mark(l.location.ino))).collect();
@@ -295,7 +311,12 @@ impl Machine {
     }
 
     fn died(&self, death: Death, here: Here) {
-        let op = if death == Death::Killed { &KILL } else { &POWER_OFF };
+        let has_rules = !self.state().faults.rules_name().is_empty();
+        let op = match death {
+            Death::Killed => &KILL,
+            Death::PoweredOff if has_rules => &POWER_OFF_UNDER_RULES,
+            Death::PoweredOff | Death::Wiped => &POWER_OFF,
+        };
         self.whole.act(op, here, || ());
         let locks = {
             let mut state = self.state();

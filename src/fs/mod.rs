@@ -370,7 +370,7 @@ pub fn try_exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<boo
 /// that it takes.
 ///
 /// # Errors
-/// Those of [`std::fs::copy`].
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a directory, and those of [`std::fs::copy`].
 #[track_caller]
 pub fn copy(
     from: impl AsRef<Path>,
@@ -378,10 +378,20 @@ pub fn copy(
 ) -> impl Future<Output = io::Result<u64>> + Send {
     let here = here();
     let at = At::here(here);
-    let (bytes, to) = (read_at(at.clone(), from.as_ref(), here), to.as_ref().to_owned());
+    let from = OpenOptions::new().read(true).open_at(at.clone(), from.as_ref(), here);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    let to = options.open_at(at, to.as_ref(), here);
     async move {
-        let bytes = bytes.await?;
-        write_at(at, &to, &bytes, here).await?;
+        let mut from = from.await?;
+        if !from.metadata_here(here).await?.is_file() {
+            let text = "the source path is neither a regular file nor a symlink to a regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let mut to = to.await?;
+        let mut bytes = Vec::new();
+        from.read_to_end_here(&mut bytes, here).await?;
+        to.write_all_here(&bytes, here).await?;
         Ok(bytes.len() as u64)
     }
 }

@@ -1,19 +1,27 @@
 //! Files of nodes: what a death leaves of them, and the orders of calls that a search tries.
 
 mod crashes;
+mod faults;
+#[cfg(target_os = "linux")]
+mod real;
 
 use std::io::{ErrorKind, SeekFrom};
 
 use sim::fs::{self, File, OpenOptions};
+use sim::report::Report;
 use sim::{Runner, node, spawn};
 
 use super::{misuse, passes, proves, screen, search};
+
+fn sampled(seeds: std::ops::Range<u64>, body: impl AsyncFn() + Sync) -> Report {
+    Runner::new().hermetic().seeds(seeds).run(body)
+}
 
 /// Calls of a file that nobody else uses.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn calls_have_the_results_of_std() {
-    let report = Runner::new().hermetic().run(async || {
+    let report = sampled(0..20, async || {
         fs::create_dir_all("/d/e").await.unwrap();
         assert_eq!(fs::create_dir("/d").await.unwrap_err().kind(), ErrorKind::AlreadyExists);
         fs::write("/d/a", "some bytes").await.unwrap();
@@ -50,7 +58,7 @@ fn calls_have_the_results_of_std() {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn each_node_has_a_disk_and_so_has_the_outside() {
-    let report = Runner::new().hermetic().run(async || {
+    let report = sampled(0..1, async || {
         let [a, b] = ["a", "b"].map(node);
         for (node, text) in [(&a, "a"), (&b, "b")] {
             node.spawn(async move { fs::write("/name", text).await.unwrap() }).await.unwrap();
@@ -138,7 +146,7 @@ async fn increments(locks: bool) {
 fn a_lock_excludes_others() {
     assert!(!search().run(async || increments(false).await).passed());
     proves(&search().run(async || increments(true).await));
-    passes(&Runner::new().hermetic().run(async || increments(true).await));
+    passes(&sampled(0..100, async || increments(true).await));
 }
 
 #[test]
@@ -174,7 +182,7 @@ fn a_lock_that_nobody_gives_up_is_a_deadlock() {
         two.lock().await.unwrap();
     });
     let text = screen(&report);
-    assert!(!report.passed() && text.contains("waits to lock /a"), "{text}");
+    assert!(!report.passed() && text.contains("waits to lock file /a"), "{text}");
 }
 
 /// Futures' and tokio's traits.

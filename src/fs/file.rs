@@ -57,6 +57,9 @@ pub(super) struct Streaming {
     pub(super) read: Option<PlainCall>,
     pub(super) write: Option<PlainCall>,
     pub(super) seek: Option<(PlainCall, SeekFrom)>,
+    /// The position that a call of tokio's trait is to seek.
+    #[cfg(feature = "tokio")]
+    pub(super) wanted: Option<SeekFrom>,
 }
 
 /// The result of opening.

@@ -69,6 +69,8 @@ mod faults;
 mod file;
 mod lock;
 mod machine;
+#[cfg(feature = "tokio")]
+mod of_tokio;
 mod open;
 mod real;
 mod streams;

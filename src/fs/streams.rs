@@ -1,4 +1,4 @@
-//! Files as streams: the traits of `futures` and, with the feature `tokio`, of tokio.
+//! Files as streams, and the traits of `futures`.
 
 use std::io::{self, SeekFrom};
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use super::file::{File, READ, SEEK, WRITE};
 use crate::seam::PlainCall;
 
 impl File {
-    fn poll_stream_read(
+    pub(super) fn poll_stream_read(
         &mut self,
         cx: &mut Context<'_>,
         into: &mut [u8],
@@ -20,7 +20,11 @@ impl File {
         polled
     }
 
-    fn poll_stream_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_stream_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let here = self.place();
         let mut call = self.streaming.write.take().unwrap_or_else(|| PlainCall::new(&WRITE, here));
         let polled = self.poll_write_at(&mut call, (None, here), cx, bytes);
@@ -28,7 +32,11 @@ impl File {
         polled
     }
 
-    fn poll_stream_seek(&mut self, cx: &mut Context<'_>, to: SeekFrom) -> Poll<io::Result<u64>> {
+    pub(super) fn poll_stream_seek(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: SeekFrom,
+    ) -> Poll<io::Result<u64>> {
         let here = self.place();
         let begun = self.streaming.seek.take().filter(|(_, begun)| *begun == to);
         let (mut call, _) = begun.unwrap_or_else(|| (PlainCall::new(&SEEK, here), to));

@@ -1,6 +1,7 @@
 //! Files of nodes: what a death leaves of them, and the orders of calls that a search tries.
 
 mod crashes;
+mod dead;
 mod faults;
 #[cfg(target_os = "linux")]
 mod real;
@@ -201,6 +202,32 @@ fn a_file_is_a_stream() {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap();
         assert_eq!(rest, b"ytes");
+    });
+    passes(&report);
+}
+
+/// tokio's traits, without its extensions.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_file_is_a_stream_of_tokio() {
+    use std::future::poll_fn;
+    use std::pin::Pin;
+
+    use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
+
+    let report = sampled(0..20, async || {
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).open("/a").await.unwrap();
+        let mut file = Pin::new(&mut file);
+        assert_eq!(poll_fn(|cx| file.as_mut().poll_write(cx, b"bytes")).await.unwrap(), 5);
+        file.as_mut().start_seek(SeekFrom::Start(1)).unwrap();
+        assert_eq!(poll_fn(|cx| file.as_mut().poll_complete(cx)).await.unwrap(), 1);
+        assert_eq!(poll_fn(|cx| file.as_mut().poll_complete(cx)).await.unwrap(), 1);
+        let mut room = [0; 9];
+        let mut into = ReadBuf::new(&mut room);
+        poll_fn(|cx| file.as_mut().poll_read(cx, &mut into)).await.unwrap();
+        assert_eq!(into.filled(), b"ytes");
+        poll_fn(|cx| file.as_mut().poll_shutdown(cx)).await.unwrap();
     });
     passes(&report);
 }

@@ -2,21 +2,20 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::io::{self, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::call::{acts, poll_on, sees};
+use super::call::{acts, sees};
 use super::dir::Metadata;
 use super::faults::Faults;
-use super::lock::{FileLock, LOCK, LOCK_SHARED, Owner, Wanted};
-use super::machine::{At, Machine, gone};
+use super::machine::At;
 use super::open::OpenOptions;
-use super::real;
-use crate::disk::{Call, Error, Handle, Ino};
+use super::opened::Open;
+use crate::disk::Call;
 use crate::run::op::Op;
-use crate::seam::{self, GuardedCall, Here, PlainCall, Wrapped, here};
+use crate::seam::{Here, PlainCall, here};
 
 pub(super) const READ: Op = sees("read");
 const READ_AT: Op = sees("read_at");
@@ -46,7 +45,7 @@ const CLONE: Op = sees("try_clone");
 /// # assert!(report.passed(), "{report}");
 /// ```
 pub struct File {
-    open: Arc<Open>,
+    pub(super) open: Arc<Open>,
     /// Calls of the traits for streams, which are under way.
     pub(super) streaming: Streaming,
 }
@@ -62,89 +61,6 @@ pub(super) struct Streaming {
     pub(super) wanted: Option<SeekFrom>,
 }
 
-/// The result of opening.
-pub(super) enum Opened {
-    Run(Handle, Ino),
-    Real(std::fs::File),
-}
-
-/// An open file, which several [`File`]s may share.
-struct Open {
-    file: Where,
-    here: Here,
-    owner: Owner,
-    lock: OnceLock<Arc<FileLock>>,
-}
-
-enum Where {
-    Run(RunFile),
-    Real(std::fs::File),
-}
-
-struct RunFile {
-    machine: Arc<Machine>,
-    life: u64,
-    handle: Handle,
-    ino: Ino,
-    mark: Arc<Wrapped>,
-    path: PathBuf,
-    /// The position as an object, if several files share it.
-    position: OnceLock<Arc<Wrapped>>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if let Some(lock) = self.lock.get() {
-            lock.unlock(self.owner, self.here);
-        }
-        if let Where::Run(RunFile { machine, life, handle, .. }) = &self.file {
-            machine.close(*life, *handle, self.here);
-        }
-    }
-}
-
-impl Open {
-    /// Does a call that does not need std's `&mut`.
-    fn poll<R>(
-        &self,
-        call: &mut PlainCall,
-        here: Here,
-        cx: &mut Context<'_>,
-        act: impl FnOnce(&mut Call<'_>, &Faults, Handle) -> Result<R, Error>,
-        real: impl FnOnce(&std::fs::File) -> io::Result<R>,
-        shown: impl FnOnce(&R) -> Option<u64>,
-    ) -> Poll<io::Result<R>> {
-        match &self.file {
-            Where::Run(RunFile { machine, life, handle, mark, path, position, .. }) => {
-                let act = |call: &mut Call<'_>, faults: &Faults| act(call, faults, *handle);
-                let (at, on) = (position.get().cloned(), (&**mark, &**path, here));
-                poll_on(call, (machine, *life), on, cx, act, (shown, at))
-            }
-            Where::Real(file) => Poll::Ready(real(file)),
-        }
-    }
-
-    fn lock(&self) -> io::Result<&Arc<FileLock>> {
-        if let Some(lock) = self.lock.get() {
-            return Ok(lock);
-        }
-        let lock = match &self.file {
-            Where::Run(file) => file.machine.lock(file.ino),
-            Where::Real(file) => real::lock_of(file, self.here)?,
-        };
-        Ok(self.lock.get_or_init(|| lock))
-    }
-
-    /// Fails if the node has died since the file was opened.
-    fn check(&self, here: Here) -> io::Result<()> {
-        let Where::Run(file) = &self.file else { return Ok(()) };
-        if file.machine.check_visitor(here) {
-            file.machine.record_visit(here);
-        }
-        if file.machine.lives(file.life) { Ok(()) } else { Err(gone()) }
-    }
-}
-
 /// A call with its way.
 fn calling<R>(
     op: &'static Op,
@@ -155,84 +71,9 @@ fn calling<R>(
     poll_fn(move |cx| poll(&mut call, cx))
 }
 
-fn count(moved: &usize) -> Option<u64> {
-    Some(*moved as u64)
-}
-
-/// Bytes of the sectors in which a read may fail.
-const SECTOR: u64 = 512;
-
-/// Reads, with what may befall a read.
-fn read_in_run(
-    call: &mut Call<'_>,
-    faults: &Faults,
-    handle: Handle,
-    at: Option<u64>,
-    into: &mut [u8],
-) -> Result<usize, Error> {
-    let mut into = into;
-    if faults.befall_reads() {
-        let from = match at {
-            Some(at) => at,
-            None => call.seek(handle, SeekFrom::Current(0))?,
-        };
-        let len = call.handle_metadata(handle)?.len;
-        let there = len.saturating_sub(from).min(into.len() as u64);
-        if there > 0 {
-            let sectors = (from / SECTOR)..=((from + there - 1) / SECTOR);
-            let one = || {
-                let count = sectors.end() - sectors.start() + 1;
-                let nth = if count > 1 { seam::draw(count, "the sector of a fault") } else { 0 };
-                sectors.start() + nth
-            };
-            if faults.fails_to_read() {
-                call.damage(handle, one())?;
-            }
-            if call.has_crashed() && faults.rots() {
-                let bit = seam::draw(8 * SECTOR, "the bit that changed");
-                call.rot(handle, one(), bit)?;
-            }
-            let most = faults.shorten(there as usize);
-            into = &mut into[..most];
-        }
-    }
-    match at {
-        Some(at) => call.read_at(handle, at, into),
-        None => call.read(handle, into),
-    }
-}
-
-/// Writes, with what may befall a write.
-fn write_in_run(
-    call: &mut Call<'_>,
-    faults: &Faults,
-    handle: Handle,
-    at: Option<u64>,
-    bytes: &[u8],
-) -> Result<usize, Error> {
-    if !bytes.is_empty() && faults.is_full() {
-        return Err(Error::FULL);
-    }
-    let bytes = &bytes[..faults.shorten(bytes.len())];
-    match at {
-        Some(at) => call.write_at(handle, at, bytes),
-        None => call.write(handle, bytes),
-    }
-}
-
 impl File {
-    pub(super) fn new(opened: Opened, at: &At, path: PathBuf, here: Here) -> File {
-        let (file, owner) = match (opened, at.machine(here)) {
-            (Opened::Run(handle, ino), Some((machine, life))) => {
-                let (machine, life) = (machine.clone(), *life);
-                let (mark, position) = (machine.inode(ino), OnceLock::new());
-                (Where::Run(RunFile { machine, life, handle, ino, mark, path, position }), handle.0)
-            }
-            (Opened::Real(file), _) => (Where::Real(file), real::next_owner()),
-            (Opened::Run(..), None) => unreachable!("opened on no machine"),
-        };
-        let open = Arc::new(Open { file, here, owner, lock: OnceLock::new() });
-        File { open, streaming: Streaming::default() }
+    pub(super) fn new(open: Open) -> File {
+        File { open: Arc::new(open), streaming: Streaming::default() }
     }
 
     /// Opens a file, or a directory, for reading. A point.
@@ -275,74 +116,13 @@ impl File {
         OpenOptions::new()
     }
 
-    pub(super) fn place(&self) -> Here {
-        self.open.here
-    }
-
-    pub(super) fn poll_read_at(
-        &self,
-        call: &mut PlainCall,
-        (at, here): (Option<u64>, Here),
-        cx: &mut Context<'_>,
-        into: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        // Both closures have the buffer, and one is called.
-        let into = std::cell::RefCell::new(into);
-        self.open.poll(
-            call,
-            here,
-            cx,
-            |call, faults, handle| read_in_run(call, faults, handle, at, &mut into.borrow_mut()),
-            |mut file| match at {
-                Some(at) => real::read_at(file, &mut into.borrow_mut(), at),
-                None => file.read(&mut into.borrow_mut()),
-            },
-            count,
-        )
-    }
-
-    pub(super) fn poll_write_at(
-        &self,
-        call: &mut PlainCall,
-        (at, here): (Option<u64>, Here),
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.open.poll(
-            call,
-            here,
-            cx,
-            |call, faults, handle| write_in_run(call, faults, handle, at, bytes),
-            |mut file| match at {
-                Some(at) => real::write_at(file, bytes, at),
-                None => file.write(bytes),
-            },
-            count,
-        )
-    }
-
-    pub(super) fn poll_move(
-        &self,
-        call: &mut PlainCall,
-        (to, here): (SeekFrom, Here),
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<u64>> {
-        self.open.poll(
-            call,
-            here,
-            cx,
-            |call, _, handle| call.seek(handle, to),
-            |mut file| file.seek(to),
-            |at| Some(*at),
-        )
-    }
-
     async fn read_here(&mut self, into: &mut [u8], here: Here) -> io::Result<usize> {
-        calling(&READ, here, |call, cx| self.poll_read_at(call, (None, here), cx, into)).await
+        calling(&READ, here, |call, cx| self.open.poll_read_at(call, (None, here), cx, into)).await
     }
 
     async fn write_here(&mut self, bytes: &[u8], here: Here) -> io::Result<usize> {
-        calling(&WRITE, here, |call, cx| self.poll_write_at(call, (None, here), cx, bytes)).await
+        calling(&WRITE, here, |call, cx| self.open.poll_write_at(call, (None, here), cx, bytes))
+            .await
     }
 
     /// Reads from the position on, which moves: the number of bytes, 0 at the end. A point.
@@ -476,7 +256,9 @@ impl File {
         at: u64,
     ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
         let here = here();
-        calling(&READ_AT, here, move |call, cx| self.poll_read_at(call, (Some(at), here), cx, into))
+        calling(&READ_AT, here, move |call, cx| {
+            self.open.poll_read_at(call, (Some(at), here), cx, into)
+        })
     }
 
     /// Writes at `at`, as std's `FileExt` does. The position stays. A point.
@@ -491,7 +273,7 @@ impl File {
     ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
         let here = here();
         calling(&WRITE_AT, here, move |call, cx| {
-            self.poll_write_at(call, (Some(at), here), cx, bytes)
+            self.open.poll_write_at(call, (Some(at), here), cx, bytes)
         })
     }
 
@@ -502,7 +284,7 @@ impl File {
     #[track_caller]
     pub fn seek(&mut self, to: SeekFrom) -> impl Future<Output = io::Result<u64>> + Send + use<'_> {
         let here = here();
-        calling(&SEEK, here, move |call, cx| self.poll_move(call, (to, here), cx))
+        calling(&SEEK, here, move |call, cx| self.open.poll_move(call, (to, here), cx))
     }
 
     /// Does nothing: a write is done when its future is ready. Not a point, and no sync.
@@ -589,114 +371,17 @@ impl File {
     pub fn try_clone(&self) -> impl Future<Output = io::Result<File>> + Send + use<'_> {
         let here = here();
         calling(&CLONE, here, move |call, cx| {
-            let position = || Arc::new(Wrapped::outside("position", here));
-            if let Where::Run(file) = &self.open.file {
-                file.position.get_or_init(position);
-            }
+            self.open.share_position(here);
             let cloned = || File { open: self.open.clone(), streaming: Streaming::default() };
             let run = |_: &mut Call<'_>, _: &Faults, _| Ok(());
             let done = self.open.poll(call, here, cx, run, |_| Ok(()), |()| None);
             done.map_ok(|()| cloned())
         })
     }
-
-    fn lock_as<'a>(
-        &'a self,
-        alone: bool,
-        here: Here,
-    ) -> impl Future<Output = io::Result<()>> + Send + use<'a> {
-        let op = if alone { &LOCK } else { &LOCK_SHARED };
-        let mut waiting = Locking { open: &self.open, call: GuardedCall::new(op, here), here };
-        poll_fn(move |cx| {
-            let Locking { open, call, .. } = &mut waiting;
-            let lock = open.lock()?;
-            let (owner, wanted) = (open.owner, Wanted { lock, owner: open.owner, alone });
-            let take = || {
-                let checked = open.check(here);
-                if checked.is_ok() {
-                    lock.take(owner, alone, here);
-                }
-                checked
-            };
-            call.poll(&wanted, cx, |cx| lock.poll_take(owner, alone, here, cx).map(Ok), take)
-        })
-    }
-
-    /// Locks the file, and waits while another open file has a lock on it. A point. The lock ends with [`unlock`](Self::unlock),
-    /// with the last clone of this file, and with the process: when its node dies.
-    ///
-    /// It is advice: files can be used without it. An open file has one lock, and a second replaces the first. In the real
-    /// build, and outside of runs, it holds within the process.
-    ///
-    /// # Errors
-    /// If the node that opened the file has died since.
-    #[track_caller]
-    pub fn lock(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
-        self.lock_as(true, here())
-    }
-
-    /// As [`lock`](Self::lock), together with others that share it.
-    ///
-    /// # Errors
-    /// As [`lock`](Self::lock).
-    #[track_caller]
-    pub fn lock_shared(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
-        self.lock_as(false, here())
-    }
-
-    /// Locks the file if no other open file has a lock on it. Not a point.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if one has; as [`lock`](Self::lock).
-    #[track_caller]
-    pub fn try_lock(&self) -> io::Result<()> {
-        let here = here();
-        self.open.check(here)?;
-        self.open.lock()?.try_take(self.open.owner, true, here)
-    }
-
-    /// As [`try_lock`](Self::try_lock), together with others that share it.
-    ///
-    /// # Errors
-    /// As [`try_lock`](Self::try_lock).
-    #[track_caller]
-    pub fn try_lock_shared(&self) -> io::Result<()> {
-        let here = here();
-        self.open.check(here)?;
-        self.open.lock()?.try_take(self.open.owner, false, here)
-    }
-
-    /// Gives the lock up. Not a point.
-    ///
-    /// # Errors
-    /// If the node that opened the file has died since.
-    #[track_caller]
-    pub fn unlock(&self) -> io::Result<()> {
-        let here = here();
-        self.open.check(here)?;
-        self.open.lock()?.unlock(self.open.owner, here);
-        Ok(())
-    }
 }
 
 /// The bytes that [`File::read_to_end`] asks for at once.
 const READ_SIZE: usize = 64 << 10;
-
-/// A call that locks. Its announcement ends with it.
-struct Locking<'a> {
-    open: &'a Open,
-    call: GuardedCall,
-    here: Here,
-}
-
-impl Drop for Locking<'_> {
-    fn drop(&mut self) {
-        if let Some(lock) = self.open.lock.get() {
-            let wanted = Wanted { lock, owner: self.open.owner, alone: true };
-            self.call.leave(&wanted, self.here);
-        }
-    }
-}
 
 pub(super) fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| {

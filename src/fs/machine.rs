@@ -73,7 +73,10 @@ struct State {
 /// It is that of the code that makes the call, or, if that is in no node, of the task that first polls it: so both
 /// `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the node.
 #[derive(Clone)]
-pub(super) struct At(Arc<OnceLock<Option<(Arc<Machine>, u64)>>>);
+pub(super) struct At(Arc<OnceLock<Option<Life>>>);
+
+/// A machine in one of its lives.
+type Life = (Arc<Machine>, u64);
 
 /// The effects of a call that was done, which are recorded after it.
 pub(super) struct Effects {
@@ -101,7 +104,7 @@ impl At {
     }
 
     /// The machine, now that the call is polled.
-    pub(super) fn machine(&self, here: Here) -> Option<&(Arc<Machine>, u64)> {
+    pub(super) fn machine(&self, here: Here) -> Option<&Life> {
         let current = || {
             seam::in_run().then(|| {
                 let machine = Machines::of_run().of(crate::node::current().as_ref(), here);

@@ -68,10 +68,12 @@ mod dir;
 mod faults;
 mod file;
 mod lock;
+mod locking;
 mod machine;
 #[cfg(feature = "tokio")]
 mod of_tokio;
 mod open;
+mod opened;
 mod real;
 mod streams;
 

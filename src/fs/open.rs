@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 
 use super::call::{acts, by_path};
-use super::file::{File, Opened};
+use super::file::File;
 use super::machine::At;
+use super::opened::{Open, Opened};
 use crate::disk;
 use crate::run::op::Op;
 use crate::seam::{Here, here};
@@ -100,7 +101,7 @@ impl OpenOptions {
             move || Ok(Opened::Real(std_options(options).open(&real)?)),
         );
         let path = path.to_owned();
-        async move { Ok(File::new(opened.await?, &at, path, here)) }
+        async move { Ok(File::new(Open::new(opened.await?, &at, path, here))) }
     }
 }
 

@@ -13,9 +13,9 @@ impl File {
         cx: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let here = self.place();
+        let here = self.open.here;
         let mut call = self.streaming.read.take().unwrap_or_else(|| PlainCall::new(&READ, here));
-        let polled = self.poll_read_at(&mut call, (None, here), cx, into);
+        let polled = self.open.poll_read_at(&mut call, (None, here), cx, into);
         self.streaming.read = polled.is_pending().then_some(call);
         polled
     }
@@ -25,9 +25,9 @@ impl File {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let here = self.place();
+        let here = self.open.here;
         let mut call = self.streaming.write.take().unwrap_or_else(|| PlainCall::new(&WRITE, here));
-        let polled = self.poll_write_at(&mut call, (None, here), cx, bytes);
+        let polled = self.open.poll_write_at(&mut call, (None, here), cx, bytes);
         self.streaming.write = polled.is_pending().then_some(call);
         polled
     }
@@ -37,10 +37,10 @@ impl File {
         cx: &mut Context<'_>,
         to: SeekFrom,
     ) -> Poll<io::Result<u64>> {
-        let here = self.place();
+        let here = self.open.here;
         let begun = self.streaming.seek.take().filter(|(_, begun)| *begun == to);
         let (mut call, _) = begun.unwrap_or_else(|| (PlainCall::new(&SEEK, here), to));
-        let polled = self.poll_move(&mut call, (to, here), cx);
+        let polled = self.open.poll_move(&mut call, (to, here), cx);
         self.streaming.seek = polled.is_pending().then_some((call, to));
         polled
     }

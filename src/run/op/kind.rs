@@ -10,7 +10,9 @@
 //! compares.
 
 #[cfg(test)]
-use super::{cancellation, clock, condvar, count, fs, lock, net, of_tokio, once, parking, task, word};
+use super::{
+    cancellation, clock, condvar, count, fs, lock, net, of_tokio, once, parking, task, word,
+};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;

@@ -55,8 +55,7 @@ where
         found.lock().unwrap().insert(state);
     });
     proves(&report);
-    let found = found.lock().unwrap().clone();
-    found
+    std::mem::take(&mut found.lock().unwrap())
 }
 
 fn states(states: &[&[&str]]) -> BTreeSet<Vec<Option<String>>> {

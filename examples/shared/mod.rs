@@ -77,6 +77,21 @@ impl Example {
         self.pass(&seeds, async || program(Fixed).await);
     }
 
+    /// The fixed program must pass under all schedules, all values drawn and all states that a power failure leaves.
+    #[track_caller]
+    #[allow(dead_code, reason = "a search of most examples takes long")]
+    pub(crate) fn prove<B: AsyncFn(Version) + Sync>(&mut self, name: &str, program: B) {
+        if self.one_run || !sim::SIMULATED {
+            return;
+        }
+        let search = Runner::new().name(format!("{name}_proved")).strategy("exhaustive");
+        let report = search.run(async || program(Fixed).await);
+        println!("{}", screen(&report));
+        if !report.searched.as_ref().is_some_and(|searched| searched.is_proof()) {
+            self.unexpected("the search is no proof");
+        }
+    }
+
     /// Returns the exit code of the process.
     pub(crate) fn end(self) -> ExitCode {
         if self.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }

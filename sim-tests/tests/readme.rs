@@ -72,6 +72,11 @@ fn parallel_link_ends_with_what_it_prints() {
 }
 
 #[test]
+fn wal_ends_with_what_it_prints() {
+    example("wal");
+}
+
+#[test]
 fn every_example_is_tested_here() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -82,7 +87,11 @@ fn every_example_is_tested_here() {
     let by_hand = ["cas_chain", "deadlock", "kv", "lost_update", "online"];
     let generated = ["bank", "counter", "link", "queue", "store", "tickets"];
     let generated = generated.map(|name| format!("parallel_{name}"));
-    let all = by_hand.map(str::to_owned).into_iter().chain(generated).chain(["queue".to_owned()]);
+    let all = by_hand
+        .map(str::to_owned)
+        .into_iter()
+        .chain(generated)
+        .chain(["queue", "wal"].map(str::to_owned));
     assert_eq!(names, all.collect::<Vec<_>>());
 }
 

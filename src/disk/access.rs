@@ -46,6 +46,7 @@ impl Accesses {
     }
 
     /// True if the order of two calls with these accesses can make a difference.
+    #[cfg(test)]
     pub(crate) fn conflicts_with(&self, other: &Accesses) -> bool {
         self.objects.iter().any(|(object, updates)| {
             let same = other.objects.binary_search_by_key(object, |(object, _)| *object);

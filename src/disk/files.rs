@@ -3,7 +3,7 @@
 use std::io::SeekFrom;
 use std::ops::Range;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::error::Error;
 use super::location::{Ino, Kind, Location, Value};
@@ -267,7 +267,7 @@ impl Call<'_> {
                 return if done > 0 { Ok(done) } else { Err(error) };
             }
             let new = &bytes[done..done + part];
-            let new: Rc<[u8]> = if is_whole {
+            let new: Arc<[u8]> = if is_whole {
                 self.disk.damaged.remove(&(ino, index));
                 new.into()
             } else {
@@ -347,6 +347,7 @@ impl Call<'_> {
     }
 
     /// Makes sectors of a file durable, and not its length: the sync of a mapped range.
+    #[cfg(test)]
     pub(crate) fn sync_sectors(
         &mut self,
         handle: Handle,

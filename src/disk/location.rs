@@ -1,7 +1,7 @@
 //! Locations of a disk and their values: the smallest things that a crash keeps or loses whole.
 
 use std::ffi::OsStr;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The number of a file or a directory. Never used again on one disk, not even after a crash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Ino(pub(crate) u64);
 pub(crate) const ROOT: Ino = Ino(0);
 
 /// The name of an entry: one component of a path.
-pub(crate) type Name = Rc<OsStr>;
+pub(crate) type Name = Arc<OsStr>;
 
 /// The kind of an inode, which never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ pub(crate) enum Part {
 pub(crate) enum Value {
     Size(u64),
     /// Bytes of one sector. `None` is a hole, which reads as zeros.
-    Sector(Option<Rc<[u8]>>),
+    Sector(Option<Arc<[u8]>>),
     Entry(Option<Ino>),
 }
 
@@ -87,7 +87,7 @@ impl Value {
         size
     }
 
-    pub(super) fn into_sector(self) -> Option<Rc<[u8]>> {
+    pub(super) fn into_sector(self) -> Option<Arc<[u8]>> {
         let Value::Sector(bytes) = self else { unreachable!("not a sector: {self:?}") };
         bytes
     }

@@ -43,7 +43,8 @@ pub(crate) use self::access::{Accesses, Object};
 pub(crate) use self::crash::Loss;
 pub(crate) use self::error::Error;
 pub(crate) use self::files::{Handle, OpenOptions, SyncFate};
-pub(crate) use self::location::{Ino, Kind, Location, Name, Value};
+pub(crate) use self::location::{Ino, Kind, Location, Part, Value};
+pub(crate) use self::names::Metadata;
 pub(crate) use self::rules::{Choosing, Rules};
 
 use self::crash::Crashed;
@@ -54,7 +55,7 @@ use self::room::Room;
 /// Answers a question with a number below the given bound. 0 is "nothing is lost".
 pub(crate) type Draw<'d> = &'d mut dyn FnMut(u64) -> u64;
 
-/// Properties of a disk, which never change.
+/// Properties of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
     pub(crate) rules: Rules,
@@ -137,8 +138,35 @@ impl Disk {
     }
 
     /// The number of effects that a power failure could lose now.
+    #[cfg(test)]
     pub(crate) fn pending(&self) -> usize {
         self.pending.len()
+    }
+
+    /// True if there was a power failure.
+    pub(crate) fn has_crashed(&self) -> bool {
+        !self.crashed.is_empty()
+    }
+
+    /// The number of inodes that the disk has ever had.
+    pub(crate) fn inodes(&self) -> u64 {
+        self.kinds.len() as u64
+    }
+
+    pub(crate) fn is_directory(&self, ino: Ino) -> bool {
+        self.kinds[ino.0 as usize] == Kind::Directory
+    }
+
+    /// Has the next power failure choose so.
+    pub(crate) fn set_choosing(&mut self, choosing: Choosing) {
+        self.settings.choosing = choosing;
+    }
+
+    /// The process ends: its files are closed, and nothing is lost.
+    pub(crate) fn close_all(&mut self) {
+        for handle in self.open.keys().copied().collect::<Vec<_>>() {
+            self.close(handle);
+        }
     }
 
     /// The machine loses its power: open files are gone, and pending effects may be. Decides nothing.
@@ -150,5 +178,17 @@ impl Disk {
         if !(durable.is_empty() && pending.is_empty()) {
             self.crashed.push(Crashed::new(durable, pending, self.settings.choosing));
         }
+    }
+}
+
+impl Call<'_> {
+    /// True if there was a power failure.
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.disk.has_crashed()
+    }
+
+    /// The inode of an open file.
+    pub(crate) fn inode(&self, handle: Handle) -> Result<Ino, Error> {
+        self.disk.inode(handle)
     }
 }

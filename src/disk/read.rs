@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::crash::{Crashed, Loss};
 use super::effects::Effect;
@@ -50,7 +50,7 @@ impl Below<'_> {
 }
 
 /// The sector with zeros from `keep` on.
-pub(super) fn cut(bytes: &Rc<[u8]>, keep: usize) -> Rc<[u8]> {
+pub(super) fn cut(bytes: &Arc<[u8]>, keep: usize) -> Arc<[u8]> {
     if bytes[keep..].iter().all(|byte| *byte == 0) {
         return bytes.clone();
     }
@@ -88,7 +88,7 @@ impl Call<'_> {
         self.value(&Location::size(ino)).into_size()
     }
 
-    pub(super) fn sector(&mut self, ino: Ino, index: u64) -> Option<Rc<[u8]>> {
+    pub(super) fn sector(&mut self, ino: Ino, index: u64) -> Option<Arc<[u8]>> {
         self.value(&Location::sector(ino, index)).into_sector()
     }
 

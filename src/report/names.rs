@@ -134,6 +134,10 @@ fn spoken(op: &str) -> &str {
     match op {
         "ends_early" => "the timer ends early",
         "wakes_spuriously" => "wakes spuriously",
+        "finds_an_old_length_of" => "finds an old length of",
+        "finds_old_bytes_in" => "finds old bytes in",
+        "finds_an_old_entry_in" => "finds an old entry in",
+        "loses_what_was_not_synced_on" => "loses what was not synced on",
         op => op,
     }
 }

@@ -168,6 +168,18 @@ impl World {
         }
     }
 
+    /// As [`created`](Self::created), for an object that any task may be the first to use. The body, which makes fewer
+    /// objects, counts as its creator, whoever that is: the order of first uses makes no other objects.
+    pub(crate) fn created_by_key(&self, object: &Object, values: ValueKind, key: u32) {
+        const KEYED: u32 = 1 << 31;
+        let mut state = self.unsettled();
+        let creator = (TaskId::MAIN, KEYED | key);
+        if let Ok(Lookup::New(id)) = state.objects.find_or_add(object, values, Some(creator)) {
+            state.add_object(id, 0);
+            state.own(id);
+        }
+    }
+
     /// The word of an object, if the run knows it.
     pub(crate) fn peek(&self, object: &Object) -> Option<u64> {
         let state = self.state();

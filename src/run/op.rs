@@ -8,6 +8,7 @@ pub(crate) mod cancellation;
 pub(crate) mod clock;
 pub(crate) mod condvar;
 pub(crate) mod count;
+pub(crate) mod fs;
 pub(crate) mod kind;
 pub(crate) mod lock;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]

@@ -1,5 +1,6 @@
 //! Nodes of a cluster: their deaths, their messages.
 
+mod fs;
 mod links;
 mod nodes;
 

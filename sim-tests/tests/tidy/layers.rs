@@ -37,6 +37,9 @@ const TABLE: &[(&str, Layer)] = &[
     ("task", Layer::Surface),
     ("time", Layer::Surface),
     ("rand", Layer::Surface),
+    ("node", Layer::Surface),
+    ("net", Layer::Surface),
+    ("fs", Layer::Surface),
     ("tokio", Layer::Surface),
     ("testing", Layer::Surface),
     ("engine", Layer::Wiring),
@@ -56,6 +59,10 @@ const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
+    ("node", "task", "the main function of a node is a task"),
+    ("net", "node", "links are between nodes"),
+    ("fs", "node", "each node has a disk"),
+    ("fs", "disk", "which is data"),
 ];
 
 /// The crates in `[dependencies]` of a manifest, as a source names them.

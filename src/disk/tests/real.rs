@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::disk::location::Name;
 use crate::run::rng::Rng;
 
 const SLOTS: u64 = 3;

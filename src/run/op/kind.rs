@@ -10,7 +10,9 @@
 //! compares.
 
 #[cfg(test)]
-use super::{cancellation, clock, condvar, count, lock, net, of_tokio, once, parking, task, word};
+use super::{
+    cancellation, clock, condvar, count, fs, lock, net, of_tokio, once, parking, task, word,
+};
 
 /// A set of kinds of one machine.
 pub(crate) type Bits = u16;
@@ -152,6 +154,8 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &count::MACHINE,
         &once::MACHINE,
         &parking::MACHINE,
+        &fs::MACHINE,
+        &fs::inode::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }

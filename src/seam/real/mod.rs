@@ -43,7 +43,7 @@ pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
-    CallOps, Came, Cargo, Guard, GuardedCall, Latch, Turn, Way, Wrapped, carry, suffers,
+    CallOps, Came, Cargo, Guard, GuardedCall, Latch, PlainCall, Turn, Way, Wrapped, carry, suffers,
 };
 
 pub(crate) use super::jitter::up_to;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::Here;
 use crate::run::board::Route;
+use crate::run::event::Values;
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 
@@ -49,6 +50,10 @@ impl Wrapped {
         Wrapped
     }
 
+    pub(crate) fn outside_keyed(_: &'static str, _: &str, _: u32, _: Here) -> Wrapped {
+        Wrapped
+    }
+
     pub(crate) fn act<R>(&self, _: &'static Op, _: Here, act: impl FnOnce() -> R) -> R {
         act()
     }
@@ -63,6 +68,27 @@ impl Wrapped {
     }
 
     pub(crate) fn last(&self, _: &'static Op, _: Here) {}
+}
+
+/// The way of a call that never waits.
+#[derive(Debug)]
+pub(crate) struct PlainCall;
+
+impl PlainCall {
+    pub(crate) fn new(_: &'static Op, _: Here) -> PlainCall {
+        PlainCall
+    }
+
+    /// Does the call by `act`.
+    pub(crate) fn poll<R>(
+        &mut self,
+        _: &Wrapped,
+        _: &mut Context<'_>,
+        act: impl FnOnce() -> R,
+        _: impl FnOnce(&R) -> Values,
+    ) -> Poll<R> {
+        Poll::Ready(act())
+    }
 }
 
 /// The way of a call through its point and its waits.

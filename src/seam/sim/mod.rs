@@ -17,6 +17,7 @@ mod guarded;
 mod handle;
 mod once;
 mod parking;
+mod plain;
 mod point;
 mod share;
 mod slot;
@@ -49,6 +50,7 @@ pub(crate) use self::handle::{
 };
 pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
+pub(crate) use self::plain::PlainCall;
 pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;

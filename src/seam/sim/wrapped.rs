@@ -157,6 +157,18 @@ impl Wrapped {
         })
     }
 
+    /// As [`outside_named`](Self::outside_named), for one that any task may be the first to use: runs know it by `key`,
+    /// and not by the task that made it. Objects of one run have different keys.
+    pub(crate) fn outside_keyed(kind: &'static str, name: &str, key: u32, here: Here) -> Wrapped {
+        super::Group::outside().enter(|| {
+            let object = Object::new(kind, here, false).named(super::group::interned(name));
+            if in_run() {
+                WORLD.with(|world| world.created_by_key(&object, ValueKind::Unsigned, key));
+            }
+            Wrapped { object }
+        })
+    }
+
     /// An object that may stand in a static.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::new(kind, here, false) }

@@ -1,0 +1,225 @@
+//! Directories, and properties of files.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::call::{by_path, sees};
+use super::machine::At;
+use crate::disk::{self, Kind};
+use crate::run::op::Op;
+use crate::seam::{Here, here};
+
+const READ_DIR: Op = sees("read_dir");
+const METADATA: Op = sees("metadata");
+
+/// The kind of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FileType(Type);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Type {
+    File,
+    Directory,
+    /// Of the operating system alone.
+    Symlink,
+    Other,
+}
+
+impl FileType {
+    /// Returns `true` for a file with contents.
+    pub fn is_file(&self) -> bool {
+        self.0 == Type::File
+    }
+
+    /// Returns `true` for a directory.
+    pub fn is_dir(&self) -> bool {
+        self.0 == Type::Directory
+    }
+
+    /// Returns `true` for a symbolic link. A run has none.
+    pub fn is_symlink(&self) -> bool {
+        self.0 == Type::Symlink
+    }
+
+    fn of_run(kind: Kind) -> FileType {
+        FileType(match kind {
+            Kind::File => Type::File,
+            Kind::Directory => Type::Directory,
+        })
+    }
+
+    fn of_std(kind: std::fs::FileType) -> FileType {
+        FileType(match kind {
+            kind if kind.is_file() => Type::File,
+            kind if kind.is_dir() => Type::Directory,
+            kind if kind.is_symlink() => Type::Symlink,
+            _ => Type::Other,
+        })
+    }
+}
+
+/// Properties of a file or a directory: those that a run has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    kind: FileType,
+    len: u64,
+}
+
+#[allow(clippy::len_without_is_empty, reason = "the names of std")]
+impl Metadata {
+    pub(super) fn of_run(metadata: disk::Metadata) -> Metadata {
+        Metadata { kind: FileType::of_run(metadata.kind), len: metadata.len }
+    }
+
+    pub(super) fn of_std(metadata: &std::fs::Metadata) -> Metadata {
+        Metadata { kind: FileType::of_std(metadata.file_type()), len: metadata.len() }
+    }
+
+    /// Its kind.
+    pub fn file_type(&self) -> FileType {
+        self.kind
+    }
+
+    /// Returns `true` for a file with contents.
+    pub fn is_file(&self) -> bool {
+        self.kind.is_file()
+    }
+
+    /// Returns `true` for a directory.
+    pub fn is_dir(&self) -> bool {
+        self.kind.is_dir()
+    }
+
+    /// The length of a file in bytes. That of a directory means nothing, and is 0 in a run.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// The entries of a directory.
+#[derive(Debug)]
+pub struct ReadDir {
+    entries: std::vec::IntoIter<DirEntry>,
+}
+
+/// An entry of a directory.
+#[derive(Debug)]
+pub struct DirEntry {
+    dir: PathBuf,
+    name: OsString,
+    kind: FileType,
+    at: At,
+}
+
+impl ReadDir {
+    /// The next entry. Not a point: all of them were read in one step.
+    ///
+    /// # Errors
+    /// None: see [`read_dir`].
+    pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
+        Ok(self.entries.next())
+    }
+}
+
+impl DirEntry {
+    /// Its path: that of the directory and its name.
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(&self.name)
+    }
+
+    /// Its name.
+    pub fn file_name(&self) -> OsString {
+        self.name.clone()
+    }
+
+    /// Its kind. Not a point.
+    ///
+    /// # Errors
+    /// None: see [`read_dir`].
+    pub async fn file_type(&self) -> io::Result<FileType> {
+        Ok(self.kind)
+    }
+
+    /// Its properties. A point.
+    ///
+    /// # Errors
+    /// If it was removed since.
+    #[track_caller]
+    pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> + Send + use<> {
+        metadata_at(self.at.clone(), &self.path(), here())
+    }
+}
+
+/// The entries of a directory, all as they are in one step. A point. In a run they are in the order of their names.
+///
+/// # Errors
+/// Those of [`std::fs::read_dir`].
+#[track_caller]
+pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadDir>> + Send {
+    let here = here();
+    read_dir_at(At::here(here), path.as_ref(), here)
+}
+
+pub(super) fn read_dir_at(
+    at: At,
+    path: &Path,
+    here: Here,
+) -> impl Future<Output = io::Result<ReadDir>> + Send + use<> {
+    let path = path.to_owned();
+    let (dir, real) = (path.clone(), path.clone());
+    let entries = by_path(
+        &READ_DIR,
+        at.clone(),
+        path.clone(),
+        here,
+        move |call| {
+            let entries = call.read_dir(&dir)?.into_iter();
+            Ok(entries
+                .map(|(name, _, kind)| (name.to_os_string(), FileType::of_run(kind)))
+                .collect())
+        },
+        move || {
+            let entries = std::fs::read_dir(&real)?.map(|entry| {
+                let entry = entry?;
+                Ok((entry.file_name(), FileType::of_std(entry.file_type()?)))
+            });
+            entries.collect::<io::Result<Vec<_>>>()
+        },
+    );
+    async move {
+        let entries = entries.await?.into_iter().map(|(name, kind)| DirEntry {
+            dir: path.clone(),
+            name,
+            kind,
+            at: at.clone(),
+        });
+        Ok(ReadDir { entries: entries.collect::<Vec<_>>().into_iter() })
+    }
+}
+
+/// Properties of a file or a directory. A point.
+///
+/// # Errors
+/// Those of [`std::fs::metadata`].
+#[track_caller]
+pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> + Send {
+    let here = here();
+    metadata_at(At::here(here), path.as_ref(), here)
+}
+
+pub(super) fn metadata_at(
+    at: At,
+    path: &Path,
+    here: Here,
+) -> impl Future<Output = io::Result<Metadata>> + Send + use<> {
+    let (run, real) = (path.to_owned(), path.to_owned());
+    by_path(
+        &METADATA,
+        at,
+        path.to_owned(),
+        here,
+        move |call| Ok(Metadata::of_run(call.metadata(&run)?)),
+        move || Ok(Metadata::of_std(&std::fs::metadata(&real)?)),
+    )
+}

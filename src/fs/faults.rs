@@ -1,0 +1,211 @@
+//! What may happen to files: settings, and their draws. 0 is nothing bad in each.
+
+use crate::disk;
+use crate::seam;
+
+const READ_ERROR: usize = 8;
+const FULL: usize = 9;
+const SHORT: usize = 10;
+const SYNC_ERROR: usize = 11;
+const ROT: usize = 12;
+
+/// The order in which changes reach the disk: what a power failure may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules(disk::Rules);
+
+impl Rules {
+    /// The minimum that code may rely on, and the default. Nothing is ordered but versions of one sector, of one length
+    /// and of one name; a rename happens whole or not at all.
+    pub const POSIX: Rules = Rules(disk::Rules::POSIX);
+
+    /// ext4 with its defaults: names and lengths have one journal, data is written before the length above it, and a
+    /// rename over a file first writes the data of the renamed one. Code that passes under these rules alone relies on them.
+    pub const EXT4: Rules = Rules(disk::Rules::EXT4);
+
+    /// Nothing is reordered: a power failure leaves a prefix of all changes.
+    pub const PREFIX: Rules = Rules(disk::Rules::PREFIX);
+
+    /// As [`POSIX`](Self::POSIX), but a power failure in a rename may leave both names.
+    pub const UNJOURNALED: Rules = Rules(disk::Rules::UNJOURNALED);
+
+    /// Its name in reports; none for the default.
+    fn name(self) -> &'static str {
+        match self {
+            Rules::EXT4 => "EXT4",
+            Rules::PREFIX => "PREFIX",
+            Rules::UNJOURNALED => "UNJOURNALED",
+            _ => "",
+        }
+    }
+}
+
+/// What may happen to the files of a run, besides the loss of what was not synced when a node is
+/// [switched off](crate::Node::power_off).
+///
+/// Nothing does by default. Each kind is drawn in the call that it befalls, so shrinking removes those that a failure does
+/// not need. A task suffers each kind as often as the setting says, at most. In searches each call of a kind may
+/// fail; in sampled runs a few do.
+///
+/// ```
+/// use sim::fs::{self, Faults, Rules};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// fs::faults(Faults::none().rules(Rules::EXT4).sync_errors(1).capacity(1 << 20));
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Faults {
+    rules: Rules,
+    capacity: Option<u64>,
+    read_errors: u8,
+    full: u8,
+    short: u8,
+    sync_errors: u8,
+    rot: u8,
+    rates: Rates,
+}
+
+/// The rates of faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rates {
+    /// Each call may fail: for searches.
+    Each,
+    /// A few of them.
+    Rare,
+}
+
+impl Default for Faults {
+    fn default() -> Faults {
+        Faults::none()
+    }
+}
+
+impl Faults {
+    /// No faults.
+    pub fn none() -> Faults {
+        Faults {
+            rules: Rules::POSIX,
+            capacity: None,
+            read_errors: 0,
+            full: 0,
+            short: 0,
+            sync_errors: 0,
+            rot: 0,
+            rates: Rates::Rare,
+        }
+    }
+
+    /// Has changes reach the disk in the order of these rules.
+    #[must_use]
+    pub fn rules(self, rules: Rules) -> Faults {
+        Faults { rules, ..self }
+    }
+
+    /// Limits the contents of files to so many bytes, in sectors of 512: a write into a full disk is short, or fails.
+    #[must_use]
+    pub fn capacity(self, bytes: u64) -> Faults {
+        Faults { capacity: Some(bytes), ..self }
+    }
+
+    /// Has reads fail (`EIO`), at most `budget` of one task. The sector stays unreadable until it is written whole.
+    #[must_use]
+    pub fn read_errors(self, budget: u8) -> Faults {
+        Faults { read_errors: budget, ..self }
+    }
+
+    /// Has writes fail because the disk is full, at most `budget` of one task.
+    #[must_use]
+    pub fn full(self, budget: u8) -> Faults {
+        Faults { full: budget, ..self }
+    }
+
+    /// Has reads and writes be short, at most `budget` of one task: one byte, half of them, all but one.
+    #[must_use]
+    pub fn short(self, budget: u8) -> Faults {
+        Faults { short: budget, ..self }
+    }
+
+    /// Has syncs fail, at most `budget` of one task. What they should have written may be on disk or not, and *no later
+    /// sync writes it*: the kernel takes it for written. Reads show the new data afterwards (ext4, XFS) or the old
+    /// (Btrfs). The cure is to write again, or to stop and recover.
+    #[must_use]
+    pub fn sync_errors(self, budget: u8) -> Faults {
+        Faults { sync_errors: budget, ..self }
+    }
+
+    /// Has bits of files change by themselves, found by reads after a power failure, at most `budget` of one task.
+    #[must_use]
+    pub fn rot(self, budget: u8) -> Faults {
+        Faults { rot: budget, ..self }
+    }
+
+    pub(super) fn at(self, rates: Rates) -> Faults {
+        Faults { rates, ..self }
+    }
+
+    pub(super) fn rules_name(&self) -> &'static str {
+        self.rules.name()
+    }
+
+    pub(super) fn disk_rules(&self) -> disk::Rules {
+        self.rules.0
+    }
+
+    pub(super) fn room(&self) -> Option<u64> {
+        self.capacity
+    }
+
+    /// One of so many outcomes, from 1; 0 is none of them. One of `rate` calls suffers one.
+    fn draw(
+        &self,
+        kind: usize,
+        budget: u8,
+        (outcomes, rate): (u64, u64),
+        why: &'static str,
+    ) -> u64 {
+        if budget == 0 || (self.rates == Rates::Rare && seam::draw(rate, why) != rate - 1) {
+            return 0;
+        }
+        seam::suffers(kind, (outcomes + 1, budget), why)
+    }
+
+    pub(super) fn fails_to_read(&self) -> bool {
+        self.draw(READ_ERROR, self.read_errors, (1, 8), "an error of a read") == 1
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.draw(FULL, self.full, (1, 8), "a full disk") == 1
+    }
+
+    /// The number of bytes that a call moves, of `asked`.
+    pub(super) fn shorten(&self, asked: usize) -> usize {
+        if asked < 2 {
+            return asked;
+        }
+        match self.draw(SHORT, self.short, (3, 4), "a short read or write") {
+            0 => asked,
+            1 => 1,
+            2 => asked / 2,
+            _ => asked - 1,
+        }
+    }
+
+    pub(super) fn sync_fate(&self) -> disk::SyncFate {
+        match self.draw(SYNC_ERROR, self.sync_errors, (2, 4), "an error of a sync") {
+            0 => disk::SyncFate::Succeeds,
+            1 => disk::SyncFate::FailsAndKeeps,
+            _ => disk::SyncFate::FailsAndReverts,
+        }
+    }
+
+    /// Returns `true` if a bit of what is read has changed.
+    pub(super) fn rots(&self) -> bool {
+        self.draw(ROT, self.rot, (1, 8), "a bit that changed by itself") == 1
+    }
+
+    /// Returns `true` if a read may suffer something.
+    pub(super) fn befall_reads(&self) -> bool {
+        self.read_errors > 0 || self.short > 0 || self.rot > 0
+    }
+}

@@ -1,0 +1,396 @@
+//! Open files.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::call::{acts, sees};
+use super::dir::Metadata;
+use super::faults::Faults;
+use super::machine::At;
+use super::open::OpenOptions;
+use super::opened::Open;
+use crate::disk::Call;
+use crate::run::op::Op;
+use crate::seam::{Here, PlainCall, here};
+
+pub(super) const READ: Op = sees("read");
+const READ_AT: Op = sees("read_at");
+pub(super) const WRITE: Op = acts("write");
+const WRITE_AT: Op = acts("write_at");
+pub(super) const SEEK: Op = acts("seek");
+const SYNC_ALL: Op = acts("sync_all");
+const SYNC_DATA: Op = acts("sync_data");
+const SET_LEN: Op = acts("set_len");
+const METADATA: Op = sees("metadata");
+const CLONE: Op = sees("try_clone");
+
+/// An open file, with tokio's names. See the [module](self::super) for what a power failure leaves of it.
+///
+/// Each call is a point and has its effect in one step: a write is done when its future is ready, and [`flush`](Self::flush)
+/// has nothing to do. Dropping a file closes it, which is no point and syncs nothing. It implements `AsyncRead`, `AsyncWrite`
+/// and `AsyncSeek` of the crate `futures` and, with the feature `tokio`, of tokio.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// let mut file = sim::fs::File::create("/a").await.unwrap();
+/// file.write_all(b"bytes").await.unwrap();
+/// file.sync_all().await.unwrap();
+/// assert_eq!(file.metadata().await.unwrap().len(), 5);
+/// # });
+/// # assert!(report.passed(), "{report}");
+/// ```
+pub struct File {
+    pub(super) open: Arc<Open>,
+    /// Calls of the traits for streams, which are under way.
+    pub(super) streaming: Streaming,
+}
+
+/// Calls that were polled and are not done.
+#[derive(Debug, Default)]
+pub(super) struct Streaming {
+    pub(super) read: Option<PlainCall>,
+    pub(super) write: Option<PlainCall>,
+    pub(super) seek: Option<(PlainCall, SeekFrom)>,
+    /// The position that a call of tokio's trait is to seek.
+    #[cfg(feature = "tokio")]
+    pub(super) wanted: Option<SeekFrom>,
+}
+
+/// A call with its way.
+fn calling<R>(
+    op: &'static Op,
+    here: Here,
+    mut poll: impl FnMut(&mut PlainCall, &mut Context<'_>) -> Poll<R> + Send,
+) -> impl Future<Output = R> + Send {
+    let mut call = PlainCall::new(op, here);
+    poll_fn(move |cx| poll(&mut call, cx))
+}
+
+impl File {
+    pub(super) fn new(open: Open) -> File {
+        File { open: Arc::new(open), streaming: Streaming::default() }
+    }
+
+    /// Opens a file, or a directory, for reading. A point.
+    ///
+    /// # Errors
+    /// Those of [`std::fs::File::open`].
+    #[track_caller]
+    pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
+        let here = here();
+        OpenOptions::new().read(true).open_at(At::here(here), path.as_ref(), here)
+    }
+
+    /// Opens a file for writing, which is made, or cut to length 0. A point. The name is durable after a
+    /// [sync](Self::sync_all) of the directory.
+    ///
+    /// # Errors
+    /// Those of [`std::fs::File::create`].
+    #[track_caller]
+    pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
+        let here = here();
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        options.open_at(At::here(here), path.as_ref(), here)
+    }
+
+    /// Opens a new file for reading and writing. A point.
+    ///
+    /// # Errors
+    /// If there is a file of this name, and those of [`std::fs::File::create_new`].
+    #[track_caller]
+    pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
+        let here = here();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        options.open_at(At::here(here), path.as_ref(), here)
+    }
+
+    /// The options of opening.
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    async fn read_here(&mut self, into: &mut [u8], here: Here) -> io::Result<usize> {
+        calling(&READ, here, |call, cx| self.open.poll_read_at(call, (None, here), cx, into)).await
+    }
+
+    async fn write_here(&mut self, bytes: &[u8], here: Here) -> io::Result<usize> {
+        calling(&WRITE, here, |call, cx| self.open.poll_write_at(call, (None, here), cx, bytes))
+            .await
+    }
+
+    /// Reads from the position on, which moves: the number of bytes, 0 at the end. A point.
+    ///
+    /// # Errors
+    /// Those of std's `read`.
+    #[track_caller]
+    pub fn read<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        self.read_here(into, here)
+    }
+
+    /// Reads until `into` is full. A point for each read.
+    ///
+    /// # Errors
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before, and those of std's `read`.
+    #[track_caller]
+    pub fn read_exact<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        async move {
+            let mut done = 0;
+            while done < into.len() {
+                match self.read_here(&mut into[done..], here).await? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    more => done += more,
+                }
+            }
+            Ok(done)
+        }
+    }
+
+    /// Reads to the end. A point for each read. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// Those of std's `read`.
+    #[track_caller]
+    pub fn read_to_end<'a>(
+        &'a mut self,
+        into: &'a mut Vec<u8>,
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        self.read_to_end_here(into, here)
+    }
+
+    pub(super) async fn read_to_end_here(
+        &mut self,
+        into: &mut Vec<u8>,
+        here: Here,
+    ) -> io::Result<usize> {
+        let before = into.len();
+        loop {
+            let filled = into.len();
+            into.resize(filled + READ_SIZE, 0);
+            let read = self.read_here(&mut into[filled..], here).await;
+            into.truncate(filled + *read.as_ref().unwrap_or(&0));
+            if read? == 0 {
+                return Ok(into.len() - before);
+            }
+        }
+    }
+
+    /// Reads to the end, as text. A point for each read.
+    ///
+    /// # Errors
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and those of std's `read`.
+    #[track_caller]
+    pub fn read_to_string<'a>(
+        &'a mut self,
+        into: &'a mut String,
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        async move {
+            let mut bytes = Vec::new();
+            let count = self.read_to_end_here(&mut bytes, here).await?;
+            into.push_str(&text(bytes)?);
+            Ok(count)
+        }
+    }
+
+    /// Writes at the position, which moves, or at the end if the file was opened for that: the number of bytes. A point.
+    ///
+    /// # Errors
+    /// Those of std's `write`.
+    #[track_caller]
+    pub fn write<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        self.write_here(bytes, here)
+    }
+
+    /// Writes all of `bytes`. A point for each write, which is one unless a write is short.
+    ///
+    /// # Errors
+    /// [`WriteZero`](io::ErrorKind::WriteZero) if nothing more can be written, and those of std's `write`.
+    #[track_caller]
+    pub fn write_all<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+    ) -> impl Future<Output = io::Result<()>> + Send + use<'a> {
+        let here = here();
+        self.write_all_here(bytes, here)
+    }
+
+    pub(super) async fn write_all_here(&mut self, bytes: &[u8], here: Here) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.write_here(&bytes[done..], here).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                more => done += more,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads from `at` on, as std's `FileExt` does. The position stays. A point.
+    ///
+    /// # Errors
+    /// Those of std's `read_at`.
+    #[track_caller]
+    pub fn read_at<'a>(
+        &'a self,
+        into: &'a mut [u8],
+        at: u64,
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        calling(&READ_AT, here, move |call, cx| {
+            self.open.poll_read_at(call, (Some(at), here), cx, into)
+        })
+    }
+
+    /// Writes at `at`, as std's `FileExt` does. The position stays. A point.
+    ///
+    /// # Errors
+    /// Those of std's `write_at`.
+    #[track_caller]
+    pub fn write_at<'a>(
+        &'a self,
+        bytes: &'a [u8],
+        at: u64,
+    ) -> impl Future<Output = io::Result<usize>> + Send + use<'a> {
+        let here = here();
+        calling(&WRITE_AT, here, move |call, cx| {
+            self.open.poll_write_at(call, (Some(at), here), cx, bytes)
+        })
+    }
+
+    /// Moves the position, and returns it. A point.
+    ///
+    /// # Errors
+    /// If it would be negative.
+    #[track_caller]
+    pub fn seek(&mut self, to: SeekFrom) -> impl Future<Output = io::Result<u64>> + Send + use<'_> {
+        let here = here();
+        calling(&SEEK, here, move |call, cx| self.open.poll_move(call, (to, here), cx))
+    }
+
+    /// Does nothing: a write is done when its future is ready. Not a point, and no sync.
+    ///
+    /// # Errors
+    /// None.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync<'a>(
+        &'a self,
+        op: &'static Op,
+        real: fn(&std::fs::File) -> io::Result<()>,
+        here: Here,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<'a> {
+        calling(op, here, move |call, cx| {
+            let sync = |call: &mut Call<'_>, faults: &Faults, handle| {
+                call.sync(handle, faults.sync_fate())
+            };
+            self.open.poll(call, here, cx, sync, real, |()| None)
+        })
+    }
+
+    /// Makes the contents of the file durable, or the entries of a directory; not the name of the file, which is an entry of
+    /// its directory. A point.
+    ///
+    /// # Errors
+    /// If the disk fails. What was to be written is then taken for written: a second sync does not write it.
+    #[track_caller]
+    pub fn sync_all(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+        self.sync(&SYNC_ALL, std::fs::File::sync_all, here())
+    }
+
+    /// As [`sync_all`](Self::sync_all): contents and length.
+    ///
+    /// # Errors
+    /// As [`sync_all`](Self::sync_all).
+    #[track_caller]
+    pub fn sync_data(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+        self.sync(&SYNC_DATA, std::fs::File::sync_data, here())
+    }
+
+    /// Sets the length. What is added reads as zeros. A point.
+    ///
+    /// # Errors
+    /// If the file is not open for writing.
+    #[track_caller]
+    pub fn set_len(&self, len: u64) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+        let here = here();
+        calling(&SET_LEN, here, move |call, cx| {
+            let set = |call: &mut Call<'_>, _: &Faults, handle| call.set_len(handle, len);
+            self.open.poll(call, here, cx, set, |file| file.set_len(len), |()| None)
+        })
+    }
+
+    /// Properties of the file. A point.
+    ///
+    /// # Errors
+    /// Those of std's.
+    #[track_caller]
+    pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> + Send + use<'_> {
+        self.metadata_here(here())
+    }
+
+    pub(super) fn metadata_here(
+        &self,
+        here: Here,
+    ) -> impl Future<Output = io::Result<Metadata>> + Send + use<'_> {
+        calling(&METADATA, here, move |call, cx| {
+            let look = |call: &mut Call<'_>, _: &Faults, handle| {
+                Ok(Metadata::of_run(call.handle_metadata(handle)?))
+            };
+            let real = |file: &std::fs::File| Ok(Metadata::of_std(&file.metadata()?));
+            self.open.poll(call, here, cx, look, real, |_| None)
+        })
+    }
+
+    /// Another `File` of the same open file: they share position and lock. A point.
+    ///
+    /// # Errors
+    /// None in a run.
+    #[track_caller]
+    pub fn try_clone(&self) -> impl Future<Output = io::Result<File>> + Send + use<'_> {
+        let here = here();
+        calling(&CLONE, here, move |call, cx| {
+            self.open.share_position(here);
+            let cloned = || File { open: self.open.clone(), streaming: Streaming::default() };
+            let run = |_: &mut Call<'_>, _: &Faults, _| Ok(());
+            let done = self.open.poll(call, here, cx, run, |_| Ok(()), |()| None);
+            done.map_ok(|()| cloned())
+        })
+    }
+}
+
+/// The bytes that [`File::read_to_end`] asks for at once.
+const READ_SIZE: usize = 64 << 10;
+
+pub(super) fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8")
+    })
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,425 @@
+//! The disks of a run: one for each node, and one for the outside. A call records what it did to which inodes.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::faults::{Faults, Rates};
+use super::lock::FileLock;
+use crate::disk::{
+    Accesses, Call, Choosing, Disk, Error, Handle, Ino, Loss, Object, Part, Settings,
+};
+use crate::node::{Cluster, Death, Node};
+use crate::run::Failure;
+use crate::run::op::fs::{self, inode};
+use crate::run::op::{Access, Op};
+use crate::seam::{self, Here, Wrapped};
+
+const SEE: Op = Op::of_kind("see", Access::Peek, inode::READ).quiet();
+const TOUCH: Op = Op::of_kind("touch", Access::Tell, inode::WRITE).quiet();
+const JOURNAL: Op = Op::of_kind("journal", Access::Tell, fs::JOURNAL).quiet();
+const ROOM: Op = Op::of_kind("room", Access::Tell, fs::ROOM).quiet();
+const DECIDE: Op = Op::of_kind("decide", Access::Tell, fs::DECIDE).quiet();
+const CHANGE: Op = Op::of_kind("change", Access::Tell, fs::CHANGE).quiet();
+const SYNC: Op = Op::of_kind("make_durable", Access::Tell, fs::SYNC).quiet();
+const VISIT: Op = Op::of_kind("visit", Access::Tell, fs::VISIT).quiet();
+const KILL: Op = Op::of_kind("close_files", Access::Tell, fs::KILL).quiet();
+const POWER_OFF: Op = Op::of_kind("lose_cache", Access::Tell, fs::POWER_OFF).quiet();
+// Screens show it, because it names the rules.
+const POWER_OFF_UNDER_RULES: Op =
+    Op::of_kind("loses_what_was_not_synced_on", Access::Tell, fs::POWER_OFF);
+const LOST_LENGTH: Op = Op::of_kind("finds_an_old_length_of", Access::Peek, inode::SEE);
+const LOST_BYTES: Op = Op::of_kind("finds_old_bytes_in", Access::Peek, inode::SEE);
+const LOST_NAME: Op = Op::of_kind("finds_an_old_entry_in", Access::Peek, inode::SEE);
+
+/// The machines of a run.
+#[derive(Default)]
+pub(super) struct Machines(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    /// By number: 0 is the outside.
+    machines: BTreeMap<u32, Arc<Machine>>,
+    faults: Faults,
+    faults_of: BTreeMap<u32, Faults>,
+    listens: bool,
+}
+
+/// The disk of a node, or of the outside.
+pub(super) struct Machine {
+    number: u32,
+    name: Arc<str>,
+    /// All of the disk, as searches see it.
+    whole: Wrapped,
+    state: Mutex<State>,
+}
+
+struct State {
+    disk: Disk,
+    /// Counts deaths.
+    life: u64,
+    faults: Faults,
+    /// By inode.
+    inodes: Vec<Arc<Wrapped>>,
+    /// Paths that calls named, as screens show them.
+    paths: BTreeMap<PathBuf, Arc<Wrapped>>,
+    locks: BTreeMap<Ino, Arc<FileLock>>,
+}
+
+/// The machine of a call, in one life; none outside of runs.
+///
+/// It is that of the code that makes the call, or, if that is in no node, of the task that first polls it: so both
+/// `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the node.
+#[derive(Clone)]
+pub(super) struct At(Arc<OnceLock<Option<Life>>>);
+
+/// A machine in one of its lives.
+type Life = (Arc<Machine>, u64);
+
+/// The effects of a call that was done, which are recorded after it.
+pub(super) struct Effects {
+    accesses: Accesses,
+    losses: Vec<(Loss, Arc<Wrapped>)>,
+    touched: Vec<(Arc<Wrapped>, bool)>,
+    position: Option<Arc<Wrapped>>,
+    is_visit: bool,
+}
+
+impl std::fmt::Debug for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("At").finish_non_exhaustive()
+    }
+}
+
+impl At {
+    /// The machine of a call that is made now.
+    pub(super) fn here(here: Here) -> At {
+        let at = At(Arc::default());
+        if seam::in_run() && crate::node::current().is_some() {
+            at.machine(here);
+        }
+        at
+    }
+
+    /// The machine, now that the call is polled.
+    pub(super) fn machine(&self, here: Here) -> Option<&Life> {
+        let current = || {
+            seam::in_run().then(|| {
+                let machine = Machines::of_run().of(crate::node::current().as_ref(), here);
+                let life = machine.state().life;
+                (machine, life)
+            })
+        };
+        self.0.get_or_init(current).as_ref()
+    }
+}
+
+/// The number of the machine of a node.
+fn number_of(node: Option<&Node>) -> u32 {
+    node.map_or(0, |node| node.number() + 1)
+}
+
+impl Machines {
+    pub(super) fn of_run() -> Arc<Machines> {
+        let machines = seam::kept::<Machines>();
+        if !std::mem::replace(&mut machines.all().listens, true) {
+            seam::kept::<Cluster>().listen(|node, death, here| {
+                let number = number_of(Some(node));
+                let machine = Machines::of_run().all().machines.get(&number).cloned();
+                if let Some(machine) = machine {
+                    machine.died(death, here);
+                }
+            });
+        }
+        machines
+    }
+
+    /// The machine of a node or of the outside, made when it is first used.
+    fn of(&self, node: Option<&Node>, here: Here) -> Arc<Machine> {
+        let number = number_of(node);
+        let mut all = self.all();
+        if let Some(machine) = all.machines.get(&number) {
+            return machine.clone();
+        }
+        let faults = all.faults_of.get(&number).unwrap_or(&all.faults).clone();
+        let machine = Arc::new(Machine::new(node, faults, here));
+        all.machines.insert(number, machine.clone());
+        machine
+    }
+
+    /// Sets the faults of the disk of a node, or of all without faults of their own.
+    pub(super) fn set_faults(&self, node: Option<&Node>, faults: Faults, here: Here) {
+        let rates = match seam::given(2, u64::from(seam::seed().is_some()), "the rates of faults") {
+            0 => Rates::Each,
+            _ => Rates::Rare,
+        };
+        let faults = faults.at(rates);
+        let mut all = self.all();
+        let number = number_of(node);
+        let is_used = match node {
+            Some(_) => all.machines.contains_key(&number),
+            None => !all.machines.is_empty(),
+        };
+        if is_used {
+            seam::fail(|| Failure::Misuse {
+                message: "the faults of a disk are set after its first use: call \
+                          sim::fs::faults(..) at the start of the body"
+                    .to_owned(),
+                place: seam::place_of(here),
+            });
+        }
+        match node {
+            Some(_) => drop(all.faults_of.insert(number, faults)),
+            None => all.faults = faults,
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Machine {
+    fn new(node: Option<&Node>, faults: Faults, here: Here) -> Machine {
+        let number = number_of(node);
+        let name: Arc<str> = node.map_or("outside", Node::name).into();
+        let shown = match faults.rules_name() {
+            "" => format!("disk of {name}"),
+            rules => format!("disk of {name} under the rules {rules}"),
+        };
+        let whole = Wrapped::outside_keyed("disk", &shown, number << 1, here);
+        let root = Wrapped::outside_keyed("directory", "directory /", number << 1 | 1, here);
+        let state = State {
+            disk: Disk::new(faults.settings()),
+            life: 0,
+            faults,
+            inodes: vec![Arc::new(root)],
+            paths: BTreeMap::new(),
+            locks: BTreeMap::new(),
+        };
+        Machine { number, name, whole, state: Mutex::new(state) }
+    }
+
+    /// The object that a call of `path` is announced on.
+    pub(super) fn path(&self, path: &Path, here: Here) -> Arc<Wrapped> {
+        const PATHS: u32 = 1 << 30;
+        if let Some(known) = self.state().paths.get(path) {
+            return known.clone();
+        }
+        let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+        (self.number, path).hash(&mut hasher);
+        let key = (hasher.finish() >> 32) as u32 & (PATHS - 1) | PATHS;
+        let mark = Wrapped::outside_keyed("path", &path.to_string_lossy(), key, here);
+        self.state().paths.entry(path.to_owned()).or_insert(Arc::new(mark)).clone()
+    }
+
+    /// The object of an inode.
+    pub(super) fn inode(&self, ino: Ino) -> Arc<Wrapped> {
+        self.state().inodes[ino.0 as usize].clone()
+    }
+
+    /// The lock of an inode.
+    pub(super) fn lock(&self, ino: Ino) -> Arc<FileLock> {
+        let mut state = self.state();
+        let mark = state.inodes[ino.0 as usize].clone();
+        state.locks.entry(ino).or_insert_with(|| Arc::new(FileLock::new(mark))).clone()
+    }
+
+    /// Does a call, in its turn. `path` names the inode that it makes.
+    pub(super) fn act<R>(
+        &self,
+        life: u64,
+        path: &Path,
+        here: Here,
+        act: impl FnOnce(&mut Call<'_>, &Faults) -> Result<R, Error>,
+    ) -> (io::Result<R>, Effects) {
+        let is_visit = self.check_visitor(here);
+        let mut state = self.state();
+        let mut effects = Effects::none(is_visit);
+        if state.life != life {
+            return (Err(gone()), effects);
+        }
+        let State { disk, faults, inodes, .. } = &mut *state;
+        let has_crashed = disk.has_crashed();
+        let mut draw = |bound| seam::draw(bound, "the writes that a power failure lost");
+        let mut call = disk.call(&mut draw);
+        let result = act(&mut call, faults);
+        effects.accesses = std::mem::take(&mut call.accesses);
+        let losses = std::mem::take(&mut call.losses);
+        while (inodes.len() as u64) < disk.inodes() {
+            // A path is an object, too, which has its name.
+            let kind =
+                if disk.is_directory(Ino(inodes.len() as u64)) { "directory" } else { "file" };
+            let name = format!("{kind} {}", path.display());
+            inodes.push(Arc::new(Wrapped::outside_named(kind, &name, here)));
+        }
+        let mark = |ino: Ino| inodes[ino.0 as usize].clone();
+        effects.losses = losses.into_iter().map(|l| (l.clone(), mark(l.location.ino))).collect();
+        for (object, updates) in &effects.accesses.objects {
+            if let Object::Inode(ino) = object {
+                // A first read decides what a crash left, and no later one does.
+                effects.touched.push((mark(*ino), *updates || has_crashed));
+            }
+        }
+        (result.map_err(io::Error::from), effects)
+    }
+
+    /// Records the effects of a call, in its step.
+    pub(super) fn record(&self, effects: Effects, here: Here) {
+        effects.record(&self.whole, here, |mark, op| mark.act(op, here, || ()));
+    }
+
+    /// Closes a file, in a destructor. `mark` is that of its inode.
+    pub(super) fn close(&self, life: u64, handle: Handle, here: Here) {
+        let mut state = self.state();
+        if state.life != life {
+            return;
+        }
+        let mut draw = |_| 0;
+        let mut call = state.disk.call(&mut draw);
+        // Fails for a file that is closed, which is nothing to report.
+        let _ = call.close(handle);
+        let mut effects = Effects::none(false);
+        effects.accesses = std::mem::take(&mut call.accesses);
+        drop(state);
+        effects.record(&self.whole, here, |mark, op| mark.last(op, here));
+    }
+
+    pub(super) fn lives(&self, life: u64) -> bool {
+        self.state().life == life
+    }
+
+    /// Returns `true` if a task that is not of the node makes a call, which its death does not end.
+    pub(super) fn check_visitor(&self, here: Here) -> bool {
+        let visitor = number_of(crate::node::current().as_ref());
+        if visitor == self.number {
+            return false;
+        }
+        if visitor != 0 {
+            seam::fail(|| Failure::Misuse {
+                message: format!(
+                    "a file of {} is used by another node: nodes share no files, send messages",
+                    self.name
+                ),
+                place: seam::place_of(here),
+            });
+        }
+        true
+    }
+
+    pub(super) fn record_visit(&self, here: Here) {
+        self.whole.act(&VISIT, here, || ());
+    }
+
+    fn died(&self, death: Death, here: Here) {
+        let has_rules = !self.state().faults.rules_name().is_empty();
+        let op = match death {
+            Death::Killed => &KILL,
+            Death::PoweredOff if has_rules => &POWER_OFF_UNDER_RULES,
+            Death::PoweredOff | Death::Wiped => &POWER_OFF,
+        };
+        self.whole.act(op, here, || ());
+        let locks = {
+            let mut state = self.state();
+            state.life += 1;
+            match death {
+                Death::Killed => state.disk.close_all(),
+                Death::PoweredOff => {
+                    let moods = u64::from(seam::seed().is_some());
+                    let choosing = match seam::given(2, moods, "the moods of lost writes") {
+                        0 => Choosing::EachLocation,
+                        _ => Choosing::Moods,
+                    };
+                    state.disk.set_choosing(choosing);
+                    state.disk.power_off();
+                }
+                Death::Wiped => {
+                    state.disk = Disk::new(state.faults.settings());
+                    state.inodes.truncate(1);
+                }
+            }
+            std::mem::take(&mut state.locks)
+        };
+        locks.values().for_each(|lock| lock.die(here));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error of a call through a file of an earlier life.
+pub(super) fn gone() -> io::Error {
+    io::Error::other("the node that opened the file has died since")
+}
+
+impl Effects {
+    fn none(is_visit: bool) -> Effects {
+        Effects {
+            accesses: Accesses::default(),
+            losses: Vec::new(),
+            touched: Vec::new(),
+            position: None,
+            is_visit,
+        }
+    }
+
+    /// The position of the file is shared with other tasks.
+    pub(super) fn at(mut self, position: Option<Arc<Wrapped>>) -> Effects {
+        self.position = position;
+        self
+    }
+
+    fn record(self, whole: &Wrapped, here: Here, record: impl Fn(&Wrapped, &'static Op)) {
+        let _ = here;
+        for (mark, updates) in &self.touched {
+            record(mark, if *updates { &TOUCH } else { &SEE });
+        }
+        for (object, _) in &self.accesses.objects {
+            match object {
+                Object::Inode(_) => {}
+                Object::Position(_) => {
+                    self.position.iter().for_each(|position| record(position, &TOUCH));
+                }
+                Object::Journal => record(whole, &JOURNAL),
+                Object::Room => record(whole, &ROOM),
+            }
+        }
+        let Accesses { syncs, changes, decides, .. } = self.accesses;
+        let marks =
+            [(decides, &DECIDE), (changes, &CHANGE), (syncs, &SYNC), (self.is_visit, &VISIT)];
+        marks.into_iter().filter(|(is_so, _)| *is_so).for_each(|(_, op)| record(whole, op));
+        for (loss, mark) in &self.losses {
+            let op = match loss.location.part {
+                Part::Size => &LOST_LENGTH,
+                Part::Sector(_) => &LOST_BYTES,
+                Part::Entry(_) => &LOST_NAME,
+            };
+            record(mark, op);
+        }
+    }
+}
+
+/// FNV-1a: the same in each run and on each machine, unlike the hasher of std.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// The settings of a disk under the rules and the limit of `faults`.
+impl Faults {
+    fn settings(&self) -> Settings {
+        Settings { rules: self.disk_rules(), capacity: self.room(), ..Settings::default() }
+    }
+}

@@ -25,7 +25,7 @@ const SEND_DATAGRAM: CallOps = CallOps::acting(
     CallOps::stop_waiting(net::LOOK),
 )
 .quiet();
-const RECV: Op = Op::of_kind("recv", Access::Wait, net::TAKE);
+const RECV: [Op; 2] = Op::of_kind("recv", Access::Wait, net::TAKE).guarded();
 const TRY_RECV: [&Op; 2] = [
     &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
     &Op::of_kind("try_recv", Access::Peek, net::MISS),

@@ -29,11 +29,15 @@ mod datagrams;
 mod fabric;
 mod faults;
 mod inbox;
+#[cfg(feature = "tokio")]
+mod sockets;
 mod stream;
 
 pub use self::channel::{Closed, Receiver, Sender, datagrams, link};
 use self::fabric::{Fabric, Host};
 pub use self::faults::{Faults, Latency};
+#[cfg(feature = "tokio")]
+pub use self::sockets::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket, lookup_host, tcp};
 use crate::node::{Cluster, Node};
 use crate::seam::{self, here};
 

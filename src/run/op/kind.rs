@@ -152,6 +152,7 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &count::MACHINE,
         &once::MACHINE,
         &parking::MACHINE,
+        &net::window::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }

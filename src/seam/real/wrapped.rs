@@ -24,6 +24,8 @@ pub(crate) enum Came {
     Done,
     /// In vain: nothing was changed.
     ToNothing,
+    /// Done, as this operation.
+    As(&'static Op),
 }
 
 impl CallOps {
@@ -114,6 +116,9 @@ pub(crate) trait Guard {
     /// Adds the latch of a call.
     fn add(&self, latch: Latch) -> bool;
 
+    /// Returns `true` if a call would not wait.
+    fn is_open(&self) -> bool;
+
     /// Forgets it.
     fn remove(&self, latch: Latch);
 }
@@ -123,7 +128,7 @@ pub(crate) trait Guard {
 pub(crate) struct GuardedCall;
 
 impl GuardedCall {
-    pub(crate) fn new(_: &'static Op, _: Here) -> GuardedCall {
+    pub(crate) fn new(_: &'static [Op; 2], _: Here) -> GuardedCall {
         GuardedCall
     }
 
@@ -134,6 +139,17 @@ impl GuardedCall {
         cx: &mut Context<'_>,
         ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
         _: impl FnOnce() -> R,
+    ) -> Poll<R> {
+        ask(cx)
+    }
+
+    /// As [`poll`](Self::poll).
+    pub(crate) fn poll_as<R>(
+        &mut self,
+        _: &impl Guard,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        _: impl FnOnce() -> (R, &'static Op),
     ) -> Poll<R> {
         ask(cx)
     }

@@ -85,7 +85,6 @@ impl Faults {
     }
 
     /// Draws how many of `count` bytes a call reads or writes.
-    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(super) fn draw_part(&self, kind: usize, count: usize) -> usize {
         if self.parts == 0 || count < 2 {
             return count;
@@ -99,7 +98,6 @@ impl Faults {
     }
 
     /// Draws if a write resets its connection.
-    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(super) fn draw_reset(&self) -> bool {
         self.resets > 0 && seam::suffers(RESET, (32, self.resets), "a reset") == 31
     }

@@ -12,7 +12,6 @@ const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 
 /// What is done with a message that is [visited](Inbox::visit).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) enum Visit {
     /// It and those after it are left as they are.
     Stop,
@@ -117,7 +116,6 @@ impl<T> Inbox<T> {
     }
 
     /// Calls `visit` with the messages that are there, the first one first.
-    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn visit(&self, mut visit: impl FnMut(&mut T) -> Visit) {
         let mut taken = Vec::new();
         let mut state = self.state();
@@ -141,13 +139,11 @@ impl<T> Inbox<T> {
     }
 
     /// The sum of the sizes of the messages that are there.
-    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn sum(&self, size: impl Fn(&T) -> usize) -> usize {
         self.state().messages.iter().map(|(message, _)| size(message)).sum()
     }
 
     /// Records that a call sees the end, which has arrived.
-    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn look_at_end(&self) {
         let end = self.state().end.clone();
         end.into_iter().for_each(|end| end.act(&GET, self.here, || ()));

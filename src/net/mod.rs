@@ -26,11 +26,15 @@
 
 mod channel;
 mod datagrams;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod fabric;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod faults;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod inbox;
 #[cfg(feature = "tokio")]
 mod sockets;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod stream;
 
 pub use self::channel::{Closed, Receiver, Sender, datagrams, link};

@@ -10,6 +10,7 @@ pub(crate) mod condvar;
 pub(crate) mod count;
 pub(crate) mod kind;
 pub(crate) mod lock;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod net;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod of_tokio;

@@ -102,7 +102,7 @@ impl<C: Cargo> Future for Carrier<C> {
         } else {
             ready!(pending.poll_turn(cx, &*way.at, None));
         }
-        way.at.now(*here, || (), |()| (way.op, Values::None));
+        way.at.now(here, || (), |()| (way.op, Values::None));
         if let Some(cargo) = cargo.take() {
             cargo.arrive();
         }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use super::connection::{Connection, READ, READ_ALL, TRY_READ, Written};
 use crate::net::sockets::{Origin, outside};
+use crate::run::event::Values;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{CallOps, Came, GuardedCall, Here, Turn};
 
@@ -77,7 +78,7 @@ impl Endpoint {
                 Some((_, true)) => TRY_READ[1],
                 None => TRY_READ[2],
             };
-            (op, crate::run::event::Values::None)
+            (op, Values::None)
         });
         read.map_or(Err(io::ErrorKind::WouldBlock.into()), |(read, _)| read)
     }

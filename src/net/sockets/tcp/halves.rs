@@ -296,6 +296,7 @@ impl OwnedReadHalf {
     ///
     /// # Errors
     /// If they are not of one connection: both are in the error.
+    #[allow(clippy::result_large_err, reason = "both halves are in the error, as in tokio")]
     pub fn reunite(self, other: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
         match (self.0, other.0) {
             (Reading::Run(end, reader), Writing::Run(mut finishing, writer))
@@ -327,6 +328,7 @@ impl OwnedWriteHalf {
     ///
     /// # Errors
     /// If they are not of one connection: both are in the error.
+    #[allow(clippy::result_large_err, reason = "both halves are in the error, as in tokio")]
     pub fn reunite(self, other: OwnedReadHalf) -> Result<TcpStream, ReuniteError> {
         other.reunite(self)
     }

@@ -46,6 +46,7 @@ use crate::seam::{self, here};
 /// See [`TcpListener`](super::TcpListener) for an example.
 pub struct TcpStream(Inner);
 
+#[allow(clippy::large_enum_variant, reason = "in runs it is nearly always that one")]
 enum Inner {
     Run(OfRun),
     Real(tokio::net::TcpStream),

@@ -26,6 +26,9 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
     /// A message arrives, or the end.
     fn take_in(&self, message: Option<T>, here: Here);
 
+    /// Its link was cut, as the change of this number.
+    fn was_cut(&self, _change: u64, _here: Here) {}
+
     /// The host of one of its ends has died.
     fn died(&self, of: Side, death: Death, here: Here) -> Then;
 }
@@ -97,6 +100,8 @@ struct Flight {
     latches: VecDeque<(u64, Latch)>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
+    /// The number of times that the link was cut or healed.
+    changes: u64,
 }
 
 impl<T: Send + 'static> Stream<T> {
@@ -153,6 +158,12 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         );
     }
 
+    /// Returns `true` if messages wait since the link was cut, as the change of this number.
+    pub(crate) fn is_held_since(&self, change: u64) -> bool {
+        let flight = self.flight();
+        flight.changes == change && flight.sent > flight.arrived
+    }
+
     fn flight(&self) -> MutexGuard<'_, Flight> {
         self.flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,9 +179,16 @@ impl Flight {
 impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     fn set_cut(&self, is_cut: bool, here: Here) {
         self.inbox.mark().act(if is_cut { &CUT } else { &HEAL }, here, || ());
-        let next = self.flight().next();
+        let (next, change) = {
+            let mut flight = self.flight();
+            flight.changes += 1;
+            (flight.next(), flight.changes)
+        };
         if let Some(latch) = next {
             latch.set(!is_cut);
+        }
+        if is_cut {
+            self.inbox.was_cut(change, here);
         }
     }
 

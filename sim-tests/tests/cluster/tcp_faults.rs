@@ -129,6 +129,52 @@ fn a_cut_holds_what_was_written() {
     passes(&report);
 }
 
+#[test]
+fn an_end_that_gets_no_answer_gives_up() {
+    for is_cut in [false, true] {
+        let report = Runner::new().hermetic().run(async || {
+            let [a, b] = ["a", "b"].map(node);
+            let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
+            let mut client = a.enter(|| TcpStream::connect("b:7")).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            give(&b, (listener, stream));
+            sleep(SECOND).await;
+            let begin = Instant::now();
+            if is_cut {
+                net::cut(&a, &b)
+            } else {
+                b.power_off()
+            }
+            client.write_all(b"hello").await.unwrap();
+            let error = client.read(&mut [0; 8]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            assert_eq!(begin.elapsed(), 924 * SECOND);
+            assert_eq!(client.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+        });
+        passes(&report);
+    }
+    // A cut that is shorter is not noticed, and neither is one while nothing is on the way.
+    let report = Runner::new().hermetic().run(async || {
+        let [a, b] = ["a", "b"].map(node);
+        let listener = b.enter(|| TcpListener::bind("0.0.0.0:7")).await.unwrap();
+        let mut client = a.enter(|| TcpStream::connect("b:7")).await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        for (time, writes) in [(900, true), (2000, false)] {
+            net::cut(&a, &b);
+            if writes {
+                client.write_all(b"x").await.unwrap();
+            }
+            sleep(time * SECOND).await;
+            net::heal();
+            if !writes {
+                client.write_all(b"x").await.unwrap();
+            }
+            stream.read_exact(&mut [0]).await.unwrap();
+        }
+    });
+    passes(&report);
+}
+
 /// The time that a connect takes.
 async fn connect_takes(addr: &str, from: &Node) -> (io::Result<TcpStream>, Duration) {
     let begin = Instant::now();

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::patience::Patience;
 use crate::net::fabric::{Fabric, Host};
 use crate::net::inbox::Inbox;
 use crate::net::stream::{Side, Sink, Stream, Then};
@@ -25,6 +26,7 @@ const ROOM: Op = Op::of_kind("make_room", Access::Tell, net::window::MAKE_ROOM).
 const BREAK: Op = Op::of_kind("break", Access::Tell, net::window::BREAK).quiet();
 const FINISH: Op = Op::of_kind("finish", Access::Tell, net::window::WRITE).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
+const NO_ANSWER: Op = Op::of_kind("wait_for_answer", Access::Tell, net::ARRIVE).quiet();
 const RESET: Op = Op::of_kind("reset", Access::Tell, net::CLOSE);
 
 /// The number of bytes that are sent and not yet read, at most.
@@ -69,7 +71,7 @@ struct EndState {
     unread: usize,
     /// The end was sent.
     is_finished: bool,
-    /// It was reset; the error is there until a call has reported it.
+    /// It was reset, or gave up; the error is there until a call has reported it.
     is_reset: bool,
     error: Option<io::ErrorKind>,
     waiting: Vec<Waker>,
@@ -92,17 +94,23 @@ impl End {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns `true` if a process has it, and it is not broken.
+    fn is_in_use(&self) -> bool {
+        let state = self.state();
+        state.owner == Owner::Process && !state.is_reset
+    }
+
     fn out(&self) -> &Arc<Stream<Parcel, Incoming>> {
         self.out.get().expect("a connection has two streams")
     }
 
-    /// The end is reset: writes fail, and reads after what is buffered.
-    fn break_it(&self, here: Here) {
+    /// Writes fail from now on, and reads after what is buffered.
+    fn break_it(&self, error: io::ErrorKind, here: Here) {
         self.window.act(&BREAK, here, || ());
         let waiting = {
             let mut state = self.state();
             if !std::mem::replace(&mut state.is_reset, true) {
-                state.error = Some(io::ErrorKind::ConnectionReset);
+                state.error = Some(error);
             }
             std::mem::take(&mut state.waiting)
         };
@@ -284,6 +292,21 @@ impl Connection {
         self.leave(at, Owner::Kernel, resets, here);
     }
 
+    /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this number,
+    /// or since the machine of the other end is gone.
+    pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
+        let (end, other) = (&self.ends[at], &self.ends[1 - at]);
+        other.inbox.mark.act(&NO_ANSWER, here, || ());
+        let is_silent = match since {
+            Some(change) => end.out().is_held_since(change),
+            None => other.state().owner == Owner::Nobody,
+        };
+        if is_silent && end.is_in_use() {
+            end.inbox.close(false);
+            end.break_it(io::ErrorKind::TimedOut, here);
+        }
+    }
+
     fn leave(&self, at: usize, to: Owner, resets: bool, here: Here) {
         let end = &self.ends[at];
         end.inbox.mark.last(&CLOSE, here);
@@ -350,14 +373,22 @@ impl Incoming {
         &self.connection.ends[self.at]
     }
 
+    /// Has the other end give up if nothing changes for long.
+    fn wait_for_answer(&self, since: Option<u64>, here: Here) {
+        let from = 1 - self.at;
+        if self.connection.ends[from].is_in_use() {
+            Patience { connection: self.connection.clone(), at: from, since, here }.begin();
+        }
+    }
+
     /// Both ends are reset, by something in between.
     fn reset_both(&self, here: Here) {
         let other = &self.connection.ends[1 - self.at];
         self.end().inbox.close(false);
-        self.end().break_it(here);
+        self.end().break_it(io::ErrorKind::ConnectionReset, here);
         other.inbox.mark.act(&RESET, here, || ());
         other.inbox.close(false);
-        other.break_it(here);
+        other.break_it(io::ErrorKind::ConnectionReset, here);
     }
 }
 
@@ -382,7 +413,7 @@ impl Sink<Parcel> for Incoming {
         match parcel {
             Some(Parcel::Reset) if owner == Owner::Process => {
                 end.inbox.put_end();
-                end.break_it(here);
+                end.break_it(io::ErrorKind::ConnectionReset, here);
             }
             Some(Parcel::Bytes { breaks: true, .. }) if owner == Owner::Process => {
                 self.reset_both(here);
@@ -391,8 +422,15 @@ impl Sink<Parcel> for Incoming {
             Some(Parcel::Bytes { .. }) if answers => {
                 end.out().send_on(Some(Parcel::Reset), here);
             }
+            Some(Parcel::Bytes { .. }) if owner == Owner::Nobody => {
+                self.wait_for_answer(None, here)
+            }
             _ => {}
         }
+    }
+
+    fn was_cut(&self, change: u64, here: Here) {
+        self.wait_for_answer(Some(change), here);
     }
 
     fn died(&self, of: Side, death: Death, here: Here) -> Then {

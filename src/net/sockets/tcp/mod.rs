@@ -5,6 +5,7 @@ mod connection;
 mod end;
 mod halves;
 mod listener;
+mod patience;
 mod stream;
 
 pub use self::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};

@@ -32,8 +32,8 @@ use crate::seam::{self, here};
 /// | drop with bytes left unread, or with `set_zero_linger` | the other side reads what it has, then finds [`ConnectionReset`] |
 /// | write to a side that is gone | succeeds once; the next one finds [`ConnectionReset`] and then [`BrokenPipe`] |
 /// | [`kill`](crate::Node::kill) of the other node | its kernel closes the connection, as a drop |
-/// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; when the node is up again the next write is answered by a reset |
-/// | [`cut`](crate::net::cut) | what was written waits until [`heal`](crate::net::heal) |
+/// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; after 924 s all is [`TimedOut`]. When the node is up again the next write is answered by a reset |
+/// | [`cut`](crate::net::cut) | what was written waits until [`heal`](crate::net::heal), for 924 s at most |
 ///
 /// [`Faults::partial`](crate::net::Faults::partial) has reads and writes end early, and
 /// [`Faults::resets`](crate::net::Faults::resets) resets connections.

@@ -1,6 +1,5 @@
 //! Connections of a run: two streams of bytes with windows, ends and resets.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -35,7 +34,12 @@ pub(super) const WINDOW: usize = 64 * 1024;
 /// A part of a stream.
 #[derive(Debug)]
 pub(super) enum Parcel {
-    Bytes { bytes: VecDeque<u8>, breaks: bool },
+    /// Those from `read` on are unread.
+    Bytes {
+        bytes: Vec<u8>,
+        read: usize,
+        breaks: bool,
+    },
     Reset,
 }
 
@@ -172,8 +176,8 @@ impl Connection {
             fits < bytes.len() || state.written > WINDOW as u64
         };
         if count > 0 {
-            let bytes = bytes[..count].iter().copied().collect();
-            end.out().send_on(Some(Parcel::Bytes { bytes, breaks }), here);
+            let bytes = bytes[..count].to_vec();
+            end.out().send_on(Some(Parcel::Bytes { bytes, read: 0, breaks }), here);
         }
         Poll::Ready(Written { result: Ok(count), is_tight })
     }
@@ -221,7 +225,7 @@ impl Connection {
             return Some((Err(io::ErrorKind::NotConnected.into()), false));
         }
         let there = end.inbox.sum(|parcel| match parcel {
-            Parcel::Bytes { bytes, .. } => bytes.len(),
+            Parcel::Bytes { bytes, read, .. } => bytes.len() - read,
             Parcel::Reset => 0,
         });
         if there == 0 {
@@ -232,21 +236,19 @@ impl Connection {
             true => Fabric::of_run().draw_part(crate::net::faults::SHORT_READ, wanted),
             false => wanted,
         };
-        let mut read = 0;
+        let mut copied = 0;
         end.inbox.visit(|parcel| {
-            let Parcel::Bytes { bytes, .. } = parcel else { return Visit::Stop };
-            if read == count {
+            let Parcel::Bytes { bytes, read, .. } = parcel else { return Visit::Stop };
+            if copied == count {
                 return Visit::Stop;
             }
-            let part = bytes.len().min(count - read);
-            for (to, from) in buffer[read..read + part].iter_mut().zip(bytes.iter()) {
-                *to = *from;
-            }
-            read += part;
+            let part = (bytes.len() - *read).min(count - copied);
+            buffer[copied..copied + part].copy_from_slice(&bytes[*read..*read + part]);
+            copied += part;
             if takes {
-                bytes.drain(..part);
+                *read += part;
             }
-            if takes && bytes.is_empty() { Visit::Take } else { Visit::Look }
+            if *read == bytes.len() { Visit::Take } else { Visit::Look }
         });
         if takes {
             other.window.act(&ROOM, here, || ());

@@ -230,7 +230,8 @@ struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
 
 impl<M: Send + 'static> Drop for Receiving<'_, M> {
     fn drop(&mut self) {
-        let Receiver { way, recv, here } = &mut *self.0;
+        let here = self.0.here;
+        let Receiver { way, recv, .. } = &mut *self.0;
         recv.leave(way.inbox(), here);
     }
 }

@@ -149,6 +149,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`sync`], [`task`], [`mod@rand`] | primitives, tasks, random values that are decisions |
+//! | [`mod@node`], [`net`] | nodes that die, links and sockets between them |
 //! | [`fs`] | files, and what a power failure leaves of them |
 //! | [`time`] | sleeps, time-outs, intervals; a virtual clock |
 //! | [`recorder`], [`check`] | histories, models, checkers |
@@ -196,7 +197,8 @@
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
-//! - The order of a `HashMap`, clocks other than [`mod@time`]'s, random generators, real threads, files other than [`fs`]'s, sockets and the polling order of
+//! - The order of a `HashMap`, clocks other than [`mod@time`]'s, random generators, real threads, files other than [`fs`]'s,
+//!   sockets other than [`net`]'s and the polling order of
 //!   another library's `select!` (use [`select!`](macro@select)) are not controlled. The first seed and every failing one are run twice, and the first step that
 //!   differs is [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog

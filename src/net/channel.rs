@@ -25,7 +25,7 @@ const SEND_DATAGRAM: CallOps = CallOps::acting(
     CallOps::stop_waiting(net::LOOK),
 )
 .quiet();
-const RECV: Op = Op::of_kind("recv", Access::Wait, net::TAKE);
+const RECV: [Op; 2] = Op::of_kind("recv", Access::Wait, net::TAKE).guarded();
 const TRY_RECV: [&Op; 2] = [
     &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
     &Op::of_kind("try_recv", Access::Peek, net::MISS),
@@ -230,7 +230,8 @@ struct Receiving<'a, M: Send + 'static>(&'a mut Receiver<M>);
 
 impl<M: Send + 'static> Drop for Receiving<'_, M> {
     fn drop(&mut self) {
-        let Receiver { way, recv, here } = &mut *self.0;
+        let here = self.0.here;
+        let Receiver { way, recv, .. } = &mut *self.0;
         recv.leave(way.inbox(), here);
     }
 }

@@ -228,6 +228,18 @@ impl Fabric {
         faults.draw_copies()
     }
 
+    /// Draws how many of `count` bytes a call reads or writes.
+    pub(crate) fn draw_part(&self, kind: usize, count: usize) -> usize {
+        let faults = self.state().faults.clone();
+        faults.draw_part(kind, count)
+    }
+
+    /// Draws if a write resets its connection.
+    pub(crate) fn draw_reset(&self) -> bool {
+        let faults = self.state().faults.clone();
+        faults.draw_reset()
+    }
+
     fn state(&self) -> MutexGuard<'_, FabricState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,6 +10,9 @@ const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
 const LOSS: usize = 0;
 const DUPLICATE: usize = 1;
 const DELAY: usize = 2;
+pub(super) const SHORT_READ: usize = 3;
+pub(super) const SHORT_WRITE: usize = 4;
+const RESET: usize = 5;
 
 /// What may happen to the messages of a run, besides what a test does by [`cut`](super::cut()) and deaths of nodes.
 ///
@@ -29,6 +32,8 @@ pub struct Faults {
     loss: u8,
     duplicates: u8,
     latency: Option<Latency>,
+    parts: u8,
+    resets: u8,
 }
 
 impl Faults {
@@ -49,6 +54,20 @@ impl Faults {
         Faults { duplicates: budget, ..self }
     }
 
+    /// Has reads and writes of connections end early: after one byte, half of them, or all but one. At most `budget` reads
+    /// and as many writes of one task.
+    #[must_use]
+    pub fn partial(self, budget: u8) -> Faults {
+        Faults { parts: budget, ..self }
+    }
+
+    /// Resets connections: at the arrival of one write of 32, at most `budget` of one task. Both ends find
+    /// [`ConnectionReset`](std::io::ErrorKind::ConnectionReset).
+    #[must_use]
+    pub fn resets(self, budget: u8) -> Faults {
+        Faults { resets: budget, ..self }
+    }
+
     /// Has messages take time.
     #[must_use]
     pub fn latency(self, latency: Latency) -> Faults {
@@ -63,6 +82,24 @@ impl Faults {
             && seam::suffers(DUPLICATE, (16, self.duplicates), "a message that arrives twice")
                 == 15;
         1 + u32::from(twice)
+    }
+
+    /// Draws how many of `count` bytes a call reads or writes.
+    pub(super) fn draw_part(&self, kind: usize, count: usize) -> usize {
+        if self.parts == 0 || count < 2 {
+            return count;
+        }
+        match seam::suffers(kind, (4, self.parts), "a read or write of a part") {
+            1 => 1,
+            2 => count / 2,
+            3 => count - 1,
+            _ => count,
+        }
+    }
+
+    /// Draws if a write resets its connection.
+    pub(super) fn draw_reset(&self) -> bool {
+        self.resets > 0 && seam::suffers(RESET, (32, self.resets), "a reset") == 31
     }
 
     pub(super) fn draw_delay(&self, here: Here) -> Option<Instant> {

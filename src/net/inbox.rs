@@ -10,6 +10,17 @@ use crate::seam::{Guard, Here, Latch, Wrapped};
 const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT).quiet();
 const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 
+/// What is done with a message that is [visited](Inbox::visit).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Visit {
+    /// It and those after it are left as they are.
+    Stop,
+    /// It was looked at.
+    Look,
+    /// It is taken out.
+    Take,
+}
+
 /// Messages that have arrived.
 pub(crate) struct Inbox<T> {
     /// Its object in runs.
@@ -53,10 +64,14 @@ impl<T> InboxState<T> {
 
 impl<T> Inbox<T> {
     pub(crate) fn new(kind: &'static str, name: &str, here: Here) -> Inbox<T> {
+        Inbox::at(Arc::new(Wrapped::outside_named(kind, name, here)), here)
+    }
+
+    /// The inbox of an object.
+    pub(crate) fn at(mark: Arc<Wrapped>, here: Here) -> Inbox<T> {
         let (latches, waiting) = (Vec::new(), Vec::new());
         let messages = VecDeque::new();
         let state = InboxState { messages, latches, waiting, is_closed: false, end: None };
-        let mark = Arc::new(Wrapped::outside_named(kind, name, here));
         Inbox { mark, here, state: Mutex::new(state) }
     }
 
@@ -98,6 +113,40 @@ impl<T> Inbox<T> {
         let (message, object) = taken?;
         object.act(&GET, self.here, || ());
         Some(message)
+    }
+
+    /// Calls `visit` with the messages that are there, the first one first.
+    pub(crate) fn visit(&self, mut visit: impl FnMut(&mut T) -> Visit) {
+        let mut taken = Vec::new();
+        let mut state = self.state();
+        let mut seen = 0;
+        while let Some((message, object)) = state.messages.get_mut(seen) {
+            match visit(message) {
+                Visit::Stop => break,
+                Visit::Look => {
+                    object.act(&GET, self.here, || ());
+                    seen += 1;
+                }
+                Visit::Take => {
+                    object.act(&GET, self.here, || ());
+                    debug_assert_eq!(seen, 0, "messages are taken in their order");
+                    taken.extend(state.take());
+                }
+            }
+        }
+        drop(state);
+        drop(taken);
+    }
+
+    /// The sum of the sizes of the messages that are there.
+    pub(crate) fn sum(&self, size: impl Fn(&T) -> usize) -> usize {
+        self.state().messages.iter().map(|(message, _)| size(message)).sum()
+    }
+
+    /// Records that a call sees the end, which has arrived.
+    pub(crate) fn look_at_end(&self) {
+        let end = self.state().end.clone();
+        end.into_iter().for_each(|end| end.act(&GET, self.here, || ()));
     }
 
     /// Takes the first message, outside of runs. `None` if there are none and there will be none.
@@ -151,6 +200,10 @@ impl<T> Guard for Inbox<T> {
         let mut state = self.state();
         state.latches.push(latch);
         state.is_open()
+    }
+
+    fn is_open(&self) -> bool {
+        self.state().is_open()
     }
 
     fn remove(&self, latch: Latch) {

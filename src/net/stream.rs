@@ -1,24 +1,95 @@
 //! Streams: messages from one host to another that arrive in the order in which they were sent.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fabric::{Fabric, Flow, Host, Link};
 use super::inbox::Inbox;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Cargo, Here, Latch, Way};
+use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 const CUT: Op = Op::of_kind("hold", Access::Tell, net::CUT).quiet();
 const HEAL: Op = Op::of_kind("go_on", Access::Tell, net::HEAL).quiet();
 
+/// The receiving end of a stream.
+pub(crate) trait Sink<T>: Send + Sync + 'static {
+    /// Its object in runs.
+    fn mark(&self) -> &Arc<Wrapped>;
+
+    /// Returns `true` if nothing can be sent any more.
+    fn is_closed(&self) -> bool;
+
+    /// A message arrives, or the end.
+    fn take_in(&self, message: Option<T>, here: Here);
+
+    /// Its link was cut, as the change of this number.
+    fn was_cut(&self, _change: u64, _here: Here) {}
+
+    /// The host of one of its ends has died.
+    fn died(&self, of: Side, death: Death, here: Here) -> Then;
+}
+
+/// An end of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+    /// Both are on the host.
+    Both,
+}
+
+/// The effect of a death on a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Then {
+    /// The end is sent.
+    Ends,
+    /// Nothing more is sent.
+    Stops,
+    /// None, or the sink has sent what there is to send.
+    GoesOn,
+}
+
+impl<T: Send + 'static> Sink<T> for Inbox<T> {
+    fn mark(&self) -> &Arc<Wrapped> {
+        &self.mark
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn take_in(&self, message: Option<T>, _: Here) {
+        match message {
+            Some(message) => {
+                self.put(message);
+            }
+            None => self.put_end(),
+        }
+    }
+
+    fn died(&self, of: Side, death: Death, _: Here) -> Then {
+        if of != Side::Sender {
+            // What is on the way arrives in no later life.
+            self.close(true);
+        }
+        match death {
+            // The kernel of the dead tells.
+            Death::Killed if of != Side::Receiver => Then::Ends,
+            _ => Then::Stops,
+        }
+    }
+}
+
 /// One direction of a stream.
-pub(crate) struct Stream<T> {
+pub(crate) struct Stream<T, S = Inbox<T>> {
     link: Arc<Link>,
-    pub(crate) inbox: Arc<Inbox<T>>,
+    pub(crate) inbox: Arc<S>,
     flight: Mutex<Flight>,
+    message: PhantomData<fn(T)>,
 }
 
 #[derive(Default)]
@@ -29,14 +100,24 @@ struct Flight {
     latches: VecDeque<(u64, Latch)>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
+    /// The number of times that the link was cut or healed.
+    changes: u64,
 }
 
 impl<T: Send + 'static> Stream<T> {
     pub(crate) fn new(from: Host, to: Host, kind: &'static str, here: Here) -> Arc<Stream<T>> {
         let link = Fabric::of_run().link(from, to, here);
         let inbox = Inbox::new(kind, &link.name(), here);
-        let inbox = Arc::new(inbox);
-        let stream = Arc::new(Stream { link, inbox, flight: Mutex::default() });
+        Stream::over(link, inbox)
+    }
+}
+
+impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
+    /// The stream over a link to `sink`.
+    pub(crate) fn over(link: Arc<Link>, sink: S) -> Arc<Stream<T, S>> {
+        let inbox = Arc::new(sink);
+        let stream = Stream { link, inbox, flight: Mutex::default(), message: PhantomData };
+        let stream = Arc::new(stream);
         stream.link.add_flow(stream.clone());
         stream
     }
@@ -57,9 +138,10 @@ impl<T: Send + 'static> Stream<T> {
         }
     }
 
-    fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
+    /// Sends a message or the end, whatever was sent before.
+    pub(crate) fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
         if !seam::in_run() {
-            return self.take_in(message);
+            return self.inbox.take_in(message, here);
         }
         let number = {
             let mut flight = self.flight();
@@ -67,22 +149,19 @@ impl<T: Send + 'static> Stream<T> {
             flight.sent - 1
         };
         let not_before = Fabric::of_run().draw_delay(here);
-        let way = Way { op: &ARRIVE, at: self.inbox.mark.clone(), not_before };
+        let way = Way { op: &ARRIVE, at: self.inbox.mark().clone(), not_before };
         seam::carry(
-            Segment { stream: self.clone(), number, message },
+            Segment { stream: self.clone(), number, message, here },
             way,
             self.link.route(),
             here,
         );
     }
 
-    fn take_in(&self, message: Option<T>) {
-        match message {
-            Some(message) => {
-                self.inbox.put(message);
-            }
-            None => self.inbox.put_end(),
-        }
+    /// Returns `true` if messages wait since the link was cut, as the change of this number.
+    pub(crate) fn is_held_since(&self, change: u64) -> bool {
+        let flight = self.flight();
+        flight.changes == change && flight.sent > flight.arrived
     }
 
     fn flight(&self) -> MutexGuard<'_, Flight> {
@@ -97,41 +176,51 @@ impl Flight {
     }
 }
 
-impl<T: Send + 'static> Flow for Stream<T> {
+impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     fn set_cut(&self, is_cut: bool, here: Here) {
-        self.inbox.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
-        let next = self.flight().next();
+        self.inbox.mark().act(if is_cut { &CUT } else { &HEAL }, here, || ());
+        let (next, change) = {
+            let mut flight = self.flight();
+            flight.changes += 1;
+            (flight.next(), flight.changes)
+        };
         if let Some(latch) = next {
             latch.set(!is_cut);
+        }
+        if is_cut {
+            self.inbox.was_cut(change, here);
         }
     }
 
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {
         let (from, to) = self.link.ends();
-        if death == Death::Wiped || (host != from && host != to) {
+        let side = match (host == from, host == to) {
+            (true, true) => Side::Both,
+            (true, false) => Side::Sender,
+            (false, true) => Side::Receiver,
+            (false, false) => return,
+        };
+        if death == Death::Wiped {
             return;
         }
-        self.inbox.mark.act(&CLOSE, here, || ());
-        if host == to {
-            // What is on the way arrives in no later life.
-            self.inbox.close(true);
-        }
-        match death {
-            // The kernel of the dead tells.
-            Death::Killed if host == from => self.end(here),
-            _ => self.flight().is_ended = true,
+        self.inbox.mark().act(&CLOSE, here, || ());
+        match self.inbox.died(side, death, here) {
+            Then::Ends => self.end(here),
+            Then::Stops => self.flight().is_ended = true,
+            Then::GoesOn => {}
         }
     }
 }
 
 /// A message of a stream on its way.
-struct Segment<T> {
-    stream: Arc<Stream<T>>,
+struct Segment<T, S> {
+    stream: Arc<Stream<T, S>>,
     number: u64,
     message: Option<T>,
+    here: Here,
 }
 
-impl<T: Send + 'static> Cargo for Segment<T> {
+impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
     fn may_arrive(&mut self, latch: Latch) -> bool {
         let is_next = {
             let mut flight = self.stream.flight();
@@ -148,7 +237,7 @@ impl<T: Send + 'static> Cargo for Segment<T> {
             flight.arrived += 1;
             flight.next()
         };
-        self.stream.take_in(self.message);
+        self.stream.inbox.take_in(self.message, self.here);
         if let Some(latch) = next {
             latch.set(!self.stream.link.holds());
         }

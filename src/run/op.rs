@@ -11,7 +11,7 @@ pub(crate) mod count;
 pub(crate) mod fs;
 pub(crate) mod kind;
 pub(crate) mod lock;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod net;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod of_tokio;
@@ -67,6 +67,11 @@ impl Op {
         };
         let access = if looks { Access::Peek } else { Access::Tell };
         Op { access, kind: Some(Kind::by_hand(looks)), ..self }
+    }
+
+    /// The operation of a call that has a guard, and the same by hand.
+    pub(crate) const fn guarded(self) -> [Op; 2] {
+        [self, self.by_hand()]
     }
 
     /// Polled by hand in vain, and without a change of the object.

@@ -25,13 +25,14 @@
 //! | `pin!`, `task_local!`, `io`'s traits and adapters | tokio's | tokio's |
 //! | `#[tokio::test]` | | starts the runs |
 //! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
-//! | `signal` | refused | tokio's |
-//! | `net`, `fs`, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
+//! | `signal` | `ctrl_c` never comes; others are refused | tokio's |
+//! | `net`: `TcpListener`, `TcpStream`, its halves, `UdpSocket`, `lookup_host` | the sockets of [`sim::net`] | tokio's |
+//! | other sockets, `fs`, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
 //!
 //! # Tests that stay on tokio
 //!
 //! `UNPAUSE_TOKIO_REAL=net::,buffer::req` runs the tests whose paths have one of these parts once, on tokio: tests that use
-//! sockets, files or processes, or that expect the order of a runtime of one thread.
+//! files or processes, or that expect the order of a runtime of one thread.
 //!
 //! Tests that poll futures by hand name `unpause-tokio-test` in the place of `tokio-test`, or poll in
 //! [`sim::task::by_hand`]: an operation then takes effect in the poll, and is no point.
@@ -51,6 +52,8 @@
 // All of it. What is simulated has an item below, which goes before one of a glob.
 pub use real::*;
 
+#[cfg(all(feature = "net", feature = "sim", not(sim_real)))]
+pub mod net;
 #[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]
 pub mod runtime;
 #[cfg(all(feature = "signal", feature = "sim", not(sim_real)))]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::Mutex as StdMutex;
 
+use futures::FutureExt;
 use sim::net::{self, Faults, Latency, Receiver, Sender};
 use sim::time::{Duration, Instant, sleep};
 use sim::{Node, Runner, node, spawn};
@@ -291,4 +292,41 @@ fn an_acknowledged_write_survives_if_its_copy_was_sent() {
     failure(&search().run(async || acknowledges(true).await));
     proves(&search().run(async || acknowledges(false).await));
     println!("{shown}");
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_poll_by_hand_takes_effect_in_it() {
+    let report = search().run(async || {
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::link(&a, &b);
+        assert_eq!(receiver.recv().now_or_never(), None);
+        sender.send(1).now_or_never().unwrap().unwrap();
+        // A message that has arrived is there for the poll, and one that has not is not lost.
+        let by_hand = receiver.recv().now_or_never();
+        let value = match by_hand {
+            Some(value) => value,
+            None => receiver.recv().await,
+        };
+        assert_eq!(value, Some(1));
+        sender.send(2).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(receiver.recv().now_or_never(), Some(Some(2)));
+    });
+    passes(&report);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_poll_by_hand_wakes_its_task_when_a_message_arrives() {
+    let report = Runner::new().hermetic().run(async || {
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::link(&a, &b);
+        a.spawn(send_all(sender, 1)).detach();
+        let mut recv = std::pin::pin!(receiver.recv());
+        let mut by_hand = |cx: &mut std::task::Context<'_>| recv.as_mut().poll(cx);
+        let value = std::future::poll_fn(|cx| sim::task::by_hand(|| by_hand(cx))).await;
+        assert_eq!(value, Some(0));
+    });
+    passes(&report);
 }

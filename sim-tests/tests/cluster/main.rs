@@ -1,8 +1,11 @@
-//! Nodes of a cluster: their deaths, their messages.
+//! Nodes of a cluster: their deaths, their messages, their sockets.
 
 mod fs;
 mod links;
 mod nodes;
+mod tcp;
+mod tcp_faults;
+mod udp;
 
 use sim::Runner;
 use sim::report::{Report, Style, text};
@@ -41,4 +44,18 @@ fn misuse(report: &Report) -> &str {
         Failure::Misuse { message, .. } => message,
         other => panic!("{other:?}"),
     }
+}
+
+/// The body in simulated runs, and once on the sockets of the system.
+#[track_caller]
+fn both(body: impl AsyncFn() + Sync) {
+    if sim::SIMULATED {
+        passes(&Runner::new().hermetic().run(&body));
+    }
+    on_the_system(body);
+}
+
+fn on_the_system(body: impl AsyncFn()) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    runtime.block_on(body());
 }

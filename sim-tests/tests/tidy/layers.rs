@@ -40,7 +40,6 @@ const TABLE: &[(&str, Layer)] = &[
     ("node", Layer::Surface),
     ("net", Layer::Surface),
     ("fs", Layer::Surface),
-    ("tokio", Layer::Surface),
     ("testing", Layer::Surface),
     ("engine", Layer::Wiring),
 ];
@@ -59,8 +58,8 @@ const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
-    ("node", "task", "the main function of a node is a task"),
-    ("net", "node", "links are between nodes"),
+    ("node", "task", "the tasks of a node are those of this library"),
+    ("net", "node", "links end at nodes, and end with them"),
     ("fs", "node", "each node has a disk"),
     ("fs", "disk", "which is data"),
 ];

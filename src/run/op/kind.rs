@@ -156,6 +156,7 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &parking::MACHINE,
         &fs::MACHINE,
         &fs::inode::MACHINE,
+        &net::window::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }

@@ -26,6 +26,46 @@ pub(crate) mod link {
         super::super::kind::Machine { name: "link", kinds: &[("pass", PASS), ("cut", CUT)] };
 }
 
+/// The kinds of operations on the sending end of a connection: a window of bytes that are sent and not yet taken.
+pub(crate) mod window {
+    use super::{Bits, Kind};
+
+    const WRITES: Bits = 1 << 0;
+    const TIGHT: Bits = 1 << 1;
+    const GOES_ON: Bits = 1 << 2;
+    const MAKES_ROOM: Bits = 1 << 3;
+    const BREAKS: Bits = 1 << 4;
+    const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS;
+
+    /// Wrote bytes that the window has room for although nobody takes any, or the end.
+    pub(crate) const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES);
+
+    /// Wrote as many bytes as there is room for, or looked if there is some, or found none.
+    pub(crate) const WRITE_TIGHT: Kind = Kind::of(TIGHT).conflicts_with(ALL_WRITES | MAKES_ROOM);
+
+    /// The same after a wait. Guard: it was woken.
+    pub(crate) const GO_ON: Kind = Kind::of(GOES_ON).conflicts_with(ALL_WRITES | MAKES_ROOM);
+
+    /// The other side took bytes.
+    pub(crate) const MAKE_ROOM: Kind =
+        Kind::of(MAKES_ROOM).conflicts_with(TIGHT | GOES_ON).enables(GOES_ON);
+
+    /// Writes fail from now on, or an error was reported.
+    pub(crate) const BREAK: Kind = Kind::of(BREAKS).conflicts_with(ALL_WRITES).enables(GOES_ON);
+
+    #[cfg(test)]
+    pub(crate) const MACHINE: super::super::kind::Machine = super::super::kind::Machine {
+        name: "window",
+        kinds: &[
+            ("write", WRITE),
+            ("write tight", WRITE_TIGHT),
+            ("go on", GO_ON),
+            ("make room", MAKE_ROOM),
+            ("break", BREAK),
+        ],
+    };
+}
+
 const SENDS: Bits = 1 << 0;
 const ARRIVES: Bits = 1 << 1;
 const TAKES: Bits = 1 << 2;
@@ -36,6 +76,7 @@ const CUTS: Bits = 1 << 6;
 const HEALS: Bits = 1 << 7;
 const TAKES_NOW: Bits = 1 << 8;
 const SENDS_ANY: Bits = 1 << 9;
+const TAKES_ALL: Bits = 1 << 10;
 
 /// Sent a message of a stream: the order counts.
 pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES);
@@ -45,28 +86,34 @@ pub(crate) const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY);
 
 /// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
 pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
-    .conflicts_with(ARRIVES | MISSES | LOOKS | CLOSES | CUTS | HEALS)
+    .conflicts_with(ARRIVES | TAKES_ALL | MISSES | LOOKS | CLOSES | CUTS | HEALS)
     .enables(ARRIVES | TAKES);
 
-/// Took a message or the end. Guard: there is one.
+/// Those that take.
+const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
+
+/// Took a message or the end, or as many bytes as were asked for. Guard: there is one.
 pub(crate) const TAKE: Kind =
-    Kind::of(TAKES).conflicts_with(TAKES | TAKES_NOW | LOOKS | CLOSES | MISSES).disables(TAKES);
+    Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES).disables(TAKES);
 
 /// Took a message, without a point.
 pub(crate) const TAKE_NOW: Kind =
-    Kind::of(TAKES_NOW).conflicts_with(TAKES | TAKES_NOW | LOOKS | CLOSES | MISSES).disables(TAKES);
+    Kind::of(TAKES_NOW).conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES).disables(TAKES);
+
+/// Took all bytes that were there, which are fewer than were asked for.
+pub(crate) const TAKE_ALL: Kind = Kind::of(TAKES_ALL)
+    .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | MISSES)
+    .disables(TAKES);
 
 /// Looked for a message, without a point, and found none.
-pub(crate) const MISS: Kind =
-    Kind::of(MISSES).conflicts_with(ARRIVES | TAKES | TAKES_NOW | CLOSES).looks();
+pub(crate) const MISS: Kind = Kind::of(MISSES).conflicts_with(ARRIVES | TAKE_ANY | CLOSES).looks();
 
 /// Looked at the messages.
-pub(crate) const LOOK: Kind =
-    Kind::of(LOOKS).conflicts_with(ARRIVES | TAKES | TAKES_NOW | CLOSES).looks();
+pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ARRIVES | TAKE_ANY | CLOSES).looks();
 
 /// Closed it: nothing arrives any more.
 pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
-    .conflicts_with(SENDS | ARRIVES | TAKES | TAKES_NOW | MISSES | LOOKS | CLOSES)
+    .conflicts_with(SENDS | ARRIVES | TAKE_ANY | MISSES | LOOKS | CLOSES)
     .enables(ARRIVES | TAKES);
 
 /// Its link was cut: the messages of a stream wait.
@@ -91,6 +138,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("take", TAKE),
         ("miss", MISS),
         ("take now", TAKE_NOW),
+        ("take all", TAKE_ALL),
         ("look", LOOK),
         ("close", CLOSE),
         ("cut", CUT),

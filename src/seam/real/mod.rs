@@ -76,6 +76,18 @@ pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
     poll()
 }
 
+/// The number of the run of this thread: there is none in this build.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) fn run_number() -> u64 {
+    0
+}
+
+/// The number of the path of the current task: there is none in this build.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) fn path_number() -> u64 {
+    0
+}
+
 /// A random number below `bound`.
 pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
     super::jitter::draw(bound)

@@ -25,6 +25,8 @@ pub(crate) enum Came {
     Done,
     /// In vain: nothing was changed.
     ToNothing,
+    /// Done, as this operation.
+    As(&'static Op),
 }
 
 impl CallOps {
@@ -52,6 +54,15 @@ impl Wrapped {
 
     pub(crate) fn outside_keyed(_: &'static str, _: &str, _: u32, _: Here) -> Wrapped {
         Wrapped
+    }
+
+    pub(crate) fn now<R>(
+        &self,
+        _: Here,
+        act: impl FnOnce() -> R,
+        _: impl FnOnce(&R) -> (&'static Op, Values),
+    ) -> R {
+        act()
     }
 
     pub(crate) fn act<R>(&self, _: &'static Op, _: Here, act: impl FnOnce() -> R) -> R {
@@ -140,6 +151,9 @@ pub(crate) trait Guard {
     /// Adds the latch of a call.
     fn add(&self, latch: Latch) -> bool;
 
+    /// Returns `true` if a call would not wait.
+    fn is_open(&self) -> bool;
+
     /// Forgets it.
     fn remove(&self, latch: Latch);
 }
@@ -149,7 +163,7 @@ pub(crate) trait Guard {
 pub(crate) struct GuardedCall;
 
 impl GuardedCall {
-    pub(crate) fn new(_: &'static Op, _: Here) -> GuardedCall {
+    pub(crate) fn new(_: &'static [Op; 2], _: Here) -> GuardedCall {
         GuardedCall
     }
 
@@ -160,6 +174,17 @@ impl GuardedCall {
         cx: &mut Context<'_>,
         ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
         _: impl FnOnce() -> R,
+    ) -> Poll<R> {
+        ask(cx)
+    }
+
+    /// As [`poll`](Self::poll).
+    pub(crate) fn poll_as<R>(
+        &mut self,
+        _: &impl Guard,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        _: impl FnOnce() -> (R, &'static Op),
     ) -> Poll<R> {
         ask(cx)
     }

@@ -125,7 +125,7 @@ impl Turn {
         match &polled {
             Poll::Ready(result) => {
                 let (op, values, hold) = match judge(result) {
-                    Came::Done => (done, Values::None, Hold::Stays),
+                    Came::Done | Came::As(_) => (done, Values::None, Hold::Stays),
                     Came::Holds => (done, Values::None, Hold::Begins),
                     Came::ToNothing if !self.waits => (refused, Values::Failed, Hold::Stays),
                     Came::ToNothing | Came::GivesBack(_) => (done, Values::Failed, Hold::Stays),
@@ -166,6 +166,7 @@ impl Turn {
         let op = match (self.waits, came) {
             (true, Came::GivesBack(op)) => op,
             (true, _) => &self.ops.hear,
+            (false, Came::As(op)) => op,
             (false, _) if is_vain => &self.ops.refuse,
             (false, _) => &self.ops.begin,
         };

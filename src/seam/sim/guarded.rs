@@ -8,9 +8,10 @@ use super::Here;
 use super::carrier::Latch;
 use super::point::RunObject;
 use super::wrapped::Wrapped;
-use crate::rt::{PendingOp, WORLD, in_run};
+use crate::rt::{PendingOp, WORLD, World, in_run, is_by_hand};
 use crate::run::event::Values;
 use crate::run::op::Op;
+use crate::seam::wakes_nobody;
 
 /// Something that guards calls.
 pub(crate) trait Guard {
@@ -20,13 +21,17 @@ pub(crate) trait Guard {
     /// Adds the latch of a call that was announced. Returns `true` if it is open.
     fn add(&self, latch: Latch) -> bool;
 
+    /// Returns `true` if a call would not wait.
+    fn is_open(&self) -> bool;
+
     /// Forgets the latch of a call that is over.
     fn remove(&self, latch: Latch);
 }
 
 /// The way of one call. Its operation has the access `Wait`.
 pub(crate) struct GuardedCall {
-    op: &'static Op,
+    /// At a point, and by hand.
+    ops: &'static [Op; 2],
     pending: PendingOp,
     latch: Option<Latch>,
 }
@@ -38,8 +43,8 @@ impl std::fmt::Debug for GuardedCall {
 }
 
 impl GuardedCall {
-    pub(crate) fn new(op: &'static Op, here: Here) -> GuardedCall {
-        GuardedCall { op, pending: PendingOp::new(op, here), latch: None }
+    pub(crate) fn new(ops: &'static [Op; 2], here: Here) -> GuardedCall {
+        GuardedCall { ops, pending: PendingOp::new(&ops[0], here), latch: None }
     }
 
     /// Does the call by `act` in its turn; outside of runs by `ask`, at once.
@@ -50,8 +55,23 @@ impl GuardedCall {
         ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
         act: impl FnOnce() -> R,
     ) -> Poll<R> {
+        let op = &self.ops[0];
+        self.poll_as(guard, cx, ask, || (act(), op))
+    }
+
+    /// As [`poll`](Self::poll), for a call that is another operation if its result says so.
+    pub(crate) fn poll_as<R>(
+        &mut self,
+        guard: &impl Guard,
+        cx: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+        act: impl FnOnce() -> (R, &'static Op),
+    ) -> Poll<R> {
         if !in_run() {
             return ask(cx);
+        }
+        if is_by_hand(cx.waker()) {
+            return self.poll_by_hand(guard, cx, act);
         }
         let mark = &**guard.mark();
         let pending = &mut self.pending;
@@ -73,16 +93,43 @@ impl GuardedCall {
                 WORLD.with(|world| world.take_turn_out_of_turn(pending));
             });
         }
-        self.latch.take().into_iter().for_each(|latch| guard.remove(latch));
         let place = self.pending.place;
-        self.pending = PendingOp::new(self.op, place);
-        mark.now(place, || (), |()| (self.op, Values::None));
-        Poll::Ready(act())
+        self.leave(guard, place);
+        let (result, _) = mark.now(place, act, |(_, op)| (*op, Values::None));
+        Poll::Ready(result)
+    }
+
+    /// Does the call by `act` in the current step, if its guard holds. If not, it is announced with the waker of the poll.
+    #[cold]
+    fn poll_by_hand<R>(
+        &mut self,
+        guard: &impl Guard,
+        cx: &mut Context<'_>,
+        act: impl FnOnce() -> (R, &'static Op),
+    ) -> Poll<R> {
+        let place = self.pending.place;
+        // Retracts what was announced.
+        self.leave(guard, place);
+        let mark = guard.mark();
+        if guard.is_open() {
+            let (result, _) = mark.now(place, act, |_| (&self.ops[1], Values::None));
+            return Poll::Ready(result);
+        }
+        mark.now(place, || (), |()| (&Op::LOOK_BY_HAND, Values::None));
+        if !wakes_nobody(cx.waker()) {
+            let polled = self.pending.poll_waiting(cx, &**mark as &dyn RunObject);
+            debug_assert!(polled.is_pending(), "an operation is announced before it is done");
+            let latch = Latch::of(self.pending.announcement.id);
+            self.latch = Some(latch);
+            latch.set(guard.add(latch));
+            WORLD.with(World::left_waker);
+        }
+        Poll::Pending
     }
 
     /// Gives the call up, if it is under way.
     pub(crate) fn leave(&mut self, guard: &impl Guard, here: Here) {
         self.latch.take().into_iter().for_each(|latch| guard.remove(latch));
-        self.pending = PendingOp::new(self.op, here);
+        self.pending = PendingOp::new(&self.ops[0], here);
     }
 }

@@ -170,6 +170,18 @@ pub(crate) fn position() -> (usize, u32) {
     if in_run() { WORLD.with(World::position) } else { (0, 0) }
 }
 
+/// The number of the run of this thread, 0 outside of runs.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) fn run_number() -> u64 {
+    crate::rt::run()
+}
+
+/// The number of the path of the current task: the same in each run, whatever others do. 0 for the body and outside of runs.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) fn path_number() -> u64 {
+    if in_run() { WORLD.with(World::current_number) } else { 0 }
+}
+
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// In a run, the number of operations that have taken effect; else a counter.

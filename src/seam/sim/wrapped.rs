@@ -68,6 +68,8 @@ pub(crate) enum Came {
     Done,
     /// Done, and the task holds the object until it is [given up](Wrapped::give_up).
     Holds,
+    /// Done, and recorded as this operation if it did not wait.
+    As(&'static Op),
     /// In vain: nothing was changed.
     ToNothing,
     /// In vain. After a wait it is recorded as this operation, which gives back what the call had got in the queue.

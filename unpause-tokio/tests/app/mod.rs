@@ -5,4 +5,5 @@
 
 pub mod account;
 pub mod chat;
+pub mod count;
 pub mod pool;

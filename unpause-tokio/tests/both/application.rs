@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use crate::app::account::{self, Error, PATIENCE};
 use crate::app::chat::Room;
+use crate::app::count;
 use crate::app::pool::{Pool, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::Instant;
 
@@ -90,4 +93,30 @@ async fn main_of_an_application() -> u64 {
 #[test]
 fn a_main_is_real() {
     assert_eq!(main_of_an_application(), 1);
+}
+
+#[tokio::test]
+async fn a_server_counts_the_bytes_of_each_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let mut answering = JoinSet::new();
+        for _ in 0..2 {
+            let (stream, _) = listener.accept().await.unwrap();
+            answering.spawn(count::answer(stream));
+        }
+        answering.join_all().await
+    });
+    let clients = [3_u8, 5].map(|length| {
+        tokio::spawn(async move {
+            let mut stream = TcpStream::connect(addr).await.unwrap();
+            stream.write_all(&vec![7; length.into()]).await.unwrap();
+            stream.shutdown().await.unwrap();
+            assert_eq!(stream.read_u8().await.unwrap(), length);
+        })
+    });
+    for client in clients {
+        client.await.unwrap();
+    }
+    server.await.unwrap();
 }

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use crate::app::account;
 use crate::app::chat::{Member, Room};
+use crate::app::count;
 use crate::app::pool::{LeakyPool, Pool, Server};
 use sim::run::{Failure, Outcome};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
 
 /// Asserts that a run of a hundred seeds, those of `#[tokio::test]`, panics with this text.
@@ -50,6 +53,32 @@ macro_rules! use_pool {
             }
         }
     };
+}
+
+/// A client writes in two parts, and its server counts the bytes.
+macro_rules! count_bytes {
+    ($answer:ident) => {
+        async || {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let addr = listener.local_addr().unwrap();
+            let client = tokio::spawn(async move {
+                let mut stream = TcpStream::connect(addr).await.unwrap();
+                stream.write_all(b"ab").await.unwrap();
+                stream.write_all(b"c").await.unwrap();
+                stream.shutdown().await.unwrap();
+                assert_eq!(stream.read_u8().await.unwrap(), 3, "bytes are counted");
+            });
+            let (stream, _) = listener.accept().await.unwrap();
+            count::$answer(stream).await;
+            client.await.unwrap();
+        }
+    };
+}
+
+#[test]
+fn a_server_that_takes_one_read_for_all_bytes_counts_too_few() {
+    panics("bytes are counted", count_bytes!(answer_early));
+    holds(count_bytes!(answer));
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! Datagrams: what the calls of their sockets do, in runs and on the sockets of the system.
+
+use std::io::ErrorKind;
+
+use sim::net::{self, Faults, UdpSocket};
+use sim::time::{Duration, sleep};
+use sim::{Runner, node};
+
+use super::{both, passes, proves, search};
+
+#[test]
+fn datagrams_arrive_with_the_address_of_their_sender() {
+    both(async || {
+        let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.send_to(b"question", server.local_addr().unwrap()).await.unwrap();
+        let mut buffer = [0; 4];
+        let (count, from) = server.recv_from(&mut buffer).await.unwrap();
+        // The rest of it is lost.
+        assert_eq!((&buffer[..count], from), (&b"ques"[..], client.local_addr().unwrap()));
+        server.connect(from).await.unwrap();
+        assert_eq!(server.peer_addr().unwrap(), from);
+        server.send(b"ok").await.unwrap();
+        assert_eq!(client.recv(&mut buffer).await.unwrap(), 2);
+        assert_eq!(client.try_recv_from(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let large = vec![0; 65_508];
+        client.send_to(&large, server.local_addr().unwrap()).await.unwrap_err();
+        assert_eq!(client.send(b"x").await.is_ok(), false);
+    });
+}
+
+#[test]
+fn a_connected_sender_learns_that_nobody_is_there() {
+    both(async || {
+        let gone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.connect(gone.local_addr().unwrap()).await.unwrap();
+        drop(gone);
+        client.send(b"hello").await.unwrap();
+        let error = client.recv(&mut [0; 4]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn the_orders_of_datagrams_to_one_socket_are_classes() {
+    for count in 1..4_u8 {
+        let report = search().run(async || {
+            let server = node("server");
+            let socket = server.enter(|| UdpSocket::bind("0.0.0.0:1")).await.unwrap();
+            let client = UdpSocket::bind("0.0.0.0:0").await.unwrap();
+            for n in 0..count {
+                client.send_to(&[n], "server:1").await.unwrap();
+            }
+            for _ in 0..count {
+                socket.recv(&mut [0]).await.unwrap();
+            }
+        });
+        proves(&report);
+        assert_eq!(report.runs, (1..=u64::from(count)).product::<u64>(), "{count}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn datagrams_are_lost_by_cuts_faults_and_full_sockets() {
+    let counted = async |faults: Faults, is_cut: bool, sent: usize| {
+        net::faults(faults);
+        let [a, b] = ["a", "b"].map(node);
+        let socket = b.enter(|| UdpSocket::bind("0.0.0.0:1")).await.unwrap();
+        let client = a.enter(|| UdpSocket::bind("0.0.0.0:0")).await.unwrap();
+        if is_cut {
+            net::cut(&a, &b);
+        }
+        for _ in 0..sent {
+            client.send_to(b"x", "b:1").await.unwrap();
+        }
+        sleep(Duration::from_secs(1)).await;
+        std::iter::from_fn(|| socket.try_recv_from(&mut [0]).ok()).count()
+    };
+    let all = |is_cut, sent, wanted| {
+        let run = async || assert_eq!(counted(Faults::none(), is_cut, sent).await, wanted);
+        passes(&Runner::new().hermetic().seeds(0..20).run(run));
+    };
+    all(false, 3, 3);
+    all(true, 3, 0);
+    all(false, 70, 64);
+    let one = |faults: Faults, wanted: usize| {
+        !search().run(async || assert_ne!(counted(faults.clone(), false, 1).await, wanted)).passed()
+    };
+    assert!(!one(Faults::none(), 0) && one(Faults::none().loss(1), 0));
+    assert!(!one(Faults::none(), 2) && one(Faults::none().duplicates(1), 2));
+}

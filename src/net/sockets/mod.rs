@@ -1,0 +1,63 @@
+//! Sockets under tokio's names: those of the run, and tokio's outside of runs.
+//!
+//! A socket belongs to the host of the code that binds or connects it: a node, or the outside.
+
+mod names;
+mod ports;
+pub mod tcp;
+mod udp;
+
+use std::io;
+
+pub use self::names::{ToSocketAddrs, lookup_host};
+pub use self::tcp::{TcpListener, TcpStream};
+pub use self::udp::UdpSocket;
+use crate::run::Failure;
+use crate::seam::{self, Group, Here};
+
+/// The run in which a socket was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Origin(u64);
+
+impl Origin {
+    fn here() -> Origin {
+        Origin(seam::run_number())
+    }
+
+    /// Returns `true` if a socket that is dropped is to tell: not in another run, and not for the dead, whose kernel does.
+    fn tells(self) -> bool {
+        self == Origin::here() && Group::current().lives()
+    }
+
+    /// An error if the code that runs is not of that run.
+    fn check(self, here: Here) -> io::Result<()> {
+        if self == Origin::here() {
+            return Ok(());
+        }
+        Err(refuse(
+            "a socket of another run is used: make each socket in the body of the test",
+            here,
+        ))
+    }
+}
+
+/// An error if a run is on, for a socket of the system.
+fn check_outside(here: Here) -> io::Result<()> {
+    if seam::in_run() {
+        return Err(refuse(
+            "a socket of the system is used in a run: make each socket in the body of the test",
+            here,
+        ));
+    }
+    Ok(())
+}
+
+fn refuse(message: &'static str, here: Here) -> io::Error {
+    seam::fail(|| Failure::Misuse { message: message.to_owned(), place: seam::place_of(here) });
+    io::Error::new(io::ErrorKind::Unsupported, message)
+}
+
+/// The answer of a socket of a run to code outside of it.
+fn outside<R>() -> std::task::Poll<io::Result<R>> {
+    std::task::Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+}

@@ -1,0 +1,182 @@
+//! Names of hosts, and addresses.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use super::ports;
+use crate::net::fabric::Host;
+use crate::seam;
+
+/// What can be converted to addresses of sockets: an address, an IP address and a port, or a name and a port.
+///
+/// In a run a name is that of a node or `localhost`. Outside of runs a name of a node is on the loopback device, and others
+/// are looked up by the system. The trait is tokio's under its name, and it is sealed as that.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// let found: Vec<_> = sim::net::lookup_host("db-1:7000").await.unwrap().collect();
+/// assert_eq!(found, [std::net::SocketAddr::new(db.addr(), 7000)]);
+/// # });
+/// # assert!(report.passed());
+/// ```
+pub trait ToSocketAddrs: private::Target {}
+
+impl<T: private::Target + ?Sized> ToSocketAddrs for T {}
+
+/// A host and a port, or addresses.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub enum Destination {
+    Addresses(Vec<SocketAddr>),
+    Named(String, u16),
+    Malformed(&'static str),
+}
+
+mod private {
+    use super::Destination;
+
+    pub trait Target {
+        fn destination(&self) -> Destination;
+    }
+}
+
+use private::Target;
+
+/// Resolves a name: nodes in a run, see [`ToSocketAddrs`].
+///
+/// # Errors
+/// If there is no such name.
+pub async fn lookup_host<T: ToSocketAddrs>(
+    host: T,
+) -> io::Result<impl Iterator<Item = SocketAddr>> {
+    resolve(host.destination()).await.map(Vec::into_iter)
+}
+
+/// The addresses of a destination.
+pub(super) async fn resolve(destination: Destination) -> io::Result<Vec<SocketAddr>> {
+    match destination {
+        Destination::Addresses(addresses) => Ok(addresses),
+        Destination::Malformed(message) => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+        Destination::Named(name, port) => {
+            if let Some(node) = crate::node::find(&name) {
+                return Ok(vec![SocketAddr::new(node.addr(), port)]);
+            }
+            if !seam::in_run() {
+                return Ok(tokio::net::lookup_host((name, port)).await?.collect());
+            }
+            match name.as_str() {
+                "localhost" => Ok(vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)]),
+                _ => Err(unknown(&name)),
+            }
+        }
+    }
+}
+
+fn unknown(name: &str) -> io::Error {
+    let text = format!(
+        "failed to look up {name:?}: the run has no node of this name; add it by sim::node({name:?})"
+    );
+    io::Error::new(io::ErrorKind::NotFound, text)
+}
+
+/// Calls `act` with each address until it succeeds.
+pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
+    destination: Destination,
+    mut act: impl FnMut(SocketAddr) -> F,
+) -> io::Result<R> {
+    let mut last = None;
+    for addr in resolve(destination).await? {
+        match act(addr).await {
+            Ok(result) => return Ok(result),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "could not resolve to any address")
+    }))
+}
+
+/// The host at an address of a run.
+pub(super) fn host(from: Host, addr: SocketAddr) -> io::Result<Host> {
+    ports::host_at(from, addr.ip()).ok_or_else(|| {
+        let text = format!("{addr} is the address of no node of the run: see Node::addr()");
+        io::Error::new(io::ErrorKind::HostUnreachable, text)
+    })
+}
+
+impl<T: Target + ?Sized> Target for &T {
+    fn destination(&self) -> Destination {
+        (**self).destination()
+    }
+}
+
+macro_rules! addresses {
+    ($($type:ty, $self:ident => $addr:expr;)*) => {$(
+        impl Target for $type {
+            fn destination(&self) -> Destination {
+                let $self = self;
+                Destination::Addresses(vec![SocketAddr::from($addr)])
+            }
+        }
+    )*};
+}
+
+addresses! {
+    SocketAddr, addr => *addr;
+    SocketAddrV4, addr => *addr;
+    SocketAddrV6, addr => *addr;
+    (IpAddr, u16), addr => *addr;
+    (Ipv4Addr, u16), addr => *addr;
+    (Ipv6Addr, u16), addr => *addr;
+}
+
+impl Target for [SocketAddr] {
+    fn destination(&self) -> Destination {
+        Destination::Addresses(self.to_vec())
+    }
+}
+
+impl Target for Vec<SocketAddr> {
+    fn destination(&self) -> Destination {
+        Destination::Addresses(self.clone())
+    }
+}
+
+impl Target for str {
+    fn destination(&self) -> Destination {
+        if let Ok(addr) = self.parse() {
+            return Destination::Addresses(vec![addr]);
+        }
+        let Some((host, port)) = self.rsplit_once(':') else {
+            return Destination::Malformed("invalid socket address: write host:port");
+        };
+        match port.parse() {
+            Ok(port) => (host, port).destination(),
+            Err(_) => Destination::Malformed("invalid port value: write a number up to 65535"),
+        }
+    }
+}
+
+impl Target for (&str, u16) {
+    fn destination(&self) -> Destination {
+        match self.0.parse::<IpAddr>() {
+            Ok(ip) => (ip, self.1).destination(),
+            Err(_) => Destination::Named(self.0.to_owned(), self.1),
+        }
+    }
+}
+
+impl Target for String {
+    fn destination(&self) -> Destination {
+        self.as_str().destination()
+    }
+}
+
+impl Target for (String, u16) {
+    fn destination(&self) -> Destination {
+        (self.0.as_str(), self.1).destination()
+    }
+}

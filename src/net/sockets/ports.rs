@@ -1,0 +1,251 @@
+//! The ports of the hosts of a run: what is bound to them, and the numbers of those that are bound to none in particular.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::tcp::Backlog;
+use super::udp::Mailbox;
+use crate::net::fabric::Host;
+use crate::node::{Cluster, Death};
+use crate::run::op::{Access, Op, net};
+use crate::seam::{self, Here, Wrapped};
+
+const BIND: Op = Op::of_kind("bind", Access::Tell, net::CLOSE);
+const IN_USE: Op = Op::of_kind("bind", Access::Peek, net::LOOK).quiet();
+const UNBIND: Op = Op::of_kind("unbind", Access::Tell, net::CLOSE).quiet();
+
+/// The first port that the system hands out, and their number.
+const FIRST: u16 = 49_152;
+const COUNT: u16 = u16::MAX - FIRST + 1;
+
+/// The address of the outside.
+const OUTSIDE: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
+
+/// The protocol of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// A port of a host.
+pub(super) struct Port {
+    pub(super) host: Host,
+    number: u16,
+    /// What arrives at the port arrives at this object.
+    pub(super) mark: Arc<Wrapped>,
+    bound: Mutex<Option<(IpAddr, Bound)>>,
+}
+
+/// What is bound to a port.
+#[derive(Clone)]
+pub(super) enum Bound {
+    Backlog(Arc<Backlog>),
+    Mailbox(Arc<Mailbox>),
+}
+
+impl Bound {
+    fn is(&self, other: &Bound) -> bool {
+        match (self, other) {
+            (Bound::Backlog(one), Bound::Backlog(other)) => Arc::ptr_eq(one, other),
+            (Bound::Mailbox(one), Bound::Mailbox(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl Port {
+    fn bound(&self) -> MutexGuard<'_, Option<(IpAddr, Bound)>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is bound to it and answers at this address, in the step of an arrival at the port.
+    pub(super) fn at(&self, ip: IpAddr) -> Option<Bound> {
+        let bound = self.bound();
+        let (at, bound) = bound.as_ref()?;
+        (at.is_unspecified() || *at == ip).then(|| bound.clone())
+    }
+
+    /// Ends what was bound to it, if it still is.
+    pub(super) fn unbind(&self, what: &Bound, here: Here) {
+        self.mark.last(&UNBIND, here);
+        let mut bound = self.bound();
+        if bound.as_ref().is_some_and(|(_, other)| other.is(what)) {
+            *bound = None;
+        }
+    }
+}
+
+/// The ports of a run.
+#[derive(Default)]
+pub(super) struct Ports(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    ports: HashMap<(Host, Protocol, u16), Arc<Port>>,
+    /// In the order in which they were first named.
+    order: Vec<Arc<Port>>,
+    /// The number of ports that tasks were given.
+    given: HashMap<(Host, u64), u16>,
+    listens: bool,
+}
+
+impl Drop for Ports {
+    /// Ports and what is bound to them know each other.
+    fn drop(&mut self) {
+        let order = std::mem::take(&mut self.state().order);
+        for port in order {
+            let bound = port.bound().take();
+            drop(bound);
+        }
+    }
+}
+
+impl Ports {
+    /// The ports of the current run.
+    pub(super) fn of_run() -> Arc<Ports> {
+        let ports = seam::kept::<Ports>();
+        if !std::mem::replace(&mut ports.state().listens, true) {
+            seam::kept::<Cluster>().listen(|node, death, here| {
+                if death != Death::Wiped {
+                    Ports::of_run().host_died(Host::of(node), death, here);
+                }
+            });
+        }
+        ports
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A port, bound or not.
+    pub(super) fn port(
+        &self,
+        host: Host,
+        protocol: Protocol,
+        number: u16,
+        here: Here,
+    ) -> Arc<Port> {
+        if let Some(port) = self.state().ports.get(&(host, protocol, number)) {
+            return port.clone();
+        }
+        let name = match host.node() {
+            Some(node) => format!("{node}:{number}"),
+            None => format!("outside:{number}"),
+        };
+        let mark = Arc::new(Wrapped::outside_named("port", &name, here));
+        let port = Arc::new(Port { host, number, mark, bound: Mutex::default() });
+        let mut state = self.state();
+        state.ports.insert((host, protocol, number), port.clone());
+        state.order.push(port.clone());
+        port
+    }
+
+    /// Binds a port of a host, a free one for the number 0.
+    pub(super) fn bind(
+        &self,
+        host: Host,
+        (protocol, addr): (Protocol, SocketAddr),
+        make: impl FnOnce(Arc<Port>, SocketAddr) -> Bound,
+        here: Here,
+    ) -> io::Result<()> {
+        let ip = own_address(host, addr.ip())?;
+        let port = match addr.port() {
+            0 => self.free_port(host, protocol, here)?,
+            number => self.port(host, protocol, number, here),
+        };
+        if port.bound().is_some() {
+            port.mark.act(&IN_USE, here, || ());
+            return Err(in_use(&port));
+        }
+        let bound = make(port.clone(), SocketAddr::new(ip, port.number));
+        port.mark.act(&BIND, here, || ());
+        *port.bound() = Some((ip, bound));
+        Ok(())
+    }
+
+    /// A port that nothing is bound to.
+    fn free_port(&self, host: Host, protocol: Protocol, here: Here) -> io::Result<Arc<Port>> {
+        let first = self.number(host) - FIRST;
+        for offset in 0..COUNT {
+            let number = FIRST + (first + offset) % COUNT;
+            let port = self.port(host, protocol, number, here);
+            if port.bound().is_none() {
+                return Ok(port);
+            }
+            port.mark.act(&IN_USE, here, || ());
+        }
+        Err(io::Error::new(io::ErrorKind::AddrInUse, "the host has no free port"))
+    }
+
+    /// The port of a socket that is not bound.
+    //
+    // By task and not by host: the numbers of a task would then depend on those of others.
+    pub(super) fn number(&self, host: Host) -> u16 {
+        let task = seam::path_number();
+        let mut state = self.state();
+        let given = state.given.entry((host, task)).or_default();
+        *given += 1;
+        let spread = task.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        FIRST + ((spread as u16).wrapping_mul(32) % COUNT + *given - 1) % COUNT
+    }
+
+    fn host_died(&self, host: Host, death: Death, here: Here) {
+        let ports: Vec<_> = self.state().order.iter().filter(|p| p.host == host).cloned().collect();
+        for port in ports {
+            let Some((_, bound)) = port.bound().take() else { continue };
+            port.mark.act(&UNBIND, here, || ());
+            match bound {
+                Bound::Backlog(backlog) => backlog.close(death == Death::Killed, here),
+                Bound::Mailbox(mailbox) => mailbox.close(here),
+            }
+        }
+    }
+}
+
+fn in_use(port: &Port) -> io::Error {
+    let number = port.number;
+    let text = format!(
+        "port {number} is in use on {}: bind another one, or port 0 for one that is free",
+        name(port.host)
+    );
+    io::Error::new(io::ErrorKind::AddrInUse, text)
+}
+
+/// The name of a host in messages.
+pub(super) fn name(host: Host) -> String {
+    host.node().map_or_else(|| "the outside".to_owned(), |node| node.name().to_owned())
+}
+
+/// The address of a host.
+pub(super) fn address(host: Host) -> IpAddr {
+    host.node().map_or(IpAddr::V4(OUTSIDE), |node| node.addr())
+}
+
+/// The host at an address, as code of `from` names it.
+pub(super) fn host_at(from: Host, ip: IpAddr) -> Option<Host> {
+    if ip.is_loopback() || ip.is_unspecified() {
+        return Some(from);
+    }
+    if ip == IpAddr::V4(OUTSIDE) {
+        return Some(Host::OUTSIDE);
+    }
+    let nodes = seam::kept::<Cluster>().nodes();
+    nodes.iter().find(|node| node.addr() == ip).map(Host::of)
+}
+
+/// The address to bind, if it is one of the host.
+fn own_address(host: Host, ip: IpAddr) -> io::Result<IpAddr> {
+    if ip.is_loopback() || ip.is_unspecified() || ip == address(host) {
+        return Ok(ip);
+    }
+    let owner = host_at(host, ip).map_or_else(|| "no node".to_owned(), name);
+    let text = format!(
+        "{ip} is the address of {owner}, and this code is of {}: bind 0.0.0.0, or call it in Node::enter",
+        name(host)
+    );
+    Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
+}

@@ -1,0 +1,184 @@
+//! Connecting: a request that goes over the link, and is repeated while nobody answers.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::end::Endpoint;
+use super::listener::Accepted;
+use crate::net::fabric::{Fabric, Host, Link};
+use crate::net::inbox::Inbox;
+use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
+use crate::net::sockets::{Origin, names, outside};
+use crate::run::op::{Access, Op, clock, net};
+use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way};
+
+const CONNECT: CallOps = CallOps::acting(
+    ("connect", "connect"),
+    [net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM],
+    CallOps::stop_waiting(net::LOOK),
+);
+const CONNECTED: [Op; 2] = Op::of_kind("connected", Access::Wait, net::TAKE).guarded();
+const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
+const ANSWER: Op = Op::of_kind("answer", Access::Tell, net::ARRIVE).quiet();
+const GIVE_UP: Op = Op::of_kind("give_up", Access::Tell, net::CLOSE).quiet();
+const LATER: Op = Op::of_kind("send_again", Access::Peek, clock::READ).quiet();
+
+/// The number of times that a request is sent, one, two, four and so on seconds apart: as Linux does.
+const TRIES: u32 = 7;
+
+/// The answers to a request: one.
+type Answer = Inbox<io::Result<Arc<Connection>>>;
+
+/// Connects a host.
+pub(super) async fn connect(from: Host, to: SocketAddr, here: Here) -> io::Result<Endpoint> {
+    let host = names::host(from, to)?;
+    let ports = Ports::of_run();
+    // Of the loopback device, each side has the address that the other one named.
+    let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
+    let to = SocketAddr::new(if to.ip().is_unspecified() { LOOPBACK } else { to.ip() }, to.port());
+    let ip = if is_local { to.ip() } else { ports::address(from) };
+    let addr = SocketAddr::new(ip, ports.number(from));
+    let asking = Asking {
+        answer: Arc::new(Inbox::new("connection", &format!("{addr}→{to}"), here)),
+        origin: Origin::here(),
+        here,
+    };
+    let port = ports.port(host, Protocol::Tcp, to.port(), here);
+    let request = Request {
+        client: (from, addr),
+        life: from.node().map_or(0, |node| node.life()),
+        to,
+        links: [(from, host), (host, from)].map(|(a, b)| Fabric::of_run().link(a, b, here)),
+        port,
+        answer: asking.answer.clone(),
+        tries: 0,
+        here,
+    };
+    let mut request = Some(request);
+    let mut turn = Turn::new(&CONNECT, here);
+    poll_fn(|cx| {
+        turn.poll(
+            &asking.answer.mark,
+            cx,
+            |_| {
+                if let Some(request) = request.take() {
+                    let not_before = Fabric::of_run().draw_delay(here);
+                    request.send(not_before);
+                }
+                Poll::Ready(())
+            },
+            |()| Came::Done,
+        )
+    })
+    .await;
+    let mut call = GuardedCall::new(&CONNECTED, here);
+    let connection = poll_fn(|cx| {
+        let answer = &*asking.answer;
+        let take = || answer.try_take().unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
+        call.poll(answer, cx, |_| outside(), take)
+    })
+    .await?;
+    Ok(Endpoint::new(connection, 0, here))
+}
+
+const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// A call that connects. When it is dropped nobody wants the connection.
+struct Asking {
+    answer: Arc<Answer>,
+    origin: Origin,
+    here: Here,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if !self.origin.tells() {
+            return;
+        }
+        self.answer.mark.last(&GIVE_UP, self.here);
+        if let Some(Ok(connection)) = self.answer.try_take() {
+            connection.close(0, true, self.here);
+        }
+        self.answer.close(true);
+    }
+}
+
+/// A request on its way.
+struct Request {
+    client: (Host, SocketAddr),
+    /// The life of the client's node.
+    life: u64,
+    to: SocketAddr,
+    /// There and back.
+    links: [Arc<Link>; 2],
+    port: Arc<Port>,
+    answer: Arc<Answer>,
+    tries: u32,
+    here: Here,
+}
+
+impl Request {
+    fn send(self, not_before: Option<std::time::Instant>) {
+        let way = Way { op: &ARRIVE, at: self.port.mark.clone(), not_before };
+        let (route, here) = (self.links[0].route(), self.here);
+        seam::carry(self, way, route, here);
+    }
+
+    /// Sends it once more, later.
+    fn again(mut self) {
+        let wait = Duration::from_secs(1 << self.tries);
+        self.tries += 1;
+        let not_before = seam::deadline(&LATER, wait, self.here);
+        self.send(Some(not_before));
+    }
+
+    fn answer(&self, answer: io::Result<Arc<Connection>>) {
+        self.answer.mark.act(&ANSWER, self.here, || ());
+        self.answer.put(answer);
+    }
+
+    /// Returns `true` if the process that connects is there.
+    fn is_wanted(&self) -> bool {
+        let lives = |node: crate::node::Node| node.is_up() && node.life() == self.life;
+        self.client.0.node().is_none_or(lives) && !self.answer.is_closed()
+    }
+}
+
+impl Cargo for Request {
+    fn may_arrive(&mut self, _: Latch) -> bool {
+        true
+    }
+
+    fn arrive(self) {
+        let here = self.here;
+        if !self.is_wanted() {
+            self.answer.mark.act(&ANSWER, here, || ());
+            return;
+        }
+        if self.tries == TRIES {
+            let text = format!("{} does not answer: its node is down, or the link is cut", self.to);
+            return self.answer(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
+        }
+        let is_up = self.port.host.node().is_none_or(|node| node.is_up());
+        if !is_up || !self.links.iter().all(|link| link.passes(here)) {
+            return self.again();
+        }
+        let Some(Bound::Backlog(backlog)) = self.port.at(self.to.ip()) else {
+            let name = ports::name(self.port.host);
+            let text = format!("nobody listens on {}, port {} of {name}", self.to, self.to.port());
+            return self.answer(Err(io::Error::new(io::ErrorKind::ConnectionRefused, text)));
+        };
+        if backlog.is_full() {
+            return self.again();
+        }
+        let ends = [self.client, (self.port.host, self.to)];
+        let connection = Connection::new(ends, here);
+        backlog.inbox.put(Accepted(connection.clone()));
+        self.answer(Ok(connection));
+    }
+}

@@ -1,0 +1,446 @@
+//! Connections of a run: two streams of bytes with windows, ends and resets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::patience::Patience;
+use crate::net::fabric::{Fabric, Host};
+use crate::net::inbox::Inbox;
+use crate::net::stream::{Side, Sink, Stream, Then};
+use crate::node::Death;
+use crate::run::op::{Access, Op, net};
+use crate::seam::{Came, Here, Wrapped};
+
+pub(super) const READ: [Op; 2] = Op::of_kind("read", Access::Wait, net::TAKE).guarded();
+pub(super) const READ_ALL: Op = Op::of_kind("read", Access::Wait, net::TAKE_ALL);
+pub(super) const TRY_READ: [&Op; 3] = [
+    &Op::of_kind("try_read", Access::Tell, net::TAKE_NOW),
+    &Op::of_kind("try_read", Access::Tell, net::TAKE_ALL),
+    &Op::of_kind("try_read", Access::Peek, net::MISS),
+];
+const WRITE_TIGHT: Op = Op::of_kind("write", Access::Act, net::window::WRITE_TIGHT);
+const ROOM: Op = Op::of_kind("make_room", Access::Tell, net::window::MAKE_ROOM).quiet();
+const BREAK: Op = Op::of_kind("break", Access::Tell, net::window::BREAK).quiet();
+const FINISH: Op = Op::of_kind("finish", Access::Tell, net::window::WRITE).quiet();
+const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
+const NO_ANSWER: Op = Op::of_kind("wait_for_answer", Access::Tell, net::ARRIVE).quiet();
+const RESET: Op = Op::of_kind("reset", Access::Tell, net::CLOSE);
+
+/// The number of bytes that are sent and not yet read, at most.
+pub(super) const WINDOW: usize = 64 * 1024;
+
+/// A part of a stream.
+#[derive(Debug)]
+pub(super) enum Parcel {
+    /// Those from `read` on are unread.
+    Bytes {
+        bytes: Vec<u8>,
+        read: usize,
+        breaks: bool,
+    },
+    Reset,
+}
+
+/// What is at one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Owner {
+    #[default]
+    Process,
+    /// The process has closed it, or is dead: the kernel answers.
+    Kernel,
+    /// The machine has lost it: nobody answers before it is up.
+    Nobody,
+}
+
+/// One end of a connection.
+pub(super) struct End {
+    pub(super) host: Host,
+    pub(super) addr: SocketAddr,
+    /// What has arrived from the other end.
+    pub(super) inbox: Inbox<Parcel>,
+    /// What this end writes.
+    pub(super) window: Wrapped,
+    out: OnceLock<Arc<Stream<Parcel, Incoming>>>,
+    state: Mutex<EndState>,
+}
+
+#[derive(Default)]
+struct EndState {
+    owner: Owner,
+    /// All bytes written.
+    written: u64,
+    /// Those that the other end has not read.
+    unread: usize,
+    /// The end was sent.
+    is_finished: bool,
+    /// It was reset, or gave up; the error is there until a call has reported it.
+    is_reset: bool,
+    error: Option<io::ErrorKind>,
+    waiting: Vec<Waker>,
+}
+
+impl End {
+    fn new(host: Host, addr: SocketAddr, peer: SocketAddr, here: Here) -> End {
+        let name = format!("{addr}←{peer}");
+        End {
+            host,
+            addr,
+            inbox: Inbox::new("stream", &name, here),
+            window: Wrapped::outside_named("window", &format!("{addr}→{peer}"), here),
+            out: OnceLock::new(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, EndState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `true` if a process has it, and it is not broken.
+    fn is_in_use(&self) -> bool {
+        let state = self.state();
+        state.owner == Owner::Process && !state.is_reset
+    }
+
+    fn out(&self) -> &Arc<Stream<Parcel, Incoming>> {
+        self.out.get().expect("a connection has two streams")
+    }
+
+    /// Writes fail from now on, and reads after what is buffered.
+    fn break_it(&self, error: io::ErrorKind, here: Here) {
+        self.window.act(&BREAK, here, || ());
+        let waiting = {
+            let mut state = self.state();
+            if !std::mem::replace(&mut state.is_reset, true) {
+                state.error = Some(error);
+            }
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A connection.
+pub(super) struct Connection {
+    pub(super) ends: [End; 2],
+}
+
+impl Connection {
+    /// A connection between two hosts. The addresses are those of the client and of the server.
+    pub(super) fn new([client, server]: [(Host, SocketAddr); 2], here: Here) -> Arc<Connection> {
+        let ends = [
+            End::new(client.0, client.1, server.1, here),
+            End::new(server.0, server.1, client.1, here),
+        ];
+        let connection = Arc::new(Connection { ends });
+        for (from, to) in [(0, 1), (1, 0)] {
+            let hosts = (connection.ends[from].host, connection.ends[to].host);
+            let link = Fabric::of_run().link(hosts.0, hosts.1, here);
+            let incoming = Incoming { connection: connection.clone(), at: to };
+            let _ = connection.ends[from].out.set(Stream::over(link, incoming));
+        }
+        connection
+    }
+
+    /// Writes as many bytes as there is room for, in a turn of the window.
+    pub(super) fn write(
+        &self,
+        at: usize,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+        here: Here,
+    ) -> Poll<Written> {
+        let end = &self.ends[at];
+        let fits = {
+            let mut state = end.state();
+            if let Err(error) = writable(&mut state) {
+                return Poll::Ready(Written { result: Err(error), is_tight: false });
+            }
+            let room = WINDOW - state.unread;
+            if room == 0 && !bytes.is_empty() {
+                state.waiting.retain(|waker| !waker.will_wake(cx.waker()));
+                state.waiting.push(cx.waker().clone());
+                return Poll::Pending;
+            }
+            room.min(bytes.len())
+        };
+        let fabric = Fabric::of_run();
+        let count = fabric.draw_part(crate::net::faults::SHORT_WRITE, fits);
+        let breaks = fabric.draw_reset();
+        let is_tight = {
+            let mut state = end.state();
+            state.written += count as u64;
+            state.unread += count;
+            fits < bytes.len() || state.written > WINDOW as u64
+        };
+        if count > 0 {
+            let bytes = bytes[..count].to_vec();
+            end.out().send_on(Some(Parcel::Bytes { bytes, read: 0, breaks }), here);
+        }
+        Poll::Ready(Written { result: Ok(count), is_tight })
+    }
+
+    /// Sends the end, after which nothing can be written.
+    pub(super) fn finish(&self, at: usize, here: Here) -> io::Result<()> {
+        let end = &self.ends[at];
+        {
+            let mut state = end.state();
+            if state.is_reset || state.owner != Owner::Process {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            if std::mem::replace(&mut state.is_finished, true) {
+                return Ok(());
+            }
+        }
+        end.out().end(here);
+        Ok(())
+    }
+
+    /// Returns `true` if a write would not wait.
+    pub(super) fn has_room(&self, at: usize) -> bool {
+        let state = self.ends[at].state();
+        state.is_reset || state.is_finished || state.unread < WINDOW
+    }
+
+    /// Has a call woken that waits for room.
+    pub(super) fn wait_for_room(&self, at: usize, waker: &Waker) {
+        let mut state = self.ends[at].state();
+        state.waiting.retain(|other| !other.will_wake(waker));
+        state.waiting.push(waker.clone());
+    }
+
+    /// Reads what is there into `buffer`, in the turn of a read. The flag is `true` if that was all, and less than wanted.
+    /// `None` if there is nothing yet.
+    pub(super) fn read(
+        &self,
+        at: usize,
+        buffer: &mut [u8],
+        takes: bool,
+        here: Here,
+    ) -> Option<(io::Result<usize>, bool)> {
+        let (end, other) = (&self.ends[at], &self.ends[1 - at]);
+        if end.state().owner != Owner::Process {
+            return Some((Err(io::ErrorKind::NotConnected.into()), false));
+        }
+        let there = end.inbox.sum(|parcel| match parcel {
+            Parcel::Bytes { bytes, read, .. } => bytes.len() - read,
+            Parcel::Reset => 0,
+        });
+        if there == 0 {
+            return self.read_end(at, takes, here);
+        }
+        let wanted = there.min(buffer.len());
+        let count = match takes {
+            true => Fabric::of_run().draw_part(crate::net::faults::SHORT_READ, wanted),
+            false => wanted,
+        };
+        let mut copied = 0;
+        end.inbox.visit(|parcel| {
+            let Parcel::Bytes { bytes, read, .. } = parcel else { return Visit::Stop };
+            if copied == count {
+                return Visit::Stop;
+            }
+            let part = (bytes.len() - *read).min(count - copied);
+            buffer[copied..copied + part].copy_from_slice(&bytes[*read..*read + part]);
+            copied += part;
+            if takes {
+                *read += part;
+            }
+            if *read == bytes.len() { Visit::Take } else { Visit::Look }
+        });
+        if takes {
+            other.window.act(&ROOM, here, || ());
+            let waiting = {
+                let mut state = other.state();
+                state.unread -= count;
+                std::mem::take(&mut state.waiting)
+            };
+            waiting.into_iter().for_each(Waker::wake);
+        }
+        Some((Ok(count), count == there && count < buffer.len()))
+    }
+
+    /// Reads where no byte is.
+    fn read_end(&self, at: usize, takes: bool, here: Here) -> Option<(io::Result<usize>, bool)> {
+        let end = &self.ends[at];
+        if !end.inbox.is_closed() {
+            return None;
+        }
+        end.inbox.look_at_end();
+        let error = {
+            let mut state = end.state();
+            if takes { state.error.take() } else { state.error }
+        };
+        Some(match error {
+            Some(error) => {
+                end.window.act(&BREAK, here, || ());
+                (Err(error.into()), false)
+            }
+            None => (Ok(0), false),
+        })
+    }
+
+    /// Takes the error of the end, if it has one that no call has reported.
+    pub(super) fn take_error(&self, at: usize, here: Here) -> Option<io::Error> {
+        let end = &self.ends[at];
+        end.window.act(&BREAK, here, || ());
+        end.state().error.take().map(io::Error::from)
+    }
+
+    /// The process closes an end: the other one finds the end of the stream, or a reset if bytes are left unread here.
+    pub(super) fn close(&self, at: usize, resets: bool, here: Here) {
+        self.leave(at, Owner::Kernel, resets, here);
+    }
+
+    /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this number,
+    /// or since the machine of the other end is gone.
+    pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
+        let (end, other) = (&self.ends[at], &self.ends[1 - at]);
+        other.inbox.mark.act(&NO_ANSWER, here, || ());
+        let is_silent = match since {
+            Some(change) => end.out().is_held_since(change),
+            None => other.state().owner == Owner::Nobody,
+        };
+        if is_silent && end.is_in_use() {
+            end.inbox.close(false);
+            end.break_it(io::ErrorKind::TimedOut, here);
+        }
+    }
+
+    fn leave(&self, at: usize, to: Owner, resets: bool, here: Here) {
+        let end = &self.ends[at];
+        end.inbox.mark.last(&CLOSE, here);
+        end.window.last(&FINISH, here);
+        let was = {
+            let mut state = end.state();
+            let before = (state.owner, state.is_finished, state.is_reset);
+            if state.owner == Owner::Process || to == Owner::Nobody {
+                state.owner = to;
+            }
+            state.is_finished = true;
+            before
+        };
+        let has_unread = end.inbox.len() > 0;
+        end.inbox.close(true);
+        let (Owner::Process, is_finished, false) = was else { return };
+        match to {
+            Owner::Nobody => {}
+            _ if resets || has_unread => end.out().send_on(Some(Parcel::Reset), here),
+            _ if is_finished => {}
+            _ => end.out().end(here),
+        }
+    }
+}
+
+/// The result of a write.
+pub(super) struct Written {
+    pub(super) result: io::Result<usize>,
+    is_tight: bool,
+}
+
+impl Written {
+    pub(super) fn came(&self) -> Came {
+        match (&self.result, self.is_tight) {
+            (Ok(_), true) => Came::As(&WRITE_TIGHT),
+            (Ok(_), false) => Came::Done,
+            (Err(_), _) => Came::ToNothing,
+        }
+    }
+}
+
+fn writable(state: &mut EndState) -> io::Result<()> {
+    match state {
+        EndState { error: Some(_), .. } => {
+            Err(state.error.take().map(io::Error::from).expect("there is one"))
+        }
+        EndState { is_reset: true, .. } | EndState { is_finished: true, .. } => {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) use crate::net::inbox::Visit;
+
+/// The receiving side of one direction.
+pub(super) struct Incoming {
+    connection: Arc<Connection>,
+    at: usize,
+}
+
+impl Incoming {
+    fn end(&self) -> &End {
+        &self.connection.ends[self.at]
+    }
+
+    /// Has the other end give up if nothing changes for long.
+    fn wait_for_answer(&self, since: Option<u64>, here: Here) {
+        let from = 1 - self.at;
+        if self.connection.ends[from].is_in_use() {
+            Patience { connection: self.connection.clone(), at: from, since, here }.begin();
+        }
+    }
+
+    /// Both ends are reset, by something in between.
+    fn reset_both(&self, here: Here) {
+        let other = &self.connection.ends[1 - self.at];
+        self.end().inbox.close(false);
+        self.end().break_it(io::ErrorKind::ConnectionReset, here);
+        other.inbox.mark.act(&RESET, here, || ());
+        other.inbox.close(false);
+        other.break_it(io::ErrorKind::ConnectionReset, here);
+    }
+}
+
+impl Sink<Parcel> for Incoming {
+    fn mark(&self) -> &Arc<Wrapped> {
+        &self.end().inbox.mark
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn take_in(&self, parcel: Option<Parcel>, here: Here) {
+        let end = self.end();
+        let owner = end.state().owner;
+        let answers = match owner {
+            Owner::Process => false,
+            Owner::Kernel => true,
+            // The machine knows nothing of the connection once it is up.
+            Owner::Nobody => end.host.node().is_some_and(|node| node.is_up()),
+        };
+        match parcel {
+            Some(Parcel::Reset) if owner == Owner::Process => {
+                end.inbox.put_end();
+                end.break_it(io::ErrorKind::ConnectionReset, here);
+            }
+            Some(Parcel::Bytes { breaks: true, .. }) if owner == Owner::Process => {
+                self.reset_both(here);
+            }
+            parcel if owner == Owner::Process => end.inbox.take_in(parcel, here),
+            Some(Parcel::Bytes { .. }) if answers => {
+                end.out().send_on(Some(Parcel::Reset), here);
+            }
+            Some(Parcel::Bytes { .. }) if owner == Owner::Nobody => {
+                self.wait_for_answer(None, here)
+            }
+            _ => {}
+        }
+    }
+
+    fn was_cut(&self, change: u64, here: Here) {
+        self.wait_for_answer(Some(change), here);
+    }
+
+    fn died(&self, of: Side, death: Death, here: Here) -> Then {
+        // The stream to the dead has the end that it is at.
+        if of != Side::Sender {
+            let owner = if death == Death::Killed { Owner::Kernel } else { Owner::Nobody };
+            self.connection.leave(self.at, owner, false, here);
+        }
+        Then::GoesOn
+    }
+}

@@ -1,0 +1,276 @@
+//! One end of a connection of a run, as its process has it: calls that read, write and end it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use super::connection::{Connection, READ, READ_ALL, TRY_READ, Written};
+use crate::net::sockets::{Origin, outside};
+use crate::run::event::Values;
+use crate::run::op::{Access, Op, net};
+use crate::seam::{CallOps, Came, GuardedCall, Here, Turn};
+
+const WRITE: CallOps = CallOps::acting(
+    ("write", "wait_for_room"),
+    [net::window::WRITE, net::window::BREAK, net::window::WRITE_TIGHT, net::window::GO_ON],
+    CallOps::stop_waiting(net::window::WRITE_TIGHT),
+);
+const SHUTDOWN: CallOps = CallOps::acting(
+    ("shutdown", "shutdown"),
+    [net::window::WRITE, net::window::BREAK, net::window::WRITE, net::window::GO_ON],
+    CallOps::stop_waiting(net::window::WRITE_TIGHT),
+);
+const WRITABLE: CallOps = CallOps::acting(
+    ("writable", "wait_for_room"),
+    [
+        net::window::WRITE_TIGHT,
+        net::window::WRITE_TIGHT,
+        net::window::WRITE_TIGHT,
+        net::window::GO_ON,
+    ],
+    CallOps::stop_waiting(net::window::WRITE_TIGHT),
+);
+const READABLE: [Op; 2] = Op::of_kind("readable", Access::Wait, net::TAKE).guarded();
+const PEEK: [Op; 2] = Op::of_kind("peek", Access::Wait, net::TAKE).guarded();
+const PEEK_ALL: Op = Op::of_kind("peek", Access::Wait, net::TAKE_ALL);
+const TRY_WRITE: Op = Op::of_kind("try_write", Access::Tell, net::window::WRITE_TIGHT);
+const FINISH: Op = Op::of_kind("shutdown", Access::Tell, net::window::WRITE).quiet();
+
+/// An end, which is closed when it is dropped.
+pub(super) struct Endpoint {
+    connection: Arc<Connection>,
+    at: usize,
+    origin: Origin,
+    pub(super) no_delay: AtomicBool,
+    pub(super) resets: AtomicBool,
+    pub(super) here: Here,
+}
+
+impl Endpoint {
+    pub(super) fn new(connection: Arc<Connection>, at: usize, here: Here) -> Endpoint {
+        let (no_delay, resets) = (AtomicBool::new(false), AtomicBool::new(false));
+        Endpoint { connection, at, origin: Origin::here(), no_delay, resets, here }
+    }
+
+    pub(super) fn local_addr(&self) -> SocketAddr {
+        self.connection.ends[self.at].addr
+    }
+
+    pub(super) fn peer_addr(&self) -> SocketAddr {
+        self.connection.ends[1 - self.at].addr
+    }
+
+    pub(super) fn take_error(&self, here: Here) -> io::Result<Option<io::Error>> {
+        self.origin.check(here)?;
+        Ok(self.connection.take_error(self.at, here))
+    }
+
+    /// Reads without a point.
+    pub(super) fn try_read(&self, buffer: &mut [u8], here: Here) -> io::Result<usize> {
+        self.origin.check(here)?;
+        let inbox = &self.connection.ends[self.at].inbox;
+        let read = || self.connection.read(self.at, buffer, true, here);
+        let read = inbox.mark.now(here, read, |read| {
+            let op = match read {
+                Some((_, false)) => TRY_READ[0],
+                Some((_, true)) => TRY_READ[1],
+                None => TRY_READ[2],
+            };
+            (op, Values::None)
+        });
+        read.map_or(Err(io::ErrorKind::WouldBlock.into()), |(read, _)| read)
+    }
+
+    /// Writes without a point.
+    pub(super) fn try_write(&self, bytes: &[u8], here: Here) -> io::Result<usize> {
+        self.origin.check(here)?;
+        let end = &self.connection.ends[self.at];
+        end.window.act(&TRY_WRITE, here, || {
+            let mut nobody = Context::from_waker(std::task::Waker::noop());
+            match self.connection.write(self.at, bytes, &mut nobody, here) {
+                Poll::Ready(written) => written.result,
+                Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+            }
+        })
+    }
+
+    /// Sends the end in the current step, as the drop of a half that writes.
+    pub(super) fn finish_now(&self) {
+        if self.origin.tells() {
+            self.connection.ends[self.at].window.last(&FINISH, self.here);
+            let _ = self.connection.finish(self.at, self.here);
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if self.origin.tells() {
+            let resets = self.resets.load(Ordering::Relaxed);
+            self.connection.close(self.at, resets, self.here);
+        }
+    }
+}
+
+/// Calls that read, one after the other.
+pub(super) struct Reader(GuardedCall);
+
+impl Reader {
+    pub(super) fn new(here: Here) -> Reader {
+        Reader(GuardedCall::new(&READ, here))
+    }
+
+    /// For calls that leave what they see.
+    pub(super) fn peeking(here: Here) -> Reader {
+        Reader(GuardedCall::new(&PEEK, here))
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_taking(end, cx, buffer, true)
+    }
+
+    pub(super) fn poll_peek(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_taking(end, cx, buffer, false)
+    }
+
+    fn poll_taking(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+        takes: bool,
+    ) -> Poll<io::Result<usize>> {
+        end.origin.check(end.here)?;
+        if buffer.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let ops = if takes { [&READ[0], &READ_ALL] } else { [&PEEK[0], &PEEK_ALL] };
+        let inbox = &end.connection.ends[end.at].inbox;
+        self.0.poll_as(
+            inbox,
+            cx,
+            |_| outside(),
+            || {
+                let read = end.connection.read(end.at, buffer, takes, end.here);
+                let (result, is_all) = read.expect("a read has its turn when there is something");
+                (result, ops[usize::from(is_all)])
+            },
+        )
+    }
+}
+
+/// A call that waits until there is something to read.
+pub(super) struct Readable<'a> {
+    end: &'a Endpoint,
+    call: GuardedCall,
+}
+
+impl<'a> Readable<'a> {
+    pub(super) fn new(end: &'a Endpoint, here: Here) -> Readable<'a> {
+        Readable { end, call: GuardedCall::new(&READABLE, here) }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.end.origin.check(self.end.here)?;
+        let inbox = &self.end.connection.ends[self.end.at].inbox;
+        self.call.poll(inbox, cx, |_| outside(), || Ok(()))
+    }
+}
+
+impl Drop for Readable<'_> {
+    fn drop(&mut self) {
+        let Readable { end, call } = self;
+        call.leave(&end.connection.ends[end.at].inbox, end.here);
+    }
+}
+
+/// Calls that write, one after the other, and the one that sends the end.
+pub(super) struct Writer {
+    write: Turn,
+    finish: Turn,
+}
+
+impl Writer {
+    pub(super) fn new(here: Here) -> Writer {
+        Writer { write: Turn::new(&WRITE, here), finish: Turn::new(&SHUTDOWN, here) }
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        end.origin.check(end.here)?;
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let window = &end.connection.ends[end.at].window;
+        let write = |cx: &mut Context<'_>| end.connection.write(end.at, bytes, cx, end.here);
+        let polled = self.write.poll(window, cx, write, Written::came);
+        if polled.is_ready() {
+            self.write.renew(end.here);
+        }
+        polled.map(|written| written.result)
+    }
+
+    pub(super) fn poll_finish(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        end.origin.check(end.here)?;
+        let window = &end.connection.ends[end.at].window;
+        let finish = |_: &mut Context<'_>| Poll::Ready(end.connection.finish(end.at, end.here));
+        let came = |done: &io::Result<()>| if done.is_ok() { Came::Done } else { Came::ToNothing };
+        let polled = self.finish.poll(window, cx, finish, came);
+        if polled.is_ready() {
+            self.finish.renew(end.here);
+        }
+        polled
+    }
+}
+
+/// A call that waits for room.
+pub(super) struct Writable<'a> {
+    end: &'a Endpoint,
+    turn: Turn,
+}
+
+impl<'a> Writable<'a> {
+    pub(super) fn new(end: &'a Endpoint, here: Here) -> Writable<'a> {
+        Writable { end, turn: Turn::new(&WRITABLE, here) }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let end = self.end;
+        end.origin.check(end.here)?;
+        let window = &end.connection.ends[end.at].window;
+        let ask = |cx: &mut Context<'_>| {
+            if end.connection.has_room(end.at) {
+                return Poll::Ready(Ok(()));
+            }
+            end.connection.wait_for_room(end.at, cx.waker());
+            Poll::Pending
+        };
+        self.turn.poll(window, cx, ask, |_| Came::Done)
+    }
+}
+
+impl Drop for Writable<'_> {
+    fn drop(&mut self) {
+        self.turn.leave(&self.end.connection.ends[self.end.at].window);
+    }
+}

@@ -1,0 +1,235 @@
+//! Listeners, and the connections that wait to be accepted.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use super::connection::Connection;
+use super::end::Endpoint;
+use super::stream::TcpStream;
+use crate::net::fabric::Host;
+use crate::net::inbox::Inbox;
+use crate::net::sockets::names::{self, ToSocketAddrs};
+use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
+use crate::net::sockets::{Origin, check_outside, outside};
+use crate::run::op::{Access, Op, net};
+use crate::seam::{self, GuardedCall, Here, here};
+
+const ACCEPT: [Op; 2] = Op::of_kind("accept", Access::Wait, net::TAKE).guarded();
+
+/// The number of connections that wait, at most.
+const ROOM: usize = 128;
+
+/// A connection that nobody has accepted yet.
+pub(in crate::net::sockets) struct Accepted(pub(super) Arc<Connection>);
+
+/// The connections that wait for a listener.
+pub(in crate::net::sockets) struct Backlog {
+    pub(super) inbox: Inbox<Accepted>,
+    port: Arc<Port>,
+    addr: SocketAddr,
+}
+
+impl Backlog {
+    pub(super) fn is_full(&self) -> bool {
+        self.inbox.len() >= ROOM
+    }
+
+    /// Its listener is gone. The connections are reset, unless nobody is there to tell.
+    pub(in crate::net::sockets) fn close(&self, tells: bool, here: Here) {
+        while let Some(Accepted(connection)) = self.inbox.try_take() {
+            if tells {
+                connection.close(1, true, here);
+            }
+        }
+        self.inbox.close(true);
+    }
+}
+
+/// A socket that listens for connections. As tokio's type of the name.
+///
+/// In a run it belongs to the node of the code that binds it. A connection is there for the client before it is accepted;
+/// 128 of them wait at most. When the listener is dropped these are reset.
+///
+/// ```
+/// use sim::net::{TcpListener, TcpStream};
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// let server = db.spawn(async {
+///     let listener = TcpListener::bind("0.0.0.0:7000").await.unwrap();
+///     let (mut stream, _) = listener.accept().await.unwrap();
+///     stream.write_all(b"welcome").await.unwrap();
+/// });
+/// sim::time::sleep(sim::time::Duration::from_secs(1)).await;
+/// let mut stream = TcpStream::connect("db-1:7000").await.unwrap();
+/// let mut text = String::new();
+/// stream.read_to_string(&mut text).await.unwrap();
+/// assert_eq!(text, "welcome");
+/// server.await.unwrap();
+/// # });
+/// # assert!(report.passed());
+/// ```
+pub struct TcpListener(Inner);
+
+enum Inner {
+    Run(Listener),
+    Real(tokio::net::TcpListener),
+}
+
+struct Listener {
+    backlog: Arc<Backlog>,
+    origin: Origin,
+    /// The call of [`TcpListener::poll_accept`].
+    call: Mutex<GuardedCall>,
+    here: Here,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.origin.tells() {
+            self.backlog.port.unbind(&Bound::Backlog(self.backlog.clone()), self.here);
+            self.backlog.close(true, self.here);
+        }
+    }
+}
+
+impl Listener {
+    fn poll(&self, call: &mut GuardedCall, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        self.origin.check(self.here)?;
+        let inbox = &self.backlog.inbox;
+        call.poll(
+            inbox,
+            cx,
+            |_| outside(),
+            || match inbox.try_take() {
+                Some(Accepted(connection)) => {
+                    Ok(TcpStream::of_run(Endpoint::new(connection, 1, self.here)))
+                }
+                // Its node is dead, or it would be dropped.
+                None => Err(io::ErrorKind::NotConnected.into()),
+            },
+        )
+    }
+}
+
+/// A call that accepts.
+struct Accepting<'a> {
+    listener: &'a Listener,
+    call: GuardedCall,
+}
+
+impl Drop for Accepting<'_> {
+    fn drop(&mut self) {
+        let Accepting { listener, call } = self;
+        call.leave(&listener.backlog.inbox, listener.here);
+    }
+}
+
+impl TcpListener {
+    /// Binds an address: `0.0.0.0:7000`, a name of the host with a port, port 0 for one that is free. Not a point in a run.
+    ///
+    /// # Errors
+    /// If the port is in use, or the address is of another host.
+    #[track_caller]
+    pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpListener>> {
+        let (destination, here, host) = (addr.destination(), here(), Host::current());
+        names::each(destination, move |addr| async move {
+            match seam::in_run() {
+                true => bind(host, addr, here),
+                false => Ok(TcpListener(Inner::Real(tokio::net::TcpListener::bind(addr).await?))),
+            }
+        })
+    }
+
+    /// Accepts the next connection. A point, which waits while there is none. Cancel safe.
+    ///
+    /// # Errors
+    /// If the listener is of another run.
+    #[track_caller]
+    pub fn accept(
+        &self,
+    ) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send + use<'_> {
+        let here = here();
+        async move {
+            let stream = match &self.0 {
+                Inner::Run(listener) => {
+                    let call = GuardedCall::new(&ACCEPT, here);
+                    let mut accepting = Accepting { listener, call };
+                    poll_fn(|cx| listener.poll(&mut accepting.call, cx)).await?
+                }
+                Inner::Real(listener) => {
+                    check_outside(here)?;
+                    TcpStream::of_system(listener.accept().await?.0)
+                }
+            };
+            let peer = stream.peer_addr()?;
+            Ok((stream, peer))
+        }
+    }
+
+    /// As [`accept`](Self::accept), for one task at a time.
+    #[track_caller]
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let polled = match &self.0 {
+            Inner::Run(listener) => {
+                let mut call = listener.call.lock().unwrap_or_else(PoisonError::into_inner);
+                listener.poll(&mut call, cx)
+            }
+            Inner::Real(listener) => {
+                check_outside(here())?;
+                listener.poll_accept(cx).map_ok(|(stream, _)| TcpStream::of_system(stream))
+            }
+        };
+        polled.map(|stream| {
+            let stream = stream?;
+            let peer = stream.peer_addr()?;
+            Ok((stream, peer))
+        })
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Inner::Run(listener) => Ok(listener.backlog.addr),
+            Inner::Real(listener) => listener.local_addr(),
+        }
+    }
+
+    /// The listener of the system, outside of runs.
+    ///
+    /// # Errors
+    /// In a run.
+    #[track_caller]
+    pub fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+        check_outside(here())?;
+        tokio::net::TcpListener::from_std(listener).map(|real| TcpListener(Inner::Real(real)))
+    }
+}
+
+fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<TcpListener> {
+    let mut bound = None;
+    let make = |port: Arc<Port>, addr| {
+        let inbox = Inbox::at(port.mark.clone(), here);
+        let backlog = Arc::new(Backlog { inbox, port, addr });
+        bound = Some(backlog.clone());
+        Bound::Backlog(backlog)
+    };
+    Ports::of_run().bind(host, (Protocol::Tcp, addr), make, here)?;
+    let backlog = bound.expect("it was made");
+    let call = Mutex::new(GuardedCall::new(&ACCEPT, here));
+    Ok(TcpListener(Inner::Run(Listener { backlog, origin: Origin::here(), call, here })))
+}
+
+impl fmt::Debug for TcpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpListener").field("addr", &self.local_addr().ok()).finish()
+    }
+}

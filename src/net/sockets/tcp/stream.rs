@@ -1,0 +1,435 @@
+//! [`TcpStream`]: one end of a connection, of a run or of the system.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::ReadBuf;
+
+use super::connect;
+use super::end::{Endpoint, Readable, Reader, Writable, Writer};
+use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::net::fabric::Host;
+use crate::net::sockets::check_outside;
+use crate::net::sockets::names::{self, ToSocketAddrs};
+use crate::seam::{self, here};
+
+/// A connection. As tokio's type of the name, with the traits of tokio and of futures.
+///
+/// In a run it belongs to the node of the code that connects or accepts it.
+///
+/// | what | in a run |
+/// |---|---|
+/// | `connect` | a point. The request goes over the link, and is repeated after 1, 3, 7, … s while the node is down, the link is cut or 128 connections wait; after 127 s it is [`TimedOut`]. If nobody listens it is [`ConnectionRefused`] |
+/// | write | a point, which waits while 64 KiB are not read. What was written arrives later, in order, joined with what is there |
+/// | read | a point, which waits while nothing is there. It reads what is there, up to the length of the buffer |
+/// | `shutdown`, drop | the other side reads the end, after what was written |
+/// | drop with bytes left unread, or with `set_zero_linger` | the other side reads what it has, then finds [`ConnectionReset`] |
+/// | write to a side that is gone | succeeds once; the next one finds [`ConnectionReset`] and then [`BrokenPipe`] |
+/// | [`kill`](crate::Node::kill) of the other node | its kernel closes the connection, as a drop |
+/// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; after 924 s all is [`TimedOut`]. When the node is up again the next write is answered by a reset |
+/// | [`cut`](crate::net::cut) | what was written waits until [`heal`](crate::net::heal), for 924 s at most |
+///
+/// [`Faults::partial`](crate::net::Faults::partial) has reads and writes end early, and
+/// [`Faults::resets`](crate::net::Faults::resets) resets connections.
+///
+/// [`TimedOut`]: io::ErrorKind::TimedOut
+/// [`ConnectionRefused`]: io::ErrorKind::ConnectionRefused
+/// [`ConnectionReset`]: io::ErrorKind::ConnectionReset
+/// [`BrokenPipe`]: io::ErrorKind::BrokenPipe
+///
+/// See [`TcpListener`](super::TcpListener) for an example.
+pub struct TcpStream(Inner);
+
+#[allow(clippy::large_enum_variant, reason = "in runs it is nearly always that one")]
+enum Inner {
+    Run(OfRun),
+    Real(tokio::net::TcpStream),
+}
+
+struct OfRun {
+    reader: Reader,
+    writer: Writer,
+    end: Endpoint,
+}
+
+impl TcpStream {
+    pub(super) fn of_run(end: Endpoint) -> TcpStream {
+        let (reader, writer) = (Reader::new(end.here), Writer::new(end.here));
+        TcpStream::together(end, reader, writer)
+    }
+
+    pub(super) fn together(end: Endpoint, reader: Reader, writer: Writer) -> TcpStream {
+        TcpStream(Inner::Run(OfRun { reader, writer, end }))
+    }
+
+    pub(super) fn of_system(stream: tokio::net::TcpStream) -> TcpStream {
+        TcpStream(Inner::Real(stream))
+    }
+
+    /// Connects to an address or a name with a port: see [`ToSocketAddrs`]. A point.
+    ///
+    /// # Errors
+    /// If nobody listens, nobody answers, or there is no such name.
+    #[track_caller]
+    pub fn connect<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpStream>> {
+        let (destination, here, host) = (addr.destination(), here(), Host::current());
+        names::each(destination, move |addr| async move {
+            match seam::in_run() {
+                true => connect::connect(host, addr, here).await.map(TcpStream::of_run),
+                false => tokio::net::TcpStream::connect(addr).await.map(TcpStream::of_system),
+            }
+        })
+    }
+
+    /// The connection of the system, outside of runs.
+    ///
+    /// # Errors
+    /// In a run.
+    #[track_caller]
+    pub fn from_std(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+        check_outside(here())?;
+        tokio::net::TcpStream::from_std(stream).map(TcpStream::of_system)
+    }
+
+    /// The address of this side.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => Ok(end.local_addr()),
+            Inner::Real(stream) => stream.local_addr(),
+        }
+    }
+
+    /// The address of the other side.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => Ok(end.peer_addr()),
+            Inner::Real(stream) => stream.peer_addr(),
+        }
+    }
+
+    /// The error of the connection that no call has reported yet.
+    ///
+    /// # Errors
+    /// If it is of another run.
+    #[track_caller]
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => end.take_error(here()),
+            Inner::Real(stream) => stream.take_error(),
+        }
+    }
+
+    /// Waits until a read would not wait. A point.
+    ///
+    /// # Errors
+    /// If the connection is of another run.
+    #[track_caller]
+    pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+        let here = here();
+        async move {
+            match &self.0 {
+                Inner::Run(OfRun { end, .. }) => readable(end, here).await,
+                Inner::Real(stream) => {
+                    check_outside(here)?;
+                    stream.readable().await
+                }
+            }
+        }
+    }
+
+    /// Waits until a write would not wait. A point.
+    ///
+    /// # Errors
+    /// If the connection is of another run.
+    #[track_caller]
+    pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+        let here = here();
+        async move {
+            match &self.0 {
+                Inner::Run(OfRun { end, .. }) => writable(end, here).await,
+                Inner::Real(stream) => {
+                    check_outside(here)?;
+                    stream.writable().await
+                }
+            }
+        }
+    }
+
+    /// Reads what is there. Not a point.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+    #[track_caller]
+    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => end.try_read(buf, here()),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.try_read(buf)
+            }
+        }
+    }
+
+    /// Writes as much as there is room for. Not a point.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+    #[track_caller]
+    pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => end.try_write(buf, here()),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.try_write(buf)
+            }
+        }
+    }
+
+    /// As a read, but what it sees stays. A point.
+    ///
+    /// # Errors
+    /// Those of a read.
+    #[track_caller]
+    pub fn peek(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
+        let here = here();
+        async move {
+            match &self.0 {
+                Inner::Run(OfRun { end, .. }) => {
+                    let mut reader = Reader::peeking(here);
+                    poll_fn(|cx| reader.poll_peek(end, cx, buf)).await
+                }
+                Inner::Real(stream) => {
+                    check_outside(here)?;
+                    stream.peek(buf).await
+                }
+            }
+        }
+    }
+
+    /// Returns `true` if small writes are not delayed. In a run none is.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => Ok(end.no_delay.load(Relaxed)),
+            Inner::Real(stream) => stream.nodelay(),
+        }
+    }
+
+    /// Sets if small writes are not delayed.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => {
+                end.no_delay.store(nodelay, Relaxed);
+                Ok(())
+            }
+            Inner::Real(stream) => stream.set_nodelay(nodelay),
+        }
+    }
+
+    /// Has the drop of the connection reset it.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => {
+                end.resets.store(true, Relaxed);
+                Ok(())
+            }
+            Inner::Real(stream) => stream.set_zero_linger(),
+        }
+    }
+
+    /// Returns `Some(Duration::ZERO)` if the drop of the connection resets it.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => Ok(end.resets.load(Relaxed).then_some(Duration::ZERO)),
+            Inner::Real(stream) =>
+            {
+                #[allow(deprecated, reason = "it is what the caller of this one wants")]
+                stream.linger()
+            }
+        }
+    }
+
+    /// Its halves, which borrow it.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        match &mut self.0 {
+            Inner::Run(OfRun { reader, writer, end }) => {
+                (ReadHalf::of_run(end, reader), WriteHalf::of_run(end, writer))
+            }
+            Inner::Real(stream) => {
+                let (read, write) = stream.split();
+                (ReadHalf::of_system(read), WriteHalf::of_system(write))
+            }
+        }
+    }
+
+    /// Its halves. When the one that writes is dropped the other side reads the end.
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        match self.0 {
+            Inner::Run(OfRun { reader, writer, end }) => super::halves::of_run(end, reader, writer),
+            Inner::Real(stream) => {
+                let (read, write) = stream.into_split();
+                (OwnedReadHalf::of_system(read), OwnedWriteHalf::of_system(write))
+            }
+        }
+    }
+
+    pub(super) fn poll_read_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Inner::Run(OfRun { reader, end, .. }) => poll_into(reader, end, cx, buf),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                tokio::io::AsyncRead::poll_read(Pin::new(stream), cx, buf)
+            }
+        }
+    }
+
+    pub(super) fn poll_write_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.0 {
+            Inner::Run(OfRun { writer, end, .. }) => writer.poll(end, cx, buf),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                tokio::io::AsyncWrite::poll_write(Pin::new(stream), cx, buf)
+            }
+        }
+    }
+
+    pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Inner::Run(OfRun { writer, end, .. }) => writer.poll_finish(end, cx),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                tokio::io::AsyncWrite::poll_shutdown(Pin::new(stream), cx)
+            }
+        }
+    }
+}
+
+pub(super) async fn readable(end: &Endpoint, here: seam::Here) -> io::Result<()> {
+    let mut call = Readable::new(end, here);
+    poll_fn(|cx| call.poll(cx)).await
+}
+
+pub(super) async fn writable(end: &Endpoint, here: seam::Here) -> io::Result<()> {
+    let mut call = Writable::new(end, here);
+    poll_fn(|cx| call.poll(cx)).await
+}
+
+/// Reads into a buffer of tokio's.
+pub(super) fn poll_into(
+    reader: &mut Reader,
+    end: &Endpoint,
+    cx: &mut Context<'_>,
+    buf: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    reader.poll(end, cx, buf.initialize_unfilled()).map_ok(|count| buf.advance(count))
+}
+
+/// The traits of tokio and futures, over the polls of a type.
+macro_rules! reads {
+    ($type:ty) => {
+        impl tokio::io::AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<()>> {
+                self.get_mut().poll_read_into(cx, buf)
+            }
+        }
+
+        impl futures::io::AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut [u8],
+            ) -> Poll<io::Result<usize>> {
+                let mut buf = ReadBuf::new(buf);
+                let polled = self.get_mut().poll_read_into(cx, &mut buf);
+                polled.map_ok(|()| buf.filled().len())
+            }
+        }
+    };
+}
+
+macro_rules! writes {
+    ($type:ty) => {
+        impl tokio::io::AsyncWrite for $type {
+            fn poll_write(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                self.get_mut().poll_write_from(cx, buf)
+            }
+
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.get_mut().poll_finish(cx)
+            }
+        }
+
+        impl futures::io::AsyncWrite for $type {
+            fn poll_write(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                self.get_mut().poll_write_from(cx, buf)
+            }
+
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.get_mut().poll_finish(cx)
+            }
+        }
+    };
+}
+
+pub(super) use {reads, writes};
+
+reads!(TcpStream);
+writes!(TcpStream);
+
+impl fmt::Debug for TcpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (local, peer) = (self.local_addr().ok(), self.peer_addr().ok());
+        f.debug_struct("TcpStream").field("local", &local).field("peer", &peer).finish()
+    }
+}

@@ -1,0 +1,491 @@
+//! [`UdpSocket`]: datagrams, which overtake each other and get lost.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::io::ReadBuf;
+
+use super::names::{self, ToSocketAddrs};
+use super::ports::{self, Bound, Port, Ports, Protocol};
+use super::{Origin, check_outside, outside};
+use crate::net::fabric::{Fabric, Host, Link};
+use crate::net::inbox::{Inbox, Visit};
+use crate::run::op::{Access, Op, net};
+use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped, here};
+
+const SEND: CallOps = CallOps::acting(
+    ("send", "send"),
+    [net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM],
+    CallOps::stop_waiting(net::LOOK),
+)
+.quiet();
+const RECV: [Op; 2] = Op::of_kind("recv", Access::Wait, net::TAKE).guarded();
+const TRY_RECV: [&Op; 2] = [
+    &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
+    &Op::of_kind("try_recv", Access::Peek, net::MISS),
+];
+const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
+const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
+
+/// The number of datagrams that a socket keeps: it drops others.
+const ROOM: usize = 64;
+
+/// The largest datagram.
+const LARGEST: usize = 65_507;
+
+/// A datagram that has arrived, or the answer that nobody is there.
+struct Datagram {
+    from: SocketAddr,
+    bytes: Option<Vec<u8>>,
+}
+
+/// The datagrams of a socket.
+pub(super) struct Mailbox {
+    inbox: Inbox<Datagram>,
+    port: Arc<Port>,
+    addr: SocketAddr,
+    /// The only address it sends to and receives from, if it is connected.
+    peer: Mutex<Option<SocketAddr>>,
+}
+
+impl Mailbox {
+    pub(super) fn close(&self, _: Here) {
+        self.inbox.close(true);
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A socket of datagrams. As tokio's type of the name.
+///
+/// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any moment
+/// after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
+/// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. Where nobody has bound the port it is lost, and
+/// a connected sender receives [`ConnectionRefused`](io::ErrorKind::ConnectionRefused).
+///
+/// ```
+/// use sim::net::UdpSocket;
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// let server = db.enter(|| UdpSocket::bind("0.0.0.0:53")).await.unwrap();
+/// let client = UdpSocket::bind("0.0.0.0:0").await.unwrap();
+/// client.send_to(b"ping", "db-1:53").await.unwrap();
+/// let mut buffer = [0; 16];
+/// let (count, from) = server.recv_from(&mut buffer).await.unwrap();
+/// assert_eq!(&buffer[..count], b"ping");
+/// assert_eq!(from.port(), client.local_addr().unwrap().port());
+/// # });
+/// # assert!(report.passed());
+/// ```
+pub struct UdpSocket(Inner);
+
+enum Inner {
+    Run(OfRun),
+    Real(tokio::net::UdpSocket),
+}
+
+struct OfRun {
+    mailbox: Arc<Mailbox>,
+    origin: Origin,
+    /// The call of [`UdpSocket::poll_recv_from`].
+    call: Mutex<GuardedCall>,
+    here: Here,
+}
+
+impl Drop for OfRun {
+    fn drop(&mut self) {
+        if self.origin.tells() {
+            let bound = Bound::Mailbox(self.mailbox.clone());
+            self.mailbox.port.unbind(&bound, self.here);
+            self.mailbox.inbox.close(true);
+        }
+    }
+}
+
+/// A datagram on its way.
+struct Flying {
+    from: Arc<Mailbox>,
+    addr: SocketAddr,
+    to: SocketAddr,
+    port: Arc<Port>,
+    link: Arc<Link>,
+    bytes: Vec<u8>,
+    here: Here,
+}
+
+impl Cargo for Flying {
+    fn may_arrive(&mut self, _: Latch) -> bool {
+        true
+    }
+
+    fn arrive(self) {
+        let Flying { from, addr, to, port, link, bytes, here } = self;
+        let is_up = port.host.node().is_none_or(|node| node.is_up());
+        if !is_up || !link.passes(here) {
+            return;
+        }
+        match port.at(to.ip()) {
+            Some(Bound::Mailbox(mailbox)) => {
+                let is_from_peer = mailbox.peer().is_none_or(|peer| peer == addr);
+                if is_from_peer && mailbox.inbox.len() < ROOM {
+                    mailbox.inbox.put(Datagram { from: addr, bytes: Some(bytes) });
+                }
+            }
+            // A connected sender learns that nobody is there.
+            _ => {
+                from.port.mark.act(&REFUSE, here, || ());
+                if from.peer() == Some(to) {
+                    from.inbox.put(Datagram { from: to, bytes: None });
+                }
+            }
+        }
+    }
+}
+
+impl OfRun {
+    fn mark(&self) -> &Wrapped {
+        &self.mailbox.port.mark
+    }
+
+    /// Sends in the current step.
+    fn send(&self, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
+        let host = self.mailbox.port.host;
+        let target = names::host(host, to)?;
+        if bytes.len() > LARGEST {
+            let text = format!("a datagram has {LARGEST} bytes at most: send several");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let fabric = Fabric::of_run();
+        let link = fabric.link(host, target, here);
+        let port = Ports::of_run().port(target, Protocol::Udp, to.port(), here);
+        let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
+        let to = if to.ip().is_unspecified() { SocketAddr::new(LOOPBACK, to.port()) } else { to };
+        let ip = match self.mailbox.addr.ip() {
+            ip if !ip.is_unspecified() => ip,
+            _ if is_local => to.ip(),
+            _ => ports::address(host),
+        };
+        let addr = SocketAddr::new(ip, self.mailbox.addr.port());
+        for _ in 0..fabric.draw_copies() {
+            let not_before = fabric.draw_delay(here);
+            let way = Way { op: &ARRIVE, at: port.mark.clone(), not_before };
+            let flying = Flying {
+                from: self.mailbox.clone(),
+                addr,
+                to,
+                port: port.clone(),
+                link: link.clone(),
+                bytes: bytes.to_vec(),
+                here,
+            };
+            seam::carry(flying, way, link.route(), here);
+        }
+        Ok(bytes.len())
+    }
+
+    fn take(&self, buffer: &mut [u8], takes: bool) -> Option<io::Result<(usize, SocketAddr)>> {
+        let mut found = None;
+        self.mailbox.inbox.visit(|datagram| {
+            if found.is_some() {
+                return Visit::Stop;
+            }
+            found = Some(match &datagram.bytes {
+                Some(bytes) => {
+                    let count = bytes.len().min(buffer.len());
+                    buffer[..count].copy_from_slice(&bytes[..count]);
+                    Ok((count, datagram.from))
+                }
+                None => Err(io::ErrorKind::ConnectionRefused.into()),
+            });
+            if takes { Visit::Take } else { Visit::Look }
+        });
+        found
+    }
+
+    fn poll_recv(
+        &self,
+        call: &mut GuardedCall,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+        takes: bool,
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.origin.check(self.here)?;
+        let closed = || Err(io::ErrorKind::NotConnected.into());
+        let take = || self.take(buffer, takes).unwrap_or_else(closed);
+        call.poll(&self.mailbox.inbox, cx, |_| outside(), take)
+    }
+}
+
+const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// A call that receives.
+struct Receiving<'a> {
+    socket: &'a OfRun,
+    call: GuardedCall,
+}
+
+impl Drop for Receiving<'_> {
+    fn drop(&mut self) {
+        let Receiving { socket, call } = self;
+        call.leave(&socket.mailbox.inbox, socket.here);
+    }
+}
+
+impl UdpSocket {
+    /// Binds an address: `0.0.0.0:53`, a name of the host with a port, port 0 for one that is free. Not a point in a run.
+    ///
+    /// # Errors
+    /// If the port is in use, or the address is of another host.
+    #[track_caller]
+    pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<UdpSocket>> {
+        let (destination, here) = (addr.destination(), here());
+        let host = Host::current();
+        names::each(destination, move |addr| async move {
+            match seam::in_run() {
+                true => bind(host, addr, here),
+                false => Ok(UdpSocket(Inner::Real(tokio::net::UdpSocket::bind(addr).await?))),
+            }
+        })
+    }
+
+    /// Has it send to one address, and receive from it alone. Not a point in a run.
+    ///
+    /// # Errors
+    /// If there is no such name.
+    #[track_caller]
+    pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> impl Future<Output = io::Result<()>> {
+        let (destination, here) = (addr.destination(), here());
+        names::each(destination, move |addr| async move {
+            match &self.0 {
+                Inner::Run(socket) => {
+                    socket.origin.check(here)?;
+                    names::host(socket.mailbox.port.host, addr)?;
+                    socket.mark().act(&CONNECT, here, || {
+                        let peer = &socket.mailbox.peer;
+                        *peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(addr);
+                    });
+                    Ok(())
+                }
+                Inner::Real(socket) => {
+                    check_outside(here)?;
+                    socket.connect(addr).await
+                }
+            }
+        })
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Inner::Run(socket) => Ok(socket.mailbox.addr),
+            Inner::Real(socket) => socket.local_addr(),
+        }
+    }
+
+    /// The address that it is connected to.
+    ///
+    /// # Errors
+    /// [`NotConnected`](io::ErrorKind::NotConnected) if there is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                socket.mailbox.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+            }
+            Inner::Real(socket) => socket.peer_addr(),
+        }
+    }
+
+    /// Sends a datagram to an address or a name with a port. A point; does not wait for its arrival.
+    ///
+    /// # Errors
+    /// If there is no such name, or the datagram is too large.
+    #[track_caller]
+    pub fn send_to<A: ToSocketAddrs>(
+        &self,
+        buf: &[u8],
+        target: A,
+    ) -> impl Future<Output = io::Result<usize>> {
+        let (destination, here) = (target.destination(), here());
+        async move {
+            let to = names::each(destination, |addr| std::future::ready(Ok(addr))).await?;
+            match &self.0 {
+                Inner::Run(socket) => send(socket, buf, to, here).await,
+                Inner::Real(socket) => {
+                    check_outside(here)?;
+                    socket.send_to(buf, to).await
+                }
+            }
+        }
+    }
+
+    /// Sends a datagram to the address that it is connected to. A point.
+    ///
+    /// # Errors
+    /// If it is not connected, or the datagram is too large.
+    #[track_caller]
+    pub fn send(&self, buf: &[u8]) -> impl Future<Output = io::Result<usize>> + Send {
+        let here = here();
+        async move {
+            match &self.0 {
+                Inner::Run(socket) => {
+                    let peer = socket.mailbox.peer();
+                    let to = peer.ok_or(io::Error::from(io::ErrorKind::NotConnected))?;
+                    send(socket, buf, to, here).await
+                }
+                Inner::Real(socket) => {
+                    check_outside(here)?;
+                    socket.send(buf).await
+                }
+            }
+        }
+    }
+
+    /// Receives a datagram, whose rest is lost if `buf` is too short. A point, which waits while there is none. Cancel safe.
+    ///
+    /// # Errors
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if it is connected to a port that nobody has bound.
+    #[track_caller]
+    pub fn recv_from(
+        &self,
+        buf: &mut [u8],
+    ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> + Send {
+        self.receive(buf, true, here())
+    }
+
+    /// As [`recv_from`](Self::recv_from), without the address of the sender.
+    ///
+    /// # Errors
+    /// As [`recv_from`](Self::recv_from).
+    #[track_caller]
+    pub fn recv(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
+        let receive = self.receive(buf, true, here());
+        async move { receive.await.map(|(count, _)| count) }
+    }
+
+    /// As [`recv_from`](Self::recv_from), but the datagram stays.
+    ///
+    /// # Errors
+    /// As [`recv_from`](Self::recv_from).
+    #[track_caller]
+    pub fn peek_from(
+        &self,
+        buf: &mut [u8],
+    ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> + Send {
+        self.receive(buf, false, here())
+    }
+
+    async fn receive(
+        &self,
+        buf: &mut [u8],
+        takes: bool,
+        here: Here,
+    ) -> io::Result<(usize, SocketAddr)> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                let mut receiving = Receiving { socket, call: GuardedCall::new(&RECV, here) };
+                poll_fn(|cx| socket.poll_recv(&mut receiving.call, cx, buf, takes)).await
+            }
+            Inner::Real(socket) => {
+                check_outside(here)?;
+                if takes { socket.recv_from(buf).await } else { socket.peek_from(buf).await }
+            }
+        }
+    }
+
+    /// As [`recv_from`](Self::recv_from), for one task at a time.
+    #[track_caller]
+    pub fn poll_recv_from(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<SocketAddr>> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                let mut call = socket.call.lock().unwrap_or_else(PoisonError::into_inner);
+                let polled = socket.poll_recv(&mut call, cx, buf.initialize_unfilled(), true);
+                polled.map_ok(|(count, from)| {
+                    buf.advance(count);
+                    from
+                })
+            }
+            Inner::Real(socket) => {
+                check_outside(here())?;
+                socket.poll_recv_from(cx, buf)
+            }
+        }
+    }
+
+    /// Receives a datagram if one has arrived. Not a point.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+    #[track_caller]
+    pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                socket.origin.check(here())?;
+                let take = || socket.take(buf, true).ok_or(());
+                let taken = socket.mark().attempt(TRY_RECV, here(), take);
+                taken.unwrap_or_else(|()| Err(io::ErrorKind::WouldBlock.into()))
+            }
+            Inner::Real(socket) => {
+                check_outside(here())?;
+                socket.try_recv_from(buf)
+            }
+        }
+    }
+
+    /// The socket of the system, outside of runs.
+    ///
+    /// # Errors
+    /// In a run.
+    #[track_caller]
+    pub fn from_std(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
+        check_outside(here())?;
+        tokio::net::UdpSocket::from_std(socket).map(|real| UdpSocket(Inner::Real(real)))
+    }
+}
+
+const CONNECT: Op = Op::of_kind("connect", Access::Tell, net::CLOSE);
+
+async fn send(socket: &OfRun, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
+    let mut turn = Turn::new(&SEND, here);
+    poll_fn(|cx| {
+        socket.origin.check(here)?;
+        let send = |_: &mut Context<'_>| Poll::Ready(socket.send(bytes, to, here));
+        let came =
+            |sent: &io::Result<usize>| if sent.is_ok() { Came::Done } else { Came::ToNothing };
+        turn.poll(socket.mark(), cx, send, came)
+    })
+    .await
+}
+
+fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
+    let mut bound = None;
+    let make = |port: Arc<Port>, addr| {
+        let inbox = Inbox::at(port.mark.clone(), here);
+        let mailbox = Arc::new(Mailbox { inbox, port, addr, peer: Mutex::default() });
+        bound = Some(mailbox.clone());
+        Bound::Mailbox(mailbox)
+    };
+    Ports::of_run().bind(host, (Protocol::Udp, addr), make, here)?;
+    let mailbox = bound.expect("it was made");
+    let call = Mutex::new(GuardedCall::new(&RECV, here));
+    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin: Origin::here(), call, here })))
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UdpSocket").field("addr", &self.local_addr().ok()).finish()
+    }
+}

@@ -1,0 +1,10 @@
+//! Sockets: in a run those of [`sim::net`], elsewhere tokio's. Those of Unix are tokio's everywhere.
+
+pub use real::net::*;
+
+/// Connections: the halves of a `TcpStream`.
+pub mod tcp {
+    pub use sim::net::tcp::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+}
+
+pub use sim::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket, lookup_host};

@@ -1,0 +1,19 @@
+//! A server that counts the bytes of its connections.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Answers with the number of bytes, at the end of them.
+pub async fn answer(stream: TcpStream) {
+    let (mut read, mut write) = stream.into_split();
+    let mut all = Vec::new();
+    read.read_to_end(&mut all).await.unwrap();
+    write.write_u8(all.len() as u8).await.unwrap();
+}
+
+/// As [`answer`], but takes one read for all of them.
+pub async fn answer_early(stream: TcpStream) {
+    let (mut read, mut write) = stream.into_split();
+    let count = read.read(&mut [0; 64]).await.unwrap();
+    write.write_u8(count as u8).await.unwrap();
+}

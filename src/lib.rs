@@ -230,6 +230,7 @@ pub mod strategy;
 mod seam;
 
 // L3: the items that users name
+pub mod nemesis;
 pub mod net;
 pub mod node;
 pub mod rand;

@@ -102,6 +102,9 @@ impl<T: Send + 'static> Flow for Stream<T> {
         self.inbox.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
         let next = self.flight().next();
         if let Some(latch) = next {
+            if is_cut {
+                self.link.note_held();
+            }
             latch.set(!is_cut);
         }
     }

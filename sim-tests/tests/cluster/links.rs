@@ -292,3 +292,17 @@ fn an_acknowledged_write_survives_if_its_copy_was_sent() {
     proves(&search().run(async || acknowledges(false).await));
     println!("{shown}");
 }
+
+#[test]
+fn ends_of_links_in_the_main_function_of_a_node_go_with_the_run() {
+    let report = Runner::new().hermetic().seeds(0..5).run(async || {
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::link(&a, &b);
+        a.run(move || {
+            let sender = sender.clone();
+            async move { sender.send(1).await.unwrap() }
+        });
+        assert_eq!(b.spawn(async move { receiver.recv().await }).await.unwrap(), Some(1));
+    });
+    passes(&report);
+}

@@ -1,6 +1,7 @@
 //! Nodes of a cluster: their deaths, their messages.
 
 mod links;
+mod nemesis;
 mod nodes;
 
 use sim::Runner;

@@ -37,7 +37,9 @@ const TABLE: &[(&str, Layer)] = &[
     ("task", Layer::Surface),
     ("time", Layer::Surface),
     ("rand", Layer::Surface),
-    ("tokio", Layer::Surface),
+    ("node", Layer::Surface),
+    ("net", Layer::Surface),
+    ("nemesis", Layer::Surface),
     ("testing", Layer::Surface),
     ("engine", Layer::Wiring),
 ];
@@ -56,6 +58,11 @@ const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
+    ("node", "task", "the tasks of a node are those of this library"),
+    ("net", "node", "links end at nodes, and end with them"),
+    ("nemesis", "node", "its faults befall nodes"),
+    ("nemesis", "net", "and their links"),
+    ("nemesis", "time", "it lets time pass between them"),
 ];
 
 /// The crates in `[dependencies]` of a manifest, as a source names them.

@@ -273,7 +273,7 @@ pub use self::sync::{
 pub use self::task::{JoinError, JoinHandle, block_on, cancellable, map_concurrently, spawn};
 #[doc(inline)]
 pub use self::testing::generate::{
-    self, CommandId, Gen, Program, Reference, Results, Script, Shape,
+    self, CommandId, Gen, Program, Reference, Results, Script, Shape, Topology,
 };
 #[doc(inline)]
 pub use self::testing::parallel::{self, parallel};
@@ -301,6 +301,7 @@ pub mod __private {
     pub use crate::task::branches::{
         Branches, join_later, poll, take, take_value, try_join_later, try_poll,
     };
+    pub use crate::testing::properties::{always, eventually};
     pub use crate::testing::sometimes::{cover, note};
     pub use unpause_macros::{join, select, try_join};
 

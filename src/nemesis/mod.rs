@@ -56,6 +56,7 @@ use crate::node::Node;
 use crate::run::ids::Place;
 use crate::run::{Condition, FaultCount};
 use crate::seam::{self, Here, here};
+use crate::time::sleep;
 
 /// Faults that befall the nodes of a run. See the [module](self).
 #[derive(Clone, Debug)]
@@ -201,6 +202,44 @@ impl Nemesis {
     }
 }
 
+/// Mends all links, resumes and restarts these nodes, and lets so much time pass: what the system does by itself after the
+/// last fault. Then nothing is on its way, unless the nodes go on sending, and their states can be compared.
+///
+/// ```
+/// use sim::{nemesis, net, time::Duration};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let nodes = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::link(&nodes[0], &nodes[1]);
+/// net::isolate(&nodes[0]);
+/// sender.send(1).await.unwrap();
+/// nemesis::quiesce(&nodes, Duration::from_millis(20)).await;
+/// assert_eq!(receiver.try_recv(), Some(1));
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn quiesce(nodes: &[Node], time: Duration) -> impl Future<Output = ()> + Send + use<> {
+    let (here, nodes) = (here(), nodes.to_vec());
+    async move {
+        calm(&nodes, here);
+        sleep(time).await;
+    }
+}
+
+/// Ends all faults.
+fn calm(nodes: &[Node], here: Here) {
+    net::heal_all(here);
+    for node in nodes {
+        if node.is_paused() {
+            node.set_paused(false, here);
+        }
+        if !node.is_up() {
+            node.start_again(here);
+        }
+    }
+}
+
 /// A nemesis that runs.
 struct Underway<'a> {
     nemesis: &'a Nemesis,
@@ -221,15 +260,7 @@ impl Underway<'_> {
         while let Some(fault) = self.active.pop() {
             self.end(fault);
         }
-        net::heal_all(self.here);
-        for node in &self.nodes {
-            if node.is_paused() {
-                node.set_paused(false, self.here);
-            }
-            if !node.is_up() {
-                node.start_again(self.here);
-            }
-        }
+        calm(&self.nodes, self.here);
     }
 
     /// Causes a fault, and ends it unless it lasts until the end.

@@ -1,5 +1,6 @@
 //! Nodes of a cluster: their deaths, their messages.
 
+mod clients;
 mod links;
 mod nemesis;
 mod nodes;

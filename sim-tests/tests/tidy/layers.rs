@@ -56,6 +56,7 @@ type Exception = (&'static str, &'static str, &'static str);
 /// The permitted imports that the layers do not cover.
 const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
+    ("testing", "time", "what holds eventually does so in a time"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
     ("node", "task", "the tasks of a node are those of this library"),

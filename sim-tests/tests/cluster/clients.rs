@@ -86,7 +86,7 @@ fn twelve_clients_find_the_node_that_answers_from_its_own_copy() {
         assert!(left <= 3, "{left} commands\n{}", screen(&found));
         let fixed = store(&topology, false);
         passes(&fixed);
-        assert_eq!(fixed.warnings, [String::new(); 0]);
+        assert!(fixed.warnings.is_empty(), "{:?}", fixed.warnings);
     }
 }
 

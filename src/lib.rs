@@ -233,6 +233,7 @@ mod seam;
 // L3: the items that users name
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub mod fs;
+pub mod nemesis;
 pub mod net;
 pub mod node;
 pub mod rand;
@@ -275,7 +276,7 @@ pub use self::sync::{
 pub use self::task::{JoinError, JoinHandle, block_on, cancellable, map_concurrently, spawn};
 #[doc(inline)]
 pub use self::testing::generate::{
-    self, CommandId, Gen, Program, Reference, Results, Script, Shape,
+    self, CommandId, Gen, Program, Reference, Results, Script, Shape, Topology,
 };
 #[doc(inline)]
 pub use self::testing::parallel::{self, parallel};
@@ -303,6 +304,7 @@ pub mod __private {
     pub use crate::task::branches::{
         Branches, join_later, poll, take, take_value, try_join_later, try_poll,
     };
+    pub use crate::testing::properties::{always, eventually};
     pub use crate::testing::sometimes::{cover, note};
     pub use unpause_macros::{join, select, try_join};
 

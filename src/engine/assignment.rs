@@ -11,7 +11,7 @@ use crate::engine::runner::{SeedPart, Site};
 use crate::engine::seeds::Explored;
 use crate::report::{Finding, Origin, Report, Searched};
 use crate::run::ids::Seed;
-use crate::run::{Failure, Run};
+use crate::run::{Failure, FaultCount, Run};
 use crate::seam::SIMULATED;
 
 /// One test: its settings, its place, and where its results go.
@@ -83,6 +83,7 @@ impl<'a> Assignment<'a> {
             coverage: None,
             closure: None,
             statistics: None,
+            faults: Vec::new(),
         };
         if let Some(tally) = account.tally {
             self.judge(&mut report, tally);
@@ -119,6 +120,11 @@ impl<'a> Assignment<'a> {
         report.coverage = tally.coverage();
         report.closure = tally.closure();
         report.statistics = tally.statistics;
+        if self.config.seed(1).is_some() {
+            let idle = tally.faults.iter().filter(|count| count.met == 0);
+            report.warnings.extend(idle.map(met_nothing));
+        }
+        report.faults = tally.faults;
     }
 
     /// Returns the failure if conditions held in too few runs. A single seed is exempt: it is run to inspect one run.
@@ -132,4 +138,14 @@ impl<'a> Assignment<'a> {
         let why = searched.filter(|_| self.config.must_prove)?.shortfall()?;
         Some(Failure::Unproven { why })
     }
+}
+
+/// The warning about a kind of faults.
+fn met_nothing(count: &FaultCount) -> String {
+    let FaultCount { kind, times, .. } = count;
+    let thing = count.thing();
+    format!(
+        "none of {times} faults `{kind}` met {thing}: they tested nothing. Have the clients run beside the nemesis, and the \
+         faults come when the nodes are busy (`gaps`, `lasting`)"
+    )
 }

@@ -242,6 +242,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         time_moves: Vec::new(),
         output: String::new(),
         conditions: stress.conditions(),
+        faults: Vec::new(),
     }
 }
 

@@ -99,6 +99,11 @@ impl Link {
         self.state().flows.push(flow);
     }
 
+    /// Counts a message that was on its way when the link was cut.
+    pub(crate) fn note_held(&self) {
+        self.state().met += 1;
+    }
+
     /// Returns `true` if it is cut, for one that holds its messages. Their operations are recorded by the [`Flow`].
     pub(crate) fn holds(&self) -> bool {
         let mut state = self.state();

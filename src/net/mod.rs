@@ -59,7 +59,7 @@ pub use self::faults::{Faults, Latency};
 #[cfg(feature = "tokio")]
 pub use self::sockets::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket, lookup_host, tcp};
 use crate::node::{Cluster, Node};
-use crate::seam::{self, here};
+use crate::seam::{self, Here, here};
 
 /// Sets what may happen to the messages of the run. Before the first use of the net.
 #[track_caller]
@@ -77,6 +77,16 @@ pub fn cut(from: &Node, to: &Node) {
 #[track_caller]
 pub fn mend(from: &Node, to: &Node) {
     Fabric::of_run().set_cut(Host::of(from), Host::of(to), false, here());
+}
+
+/// Cuts or mends the link from one node to another, called at `here`.
+pub(crate) fn set_cut(from: &Node, to: &Node, is_cut: bool, here: Here) {
+    Fabric::of_run().set_cut(Host::of(from), Host::of(to), is_cut, here);
+}
+
+/// Mends all links, called at `here`.
+pub(crate) fn heal_all(here: Here) {
+    Fabric::of_run().heal(here);
 }
 
 /// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a point.

@@ -185,6 +185,9 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
             (flight.next(), flight.changes)
         };
         if let Some(latch) = next {
+            if is_cut {
+                self.link.note_held();
+            }
             latch.set(!is_cut);
         }
         if is_cut {

@@ -245,7 +245,7 @@ impl Node {
     /// next point.
     #[track_caller]
     pub fn kill(&self) {
-        self.die(Death::Killed, &KILL, here());
+        self.end(Death::Killed, here());
     }
 
     /// Ends the machine: its power is cut. Its tasks take no step any more, nobody tells its peers, and what was written
@@ -254,14 +254,18 @@ impl Node {
     /// Not a point. Outside of runs and in the real build, as [`kill`](Self::kill).
     #[track_caller]
     pub fn power_off(&self) {
-        self.die(Death::PoweredOff, &POWER_OFF, here());
+        self.end(Death::PoweredOff, here());
     }
 
     /// Starts the node again, in its next life. One that is up is [killed](Self::kill) before. Not a point.
     #[track_caller]
     pub fn restart(&self) {
-        let here = here();
-        self.die(Death::Killed, &RESTART, here);
+        self.start_again(here());
+    }
+
+    /// As [`restart`](Self::restart), called at `here`. Returns the number of tasks that it ended.
+    pub(crate) fn start_again(&self, here: Here) -> u32 {
+        let ended = self.die(Death::Killed, &RESTART, here);
         let group = Group::begin(self.0.name.clone());
         {
             let mut state = self.state();
@@ -270,19 +274,26 @@ impl Node {
         }
         seam::kept::<Cluster>().know(group, self);
         self.start(here);
+        ended
+    }
+
+    /// As [`kill`](Self::kill) or [`power_off`](Self::power_off), called at `here`. Returns the number of tasks that it
+    /// ended.
+    pub(crate) fn end(&self, death: Death, here: Here) -> u32 {
+        self.die(death, if death == Death::PoweredOff { &POWER_OFF } else { &KILL }, here)
     }
 
     /// Has the tasks of the node take no step until [`resume`](Self::resume), as in a long collection of garbage: the time
     /// goes on, messages arrive. Not a point. Outside of runs and in the real build it does nothing.
     #[track_caller]
     pub fn pause(&self) {
-        self.set_paused(true, &PAUSE, here());
+        self.set_paused(true, here());
     }
 
     /// Has the tasks of the node go on after [`pause`](Self::pause). Not a point.
     #[track_caller]
     pub fn resume(&self) {
-        self.set_paused(false, &RESUME, here());
+        self.set_paused(false, here());
     }
 
     /// Removes all files of the node, which must be down: a new disk. Not a point.
@@ -297,17 +308,16 @@ impl Node {
         seam::kept::<Cluster>().tell(self, Death::Wiped, here);
     }
 
-    fn set_paused(&self, is_paused: bool, op: &'static Op, here: Here) {
-        self.0.mark.note(op, here);
+    /// As [`pause`](Self::pause) or [`resume`](Self::resume), called at `here`. Returns the number of its tasks.
+    pub(crate) fn set_paused(&self, is_paused: bool, here: Here) -> u32 {
+        self.0.mark.note(if is_paused { &PAUSE } else { &RESUME }, here);
         let group = {
             let mut state = self.state();
             let group = state.group;
             state.is_paused = is_paused && group.is_some();
             group
         };
-        if let Some(group) = group {
-            group.set_paused(is_paused, here);
-        }
+        group.map_or(0, |group| group.set_paused(is_paused, here))
     }
 
     /// Spawns its main task, if it has one.
@@ -324,17 +334,17 @@ impl Node {
         task.detach();
     }
 
-    fn die(&self, death: Death, op: &'static Op, here: Here) {
+    fn die(&self, death: Death, op: &'static Op, here: Here) -> u32 {
         self.0.mark.note(op, here);
         let group = {
             let mut state = self.state();
             state.is_paused = false;
             state.group.take()
         };
-        if let Some(group) = group {
-            group.end(here);
-            seam::kept::<Cluster>().tell(self, death, here);
-        }
+        let Some(group) = group else { return 0 };
+        let ended = group.end(here);
+        seam::kept::<Cluster>().tell(self, death, here);
+        ended
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -29,7 +29,7 @@ mod tests;
 use crate::run::coverage::Coverage;
 use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Failure, FaultCount, Outcome, Run};
 
 pub use one_line::one_line;
 pub use unpause_check::picture::{Style, history_text};
@@ -76,6 +76,8 @@ pub struct Report {
     /// The composition of generated programs, if it was requested, or if a [`cover!`](crate::cover) was missed and
     /// programs were generated.
     pub statistics: Option<Statistics>,
+    /// The faults of a [nemesis](mod@crate::nemesis) in all passed runs, by kind.
+    pub faults: Vec<FaultCount>,
 }
 
 impl Report {

@@ -222,6 +222,7 @@ fn run() -> impl Strategy<Value = Run> {
             time_moves: Vec::new(),
             output: String::new(),
             conditions: Vec::new(),
+            faults: Vec::new(),
         },
     )
 }
@@ -331,6 +332,7 @@ fn report() -> impl Strategy<Value = Report> {
             coverage: None,
             closure: None,
             statistics: None,
+            faults: Vec::new(),
         }
     })
 }

@@ -11,7 +11,7 @@ use super::statistics;
 use super::{Audit, Bound, Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::run::coverage::Coverage;
 use crate::run::ids::TaskId;
-use crate::run::{Failure, Outcome};
+use crate::run::{Failure, FaultCount, Outcome};
 use unpause_check::picture::Style;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
 
@@ -80,6 +80,10 @@ fn passed(screen: &mut Screen, report: &Report) {
     }
     if let Some(searched) = &report.searched {
         limits(screen, report.runs, searched);
+    }
+    if !report.faults.is_empty() {
+        let faults: Vec<String> = report.faults.iter().map(FaultCount::text).collect();
+        screen.paragraph(8, (Paint::Faint, "faults  "), (Paint::Plain, &faults.join("; ")));
     }
     if let Some(statistics) = &report.statistics {
         statistics::draw(screen, statistics, report.runs);

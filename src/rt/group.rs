@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::state::RunState;
+use super::timers::CLOCK;
 use super::world::World;
 use crate::run::Failure;
 use crate::run::board::Contact;
@@ -50,13 +51,15 @@ pub(super) struct Groups {
     dying: Vec<TaskId>,
     /// True if objects may be used by several groups.
     pub(super) share: bool,
+    /// True after the end of the run: no group lives.
+    pub(super) all_over: bool,
 }
 
 impl Groups {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.dying.clear();
-        (self.entered, self.share) = (None, false);
+        (self.entered, self.share, self.all_over) = (None, false, false);
     }
 
     /// Returns `true` if there are futures to drop.
@@ -98,7 +101,8 @@ impl World {
 
     /// Returns `true` if the group is not over.
     pub(crate) fn lives(&self, group: Group) -> bool {
-        !self.state().groups.is_over(group)
+        let groups = &self.state().groups;
+        !groups.all_over && !groups.is_over(group)
     }
 
     /// Calls `act` as code of the group.
@@ -121,16 +125,16 @@ impl World {
         self.state().groups.share = true;
     }
 
-    /// Ends a group. A task of it that does so itself ends at its next point.
-    pub(crate) fn end_group(&self, group: Group, place: Place) {
-        let Some(at) = group.row() else { return };
+    /// Ends a group. A task of it that does so itself ends at its next point. Returns the number of tasks that it ended.
+    pub(crate) fn end_group(&self, group: Group, place: Place) -> u32 {
+        let Some(at) = group.row() else { return 0 };
         let mut state = self.state();
         let row = &mut state.groups.rows[at];
         if std::mem::replace(&mut row.is_over, true) {
-            return;
+            return 0;
         }
         let members = std::mem::take(&mut row.members);
-        let mut wakers = Vec::new();
+        let (mut ended, mut wakers) = (0, Vec::new());
         for task in members {
             if state.is_done(task) {
                 state.touch(task, Contact::Looked);
@@ -141,20 +145,23 @@ impl World {
                 state.close_task(task, true, &mut wakers);
             }
             state.groups.dying.push(task);
+            ended += 1;
         }
         state.attention = true;
         drop(state);
         drop(wakers);
+        ended
     }
 
-    /// Has the tasks of a group take no step, or go on.
-    pub(crate) fn set_paused(&self, group: Group, is_paused: bool, place: Place) {
-        let Some(at) = group.row() else { return };
+    /// Has the tasks of a group take no step, or go on. Returns the number of these tasks.
+    pub(crate) fn set_paused(&self, group: Group, is_paused: bool, place: Place) -> u32 {
+        let Some(at) = group.row() else { return 0 };
         let mut state = self.state();
         let row = &mut state.groups.rows[at];
         if row.is_over || std::mem::replace(&mut row.is_paused, is_paused) == is_paused {
-            return;
+            return 0;
         }
+        let mut tasks = 0;
         let op = if is_paused { &PAUSE } else { &RESUME };
         for nth in 0..state.groups.rows[at].members.len() {
             let task = state.groups.rows[at].members[nth];
@@ -163,6 +170,7 @@ impl World {
                 continue;
             }
             state.happened(op, None, place, Values::Task(task));
+            tasks += 1;
             state.board.tasks.at_mut(task.index()).paused = is_paused;
             match is_paused {
                 true => state.remove_ready(task),
@@ -171,6 +179,7 @@ impl World {
             }
         }
         state.attention = true;
+        tasks
     }
 }
 
@@ -219,6 +228,10 @@ impl RunState {
             let object = event.object?;
             let user = self.group_of(event.task);
             let record = &self.objects.rows[object.index()].record;
+            if record.place == CLOCK.place() {
+                // Its operations are those of all nodes.
+                return None;
+            }
             let creator = record.creator.map(|_| self.objects.rows[object.index()].group);
             let owner = *owners[object.index()].get_or_insert(creator.unwrap_or(user));
             let is_shared = owner != user && owner != Group::OUTSIDE && user != Group::OUTSIDE;

@@ -74,7 +74,7 @@ use crate::run::faults::Faults;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
-use crate::run::{Condition, Failure, Outcome, Run, TaskRecord};
+use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
 
 /// The limits of a run.
 #[derive(Clone, Debug)]
@@ -165,6 +165,8 @@ impl Worker {
                 now::during(number, || {
                     executor.run();
                     executor.finish();
+                    // What is kept may hold ends of links, which then tell nobody.
+                    world.state().groups.all_over = true;
                     let kept = world.state().kept.clear();
                     drop(kept);
                     executor.fail_unseen_panics();
@@ -229,6 +231,7 @@ impl Worker {
             time_moves: state.board.time_moves.clone(),
             output: state.record.output.clone(),
             conditions: state.record.conditions.clone(),
+            faults: state.record.faults.clone(),
         }
     }
 
@@ -240,6 +243,11 @@ impl Worker {
     /// Adds the conditions of the last run to `all`.
     pub(crate) fn add_conditions(&self, all: &mut Vec<Condition>) {
         self.world.state().record.conditions.iter().for_each(|condition| condition.add(all));
+    }
+
+    /// Adds the faults of the last run to `all`.
+    pub(crate) fn add_faults(&self, all: &mut Vec<FaultCount>) {
+        self.world.state().record.faults.iter().for_each(|count| count.add(all));
     }
 
     /// Adds the functions that the last run entered and whose operations on shared memory are not seen.

@@ -7,7 +7,7 @@ use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
-use crate::run::{Condition, DrawRecord, StepRecord, Wait};
+use crate::run::{Condition, DrawRecord, FaultCount, StepRecord, Wait};
 
 /// One step, in one word: it is stored at every step.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(crate) struct RunRecord {
     pub(crate) draws: Vec<DrawRecord>,
     pub(crate) histories: Vec<Arc<dyn HistorySource>>,
     pub(crate) conditions: Vec<Condition>,
+    pub(crate) faults: Vec<FaultCount>,
     pub(crate) programs: Vec<Arc<dyn ProgramSource>>,
     /// See [`Run::stuck`](crate::run::Run::stuck).
     pub(crate) stuck: Vec<(TaskId, String)>,
@@ -54,6 +55,7 @@ impl RunRecord {
         self.steps.clear();
         self.draws.clear();
         self.conditions.clear();
+        self.faults.clear();
         self.stuck.clear();
         self.circle.clear();
         self.foreign = false;

@@ -12,13 +12,13 @@ use super::pending::PendingOp;
 use super::slot::Announcement;
 use super::state::RunState;
 use super::world::World;
-use crate::run::Condition;
 use crate::run::board::{CallMark, CallPoint, Contact};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
+use crate::run::{Condition, FaultCount};
 
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const ABORT: Op = Op::new("abort", Access::Abort);
@@ -378,9 +378,13 @@ impl World {
     }
 
     /// Records that the run entered a function whose operations on shared memory are not seen.
-    #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn note_unseen(&self, function: &'static str) {
         self.state().record.unseen.insert(function);
+    }
+
+    /// Counts a fault that a nemesis began, or that met something.
+    pub(crate) fn note_fault(&self, count: FaultCount) {
+        count.add(&mut self.state().record.faults);
     }
 
     /// Counts one evaluation of a condition.

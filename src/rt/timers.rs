@@ -77,10 +77,20 @@ impl Timers {
 }
 
 impl RunState {
-    /// Moves the time to the earliest deadline, because no task can step, and enables what waits for it. Returns
-    /// `false` if still no task can step.
+    /// Moves the time on, from deadline to deadline, because no task can step. Returns `false` if still no task can step.
     #[cold]
     pub(super) fn advance_time(&mut self) -> bool {
+        // A task that is due may be paused.
+        while self.board.ready.is_empty() {
+            if !self.move_time() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Moves the time to the earliest deadline, and enables what waits for it. Returns `false` if there is none.
+    fn move_time(&mut self) -> bool {
         // An operation that is due and not enabled was passed over by its task: time does not help it.
         let deadline = self.timers.next();
         let of_thread = self.timers.waiting.iter().map(|(time, _)| *time).min();
@@ -100,7 +110,7 @@ impl RunState {
             (_, Some(time)) => self.end_timers(time),
             (_, None) => return false,
         }
-        !self.board.ready.is_empty()
+        true
     }
 
     /// Forgets the deadline of an announcement that is retracted.

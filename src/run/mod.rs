@@ -11,6 +11,7 @@ pub(crate) mod faults;
 pub mod ids;
 pub(crate) mod isolation;
 mod memory;
+pub(crate) mod met;
 pub(crate) mod note;
 pub mod op;
 pub(crate) mod panics;
@@ -24,6 +25,8 @@ mod spin;
 pub mod statistics;
 pub mod trace;
 mod waits;
+
+pub use self::met::FaultCount;
 
 use std::any::Any;
 use std::fmt;
@@ -87,6 +90,8 @@ pub struct Run {
     /// The conditions of [`sometimes!`](macro@crate::sometimes) and [`cover!`](macro@crate::cover), in the order of
     /// their first evaluation.
     pub conditions: Vec<Condition>,
+    /// The faults of a [nemesis](mod@crate::nemesis), by kind.
+    pub faults: Vec<FaultCount>,
 }
 
 impl Run {
@@ -111,6 +116,7 @@ impl Run {
             time_moves: Vec::new(),
             output: String::new(),
             conditions: Vec::new(),
+            faults: Vec::new(),
         }
     }
 }

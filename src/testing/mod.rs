@@ -2,5 +2,6 @@
 
 pub mod generate;
 pub mod parallel;
+pub(crate) mod properties;
 pub mod recorder;
 pub(crate) mod sometimes;

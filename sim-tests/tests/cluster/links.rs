@@ -330,3 +330,17 @@ fn a_poll_by_hand_wakes_its_task_when_a_message_arrives() {
     });
     passes(&report);
 }
+
+#[test]
+fn ends_of_links_in_the_main_function_of_a_node_go_with_the_run() {
+    let report = Runner::new().hermetic().seeds(0..5).run(async || {
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::link(&a, &b);
+        a.run(move || {
+            let sender = sender.clone();
+            async move { sender.send(1).await.unwrap() }
+        });
+        assert_eq!(b.spawn(async move { receiver.recv().await }).await.unwrap(), Some(1));
+    });
+    passes(&report);
+}

@@ -1,7 +1,9 @@
 //! Nodes of a cluster: their deaths, their messages, their sockets.
 
+mod clients;
 mod fs;
 mod links;
+mod nemesis;
 mod nodes;
 mod tcp;
 mod tcp_faults;

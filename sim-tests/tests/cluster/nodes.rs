@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sim::Ordering::SeqCst;
 use sim::run::Failure;
 use sim::task::yield_now;
+use sim::time::{Duration, Instant, sleep};
 use sim::{Atomic, Mutex, Runner, node, spawn};
 
 use super::{failure, misuse, passes, proves, screen, search};
@@ -281,4 +282,23 @@ fn outside_of_runs_a_node_is_a_group_of_tasks() {
         assert!(task.await.unwrap_err().is_cancelled());
         assert!(!db.is_up());
     });
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn time_goes_on_beside_a_paused_node() {
+    let report = search().run(async || {
+        let [a, b] = ["a", "b"].map(node);
+        let late = a.spawn(sleep(Duration::from_millis(1)));
+        let begin = Instant::now();
+        a.pause();
+        // The clock is no memory of one node.
+        b.spawn(sleep(Duration::from_millis(9))).await.unwrap();
+        assert_eq!(begin.elapsed(), Duration::from_millis(9));
+        assert!(!late.is_finished());
+        a.resume();
+        late.await.unwrap();
+        assert_eq!(begin.elapsed(), Duration::from_millis(9));
+    });
+    proves(&report);
 }

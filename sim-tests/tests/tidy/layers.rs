@@ -40,6 +40,7 @@ const TABLE: &[(&str, Layer)] = &[
     ("node", Layer::Surface),
     ("net", Layer::Surface),
     ("fs", Layer::Surface),
+    ("nemesis", Layer::Surface),
     ("testing", Layer::Surface),
     ("engine", Layer::Wiring),
 ];
@@ -56,12 +57,16 @@ type Exception = (&'static str, &'static str, &'static str);
 /// The permitted imports that the layers do not cover.
 const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
+    ("testing", "time", "what holds eventually does so in a time"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
     ("node", "task", "the tasks of a node are those of this library"),
     ("net", "node", "links end at nodes, and end with them"),
     ("fs", "node", "each node has a disk"),
     ("fs", "disk", "which is data"),
+    ("nemesis", "node", "its faults befall nodes"),
+    ("nemesis", "net", "and their links"),
+    ("nemesis", "time", "it lets time pass between them"),
 ];
 
 /// The crates in `[dependencies]` of a manifest, as a source names them.

@@ -11,7 +11,7 @@ use crate::report::{Closure, one_line};
 use crate::run::coverage::Coverage;
 use crate::run::ids::{Seed, Spot};
 use crate::run::statistics::{Count, Statistics};
-use crate::run::{Condition, Failure, Run};
+use crate::run::{Condition, Failure, FaultCount, Run};
 
 /// Counts over passed runs.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Tally {
     pub steps: u64,
     /// Conditions of `sometimes!` and `cover!`.
     pub(crate) conditions: Vec<Condition>,
+    /// Faults of nemeses.
+    pub(crate) faults: Vec<FaultCount>,
     /// Classes of interleavings; none unless counted for all runs.
     pub(crate) census: Option<Census>,
     /// Statistics of generated programs; none unless counted for all runs.
@@ -46,6 +48,7 @@ impl Tally {
         let mut tally = Tally { runs: 1, ..Tally::new(false, statistics, false) };
         tally.steps = run.steps.len() as u64;
         run.conditions.iter().for_each(|condition| condition.add(&mut tally.conditions));
+        run.faults.iter().for_each(|count| count.add(&mut tally.faults));
         if let Some(statistics) = &mut tally.statistics {
             statistics.add(run);
         }
@@ -71,6 +74,7 @@ impl Tally {
         self.runs += other.runs;
         self.steps += other.steps;
         other.conditions.iter().for_each(|condition| condition.add(&mut self.conditions));
+        other.faults.iter().for_each(|count| count.add(&mut self.faults));
         self.census = both(self.census.take(), other.census, Census::merge);
         self.statistics = both(self.statistics.take(), other.statistics, Statistics::merge);
         self.closure = both(self.closure.take(), other.closure, |own, other| own.add(&other));
@@ -131,6 +135,12 @@ impl Tally {
             });
             out += &format!(",\"conditions\":{}", list(conditions));
         }
+        if !self.faults.is_empty() {
+            let faults = self.faults.iter().map(|FaultCount { kind, times, met }| {
+                list([quoted(kind), times.to_string(), met.to_string()])
+            });
+            out += &format!(",\"faults\":{}", list(faults));
+        }
         if let Some(statistics) = &self.statistics {
             out += &format!(",\"statistics\":{}", statistics_entries(statistics));
         }
@@ -149,6 +159,11 @@ impl Tally {
         if line.get("conditions").is_some() {
             for condition in line.list("conditions")? {
                 tally.conditions.push(read_condition(condition, runs)?);
+            }
+        }
+        if line.get("faults").is_some() {
+            for count in line.list("faults")? {
+                read_fault(count)?.add(&mut tally.faults);
             }
         }
         if let Some(statistics) = line.get("statistics") {
@@ -201,6 +216,18 @@ fn read_condition(condition: &Json, runs: u64) -> Result<Condition, String> {
         return Err(wrong());
     }
     Ok(Condition { name: interned(name), place, percent: *percent as u32, runs: *held })
+}
+
+fn read_fault(count: &Json) -> Result<FaultCount, String> {
+    let wrong = || "a count of faults is not a kind and two numbers".to_owned();
+    let Json::List(entries) = count else { return Err(wrong()) };
+    let [Json::Text(kind), Json::Number(times), Json::Number(met)] = &entries[..] else {
+        return Err(wrong());
+    };
+    if met > times {
+        return Err(wrong());
+    }
+    Ok(FaultCount { kind: interned(kind), times: *times, met: *met })
 }
 
 fn statistics_entries(statistics: &Statistics) -> String {

@@ -11,6 +11,7 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
     tally.runs += 1;
     tally.steps += worker.steps();
     worker.add_conditions(&mut tally.conditions);
+    worker.add_faults(&mut tally.faults);
     // Each of these copies the run, so only on request.
     if let Some(census) = &mut tally.census {
         census.add(position, &worker.outline(seed, strategy));

@@ -51,7 +51,7 @@ use super::threads;
 use crate::run::board::CallPoint;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
-use crate::run::{Condition, Failure};
+use crate::run::{Condition, Failure, FaultCount};
 
 /// True if this build can simulate.
 pub(crate) const SIMULATED: bool = false;
@@ -153,6 +153,12 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
 pub(crate) fn note_condition(condition: Condition) {
     super::stress::note_condition(condition);
 }
+
+/// Does nothing: faults are counted in simulated runs.
+pub(crate) fn note_fault(_: FaultCount) {}
+
+/// Does nothing: there is no search.
+pub(crate) fn unseen(_: &'static str) {}
 
 /// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {

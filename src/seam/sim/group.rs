@@ -55,19 +55,25 @@ impl Group {
         }
     }
 
-    /// Ends the group with its tasks.
-    pub(crate) fn end(self, here: Here) {
+    /// Ends the group with its tasks. Returns their number.
+    pub(crate) fn end(self, here: Here) -> u32 {
         match self {
             Group::Run(group) if in_run() => WORLD.with(|world| world.end_group(group, here)),
-            Group::Run(_) => {}
-            Group::Real(group) => groups::end(group),
+            Group::Run(_) => 0,
+            Group::Real(group) => {
+                groups::end(group);
+                0
+            }
         }
     }
 
-    /// Has the tasks of the group take no step, or go on. Outside of runs it does nothing.
-    pub(crate) fn set_paused(self, is_paused: bool, here: Here) {
-        if let (Group::Run(group), true) = (self, in_run()) {
-            WORLD.with(|world| world.set_paused(group, is_paused, here));
+    /// Has the tasks of the group take no step, or go on. Outside of runs it does nothing. Returns their number.
+    pub(crate) fn set_paused(self, is_paused: bool, here: Here) -> u32 {
+        match self {
+            Group::Run(group) if in_run() => {
+                WORLD.with(|world| world.set_paused(group, is_paused, here))
+            }
+            _ => 0,
         }
     }
 

@@ -69,7 +69,7 @@ use crate::run::ids::Place;
 use crate::run::note::Note;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
-use crate::run::{Condition, Failure};
+use crate::run::{Condition, Failure, FaultCount};
 
 /// True if this build can simulate.
 pub(crate) const SIMULATED: bool = true;
@@ -230,6 +230,16 @@ pub(crate) fn note_condition(condition: Condition) {
         world.note_condition(condition);
     };
     in_world(noted, || ());
+}
+
+/// Counts a fault that a nemesis began, or that met something.
+pub(crate) fn note_fault(count: FaultCount) {
+    in_world(|world| world.note_fault(count), || ());
+}
+
+/// Records that the run does something that a search does not see.
+pub(crate) fn unseen(part: &'static str) {
+    in_world(|world| world.note_unseen(part), || ());
 }
 
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.

@@ -115,7 +115,12 @@ impl<P: Program> PlanDraft<P> {
             self.enter(stage);
             let possible = self.head(branch).clone();
             let earlier = self.earlier(id, &possible);
-            let mut g = Gen { draw: &mut *draw, id, earlier: &earlier, looked: false };
+            let client = match self.slots[id.index()].part {
+                Part::Branch { branch, .. } => Some(branch),
+                Part::Prefix | Part::Suffix => None,
+            };
+            let draw = &mut *draw;
+            let mut g = Gen { draw, id, client, earlier: &earlier, looked: false };
             let op = possible.state.generate(&mut g);
             if g.looked && !self.looked {
                 // Results were not kept so far, because no command needed them.

@@ -11,6 +11,7 @@ pub struct Gen<'a, P: Model> {
     /// Returns a number below a bound that is at least 1.
     pub(super) draw: &'a mut dyn FnMut(u64) -> u64,
     pub(super) id: CommandId,
+    pub(super) client: Option<u32>,
     pub(super) earlier: &'a [Earlier<'a, P>],
     /// True if the earlier commands were read.
     pub(super) looked: bool,
@@ -43,7 +44,7 @@ impl<P: Model> Gen<'_, P> {
         draw: &mut dyn FnMut(u64) -> u64,
         make: impl FnOnce(&mut Gen<'_, P>) -> T,
     ) -> T {
-        make(&mut Gen { draw, id, earlier: &[], looked: false })
+        make(&mut Gen { draw, id, client: None, earlier: &[], looked: false })
     }
 }
 
@@ -66,6 +67,11 @@ impl<'a, P: Model> Gen<'a, P> {
     pub fn range(&mut self, range: Range<u64>) -> u64 {
         assert!(range.start < range.end, "there is no number in the empty range {range:?}");
         range.start + self.below(range.end - range.start)
+    }
+
+    /// The number of the client that the command is for: that of its branch. None before and after all branches.
+    pub fn client(&self) -> Option<u32> {
+        self.client
     }
 
     /// True or false. Shrinks to false.

@@ -41,6 +41,7 @@ mod script;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 pub use self::draws::{Earlier, Gen};
 pub(crate) use self::plan::{PlanSlot, ProgramPlan, ProgramSize, Unfinished};
@@ -48,6 +49,7 @@ pub use self::reference::Reference;
 pub use self::safety::Results;
 pub use self::script::Script;
 pub use self::shape::Shape;
+pub use self::topology::{Client, Topology};
 
 use std::fmt;
 

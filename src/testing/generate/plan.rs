@@ -283,6 +283,14 @@ fn parts(shape: &Shape, size: ProgramSize, draw: &mut dyn FnMut(u64) -> u64) -> 
     let mut parts = Vec::new();
     let (least, most) = shape.prefix;
     match shape.middle {
+        Middle::Clients { ref topology, length_max } => {
+            let prefix = up_to(least, most);
+            parts.extend((0..prefix).map(|_| Part::Prefix));
+            for branch in 0..topology.clients().len() as u32 {
+                let length = up_to(1, length_max);
+                parts.extend((0..length).map(|_| Part::Branch { stage: 0, branch }));
+            }
+        }
         Middle::Chunks { count_max, width_max } => {
             let prefix = up_to(least, most);
             parts.extend((0..prefix).map(|_| Part::Prefix));

@@ -1,5 +1,7 @@
 //! The shape of programs: the number of commands before, beside and after each other, and their faults.
 
+use super::Topology;
+
 /// The shape of programs.
 ///
 /// Programs grow with the seed, from size 20 at seed 0 to size 100 at seed 40; a size is a percentage of the
@@ -34,6 +36,8 @@ pub(super) enum Middle {
     Chunks { count_max: u32, width_max: u32 },
     /// One stage. The prefix continues until a draw with this probability branches.
     Branches { probability: u32, count_max: u32, length_max: u32 },
+    /// One stage with a branch for each client.
+    Clients { topology: Topology, length_max: u32 },
 }
 
 /// The least number of commands in a chunk and of branches in a stage.
@@ -62,6 +66,64 @@ impl Shape {
     pub fn branches() -> Shape {
         let middle = Middle::Branches { probability: 200, count_max: 3, length_max: 5 };
         Shape { prefix: (3, 20), middle, ..Shape::chunks() }
+    }
+
+    /// A branch of 1 to 5 commands for each client of a cluster, all in one stage, then 1 to 3 commands.
+    /// [`Gen::client`](super::Gen::client) has the number of the client that a command is for.
+    ///
+    /// For models without preconditions, waiting and references: those of others are checked in all orders, and commands
+    /// that have too many are left out. The checker needs a [`partition`](unpause_check::Model::partition) by key.
+    ///
+    /// ```
+    /// use sim::check::Model;
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape, Topology};
+    ///
+    /// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// struct Store { values: Vec<u64>, topology: Topology }
+    ///
+    /// #[derive(Clone, PartialEq, Debug)]
+    /// enum Op { Write { key: usize, value: u64 }, Read { key: usize } }
+    ///
+    /// impl Model for Store {
+    ///     type Op = Op;
+    ///     type Ret = u64;
+    ///     fn step(&mut self, op: &Op) -> u64 {
+    ///         match *op {
+    ///             Op::Write { key, value } => { self.values[key] = value; value }
+    ///             Op::Read { key } => self.values[key],
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// impl Program for Store {
+    ///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+    ///         let client = self.topology.client(g.client().unwrap_or(0));
+    ///         match client.writes {
+    ///             true => Op::Write { key: client.key, value: u64::from(g.id().0) + 1 },
+    ///             false => Op::Read { key: client.key },
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let topology = Topology::sticky(2, 1);
+    /// let report = Runner::new().hermetic().seeds(0..20).run(async || {
+    ///     let values = [Atomic::new(0)];
+    ///     let store = Store { values: vec![0], topology: topology.clone() };
+    ///     let shape = Shape::clients(topology.clone()).max_branch_length(2);
+    ///     sim::parallel(shape, store, async |op| match op {
+    ///         Op::Write { key, value } => { values[key].store(value, SeqCst).await; value }
+    ///         Op::Read { key } => values[key].load(SeqCst).await,
+    ///     })
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    pub fn clients(topology: Topology) -> Shape {
+        Shape {
+            prefix: (0, 0),
+            middle: Middle::Clients { topology, length_max: 5 },
+            ..Shape::chunks()
+        }
     }
 
     /// At least this many commands before the concurrent ones. With chunks, also raises the maximum to this
@@ -99,7 +161,7 @@ impl Shape {
     pub fn max_chunks(mut self, count: u32) -> Shape {
         match &mut self.middle {
             Middle::Chunks { count_max, .. } => *count_max = at_least_one("chunks", count),
-            Middle::Branches { .. } => panic!("{NO_CHUNKS}"),
+            Middle::Branches { .. } | Middle::Clients { .. } => panic!("{NO_CHUNKS}"),
         }
         self
     }
@@ -113,7 +175,7 @@ impl Shape {
     pub fn max_chunk_size(mut self, size: u32) -> Shape {
         match &mut self.middle {
             Middle::Chunks { width_max, .. } => *width_max = width("commands in a chunk", size),
-            Middle::Branches { .. } => panic!("{NO_CHUNKS}"),
+            Middle::Branches { .. } | Middle::Clients { .. } => panic!("{NO_CHUNKS}"),
         }
         self
     }
@@ -127,7 +189,7 @@ impl Shape {
     pub fn branch_probability(mut self, p: f64) -> Shape {
         match &mut self.middle {
             Middle::Branches { probability, .. } => *probability = thousandths(p),
-            Middle::Chunks { .. } => panic!("{NO_BRANCHES}"),
+            Middle::Chunks { .. } | Middle::Clients { .. } => panic!("{NO_BRANCHES}"),
         }
         self
     }
@@ -141,7 +203,7 @@ impl Shape {
     pub fn max_branches(mut self, count: u32) -> Shape {
         match &mut self.middle {
             Middle::Branches { count_max, .. } => *count_max = width("branches", count),
-            Middle::Chunks { .. } => panic!("{NO_BRANCHES}"),
+            Middle::Chunks { .. } | Middle::Clients { .. } => panic!("{NO_BRANCHES}"),
         }
         self
     }
@@ -154,7 +216,7 @@ impl Shape {
     #[track_caller]
     pub fn max_branch_length(mut self, length: u32) -> Shape {
         match &mut self.middle {
-            Middle::Branches { length_max, .. } => {
+            Middle::Branches { length_max, .. } | Middle::Clients { length_max, .. } => {
                 *length_max = at_least_one("commands in a branch", length);
             }
             Middle::Chunks { .. } => panic!("{NO_BRANCHES}"),
@@ -212,23 +274,28 @@ impl Shape {
     }
 
     /// The number of orders in which the commands of the largest program may take effect if each does so at
-    /// once: for each stage the multinomial coefficient of the lengths of its branches. `u64::MAX` if there are
+    /// once: for each stage the multinomial coefficient of the lengths of its branches; of clients, those of one key. `u64::MAX` if there are
     /// more. A checker may have to try many of them: a test whose shape has more than 10^12 gets a warning.
     pub fn interleavings(&self) -> u64 {
-        match self.middle {
+        match &self.middle {
             Middle::Chunks { count_max, width_max } => {
-                let one = interleavings(&vec![1; width_max as usize]);
-                (0..count_max).fold(1, |all: u64, _| all.saturating_mul(one))
+                let one = interleavings(&vec![1; *width_max as usize]);
+                (0..*count_max).fold(1, |all: u64, _| all.saturating_mul(one))
             }
             Middle::Branches { count_max, length_max, .. } => {
-                interleavings(&vec![length_max as usize; count_max as usize])
+                interleavings(&vec![*length_max as usize; *count_max as usize])
+            }
+            Middle::Clients { topology, length_max } => {
+                interleavings(&vec![*length_max as usize; topology.of_one_key()])
             }
         }
     }
 }
 
-const NO_CHUNKS: &str = "a shape with branches has no chunks: begin with Shape::chunks()";
-const NO_BRANCHES: &str = "a shape with chunks has no branches: begin with Shape::branches()";
+const NO_CHUNKS: &str =
+    "a shape with branches or clients has no chunks: begin with Shape::chunks()";
+const NO_BRANCHES: &str =
+    "a shape with chunks or clients has no such branches: begin with Shape::branches()";
 
 #[track_caller]
 fn at_least_one(what: &str, most: u32) -> u32 {

@@ -1,0 +1,325 @@
+//! A nemesis: faults of nodes and links, drawn from the decisions of the run beside what the clients do.
+//!
+//! A [`Nemesis`] is a list of kinds of faults, each with a [`Victim`]. Its [`run`](Nemesis::run) draws a number of faults,
+//! causes them one after the other, and at the end mends all links, resumes all nodes and restarts those that are down. The
+//! faults are decisions like any other: a trace has them, a replay causes them again, and shrinking leaves those that a
+//! failure needs.
+//!
+//! ```
+//! use sim::nemesis::{Nemesis, Victim};
+//! use sim::{net, time::Duration};
+//!
+//! # let report = sim::Runner::new().hermetic().run(async || {
+//! let nodes = ["a", "b", "c"].map(sim::node);
+//! let (sender, mut receiver) = net::link(&nodes[0], &nodes[1]);
+//! nodes[0].run(move || {
+//!     let sender = sender.clone();
+//!     async move { while sender.send("alive").await.is_ok() { sim::time::sleep(Duration::from_millis(9)).await } }
+//! });
+//! let faults = Nemesis::new().isolate(Victim::one()).pause(Victim::any()).faults(1..=3);
+//! faults.run(&nodes).await;
+//! assert_eq!(receiver.recv().await, Some("alive"), "it is over, and all is healed");
+//! # });
+//! # assert!(report.passed());
+//! ```
+//!
+//! # Guided victims
+//!
+//! [`Victim::guided`] has a function name the victim when the fault happens: the primary, the holder of a lease. Half of the
+//! runs do so, the others take random victims, so that a wrong function costs a factor of two and not the bug.
+//!
+//! # Faults that meet nothing
+//!
+//! A fault that no message and no task meets tests nothing. Reports count them
+//! ([`Report::faults`](crate::report::Report::faults)), a test that passes has a warning for each kind that never met
+//! anything, and it fails with [`Nemesis::must_meet`].
+//!
+//! Outside of runs and in the real build, links are not cut, nodes are not paused, a pause takes 10 ms at most, and nothing is
+//! counted.
+
+mod fault;
+mod plan;
+mod shapes;
+mod victim;
+
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::panic::Location;
+use std::time::Duration;
+
+use self::fault::{Active, Kind, Package};
+use self::plan::Command;
+pub use self::shapes::Partition;
+pub use self::victim::Victim;
+use crate::net;
+use crate::node::Node;
+use crate::run::ids::Place;
+use crate::run::{Condition, FaultCount};
+use crate::seam::{self, Here, here};
+use crate::time::sleep;
+
+/// Faults that befall the nodes of a run. See the [module](self).
+#[derive(Clone, Debug)]
+#[must_use = "a nemesis does nothing before it is run"]
+pub struct Nemesis {
+    packages: Vec<Package>,
+    count: RangeInclusive<u32>,
+    gaps: Vec<Duration>,
+    lasting: Vec<Duration>,
+    down_max: usize,
+    must_meet: bool,
+}
+
+impl Default for Nemesis {
+    fn default() -> Nemesis {
+        Nemesis::new()
+    }
+}
+
+impl Nemesis {
+    /// One to four faults, of no kind yet. Between them, and from the begin of each to its end, pass some steps of the run,
+    /// 1 ms, 20 ms or 300 ms.
+    pub fn new() -> Nemesis {
+        let rungs = || [1, 20, 300].map(Duration::from_millis).to_vec();
+        Nemesis {
+            packages: Vec::new(),
+            count: 1..=4,
+            gaps: rungs(),
+            lasting: rungs(),
+            down_max: usize::MAX,
+            must_meet: false,
+        }
+    }
+
+    /// Cuts the victim off from all other nodes, in both directions.
+    pub fn isolate(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Isolate, victim)
+    }
+
+    /// Cuts all that the victim sends to other nodes, or all that they send to it.
+    pub fn cut(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Cut, victim)
+    }
+
+    /// Cuts the nodes into parts, in one of these ways: [`Partition::ANY`] for all.
+    pub fn partition(mut self, ways: impl IntoIterator<Item = Partition>) -> Nemesis {
+        let ways: Vec<Partition> = ways.into_iter().collect();
+        self.packages.push(Package { kind: Kind::Partition, victim: Victim::one(), ways });
+        self
+    }
+
+    /// [Kills](Node::kill) the victim, and restarts it later.
+    pub fn kill(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Kill, victim)
+    }
+
+    /// [Switches](Node::power_off) the victim off, and restarts it later.
+    pub fn power_off(self, victim: Victim) -> Nemesis {
+        self.with(Kind::PowerOff, victim)
+    }
+
+    /// [Restarts](Node::restart) the victim, in one step.
+    pub fn restart(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Restart, victim)
+    }
+
+    /// [Pauses](Node::pause) the victim, and resumes it later.
+    pub fn pause(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Pause, victim)
+    }
+
+    fn with(mut self, kind: Kind, victim: Victim) -> Nemesis {
+        self.packages.push(Package { kind, victim, ways: Vec::new() });
+        self
+    }
+
+    /// The least and the greatest number of faults.
+    ///
+    /// # Panics
+    /// If the range is empty, or ends above 1000.
+    #[track_caller]
+    pub fn faults(mut self, count: RangeInclusive<u32>) -> Nemesis {
+        assert!(
+            !count.is_empty() && *count.end() <= 1000,
+            "a nemesis with {count:?} faults: give a range that is not empty, up to 1000"
+        );
+        self.count = count;
+        self
+    }
+
+    /// The times of which one passes before a fault. The other choice is always that some steps of the run pass.
+    pub fn gaps(mut self, gaps: impl IntoIterator<Item = Duration>) -> Nemesis {
+        self.gaps = gaps.into_iter().collect();
+        self
+    }
+
+    /// The times of which a fault lasts one. Other choices are always that it lasts for some steps of the run, or until
+    /// the end.
+    pub fn lasting(mut self, times: impl IntoIterator<Item = Duration>) -> Nemesis {
+        self.lasting = times.into_iter().collect();
+        self
+    }
+
+    /// Never has more nodes than this down at one moment: as many as the system promises to survive.
+    pub fn down_at_most(mut self, nodes: usize) -> Nemesis {
+        self.down_max = nodes;
+        self
+    }
+
+    /// Fails a test in which some kind of fault met nothing in all runs.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Victim};
+    ///
+    /// let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    ///     let nodes = ["a", "b"].map(sim::node);
+    ///     // The nodes say nothing to each other.
+    ///     Nemesis::new().isolate(Victim::one()).must_meet().run(&nodes).await;
+    /// });
+    /// assert!(!report.passed() || !sim::SIMULATED);
+    /// ```
+    pub fn must_meet(mut self) -> Nemesis {
+        self.must_meet = true;
+        self
+    }
+
+    /// Causes the faults, and then mends all links, resumes the nodes that are paused, and restarts those that are down.
+    ///
+    /// Await it beside the clients: in a task of its own or in a `join!`. Its faults befall `nodes`.
+    ///
+    /// # Panics
+    /// If it has no kind of fault, or there are no nodes or more than 32.
+    #[track_caller]
+    pub fn run(self, nodes: &[Node]) -> impl Future<Output = ()> + Send + use<> {
+        assert!(!self.packages.is_empty(), "a nemesis without faults: add one, such as kill(..)");
+        assert!(
+            (1..=32).contains(&nodes.len()),
+            "a nemesis of {} nodes: give it 1 to 32",
+            nodes.len()
+        );
+        let (here, place, nodes) = (here(), Location::caller(), nodes.to_vec());
+        async move { Underway { nemesis: &self, nodes, active: Vec::new(), here, place }.all().await }
+    }
+}
+
+/// Mends all links, resumes and restarts these nodes, and lets so much time pass: what the system does by itself after the
+/// last fault. Then nothing is on its way, unless the nodes go on sending, and their states can be compared.
+///
+/// ```
+/// use sim::{nemesis, net, time::Duration};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let nodes = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::link(&nodes[0], &nodes[1]);
+/// net::isolate(&nodes[0]);
+/// sender.send(1).await.unwrap();
+/// nemesis::quiesce(&nodes, Duration::from_millis(20)).await;
+/// assert_eq!(receiver.try_recv(), Some(1));
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn quiesce(nodes: &[Node], time: Duration) -> impl Future<Output = ()> + Send + use<> {
+    let (here, nodes) = (here(), nodes.to_vec());
+    async move {
+        calm(&nodes, here);
+        sleep(time).await;
+    }
+}
+
+/// Ends all faults.
+fn calm(nodes: &[Node], here: Here) {
+    net::heal_all(here);
+    for node in nodes {
+        if node.is_paused() {
+            node.set_paused(false, here);
+        }
+        if !node.is_up() {
+            node.start_again(here);
+        }
+    }
+}
+
+/// A nemesis that runs.
+struct Underway<'a> {
+    nemesis: &'a Nemesis,
+    nodes: Vec<Node>,
+    /// The faults that last.
+    active: Vec<Active>,
+    here: Here,
+    place: Place,
+}
+
+impl Underway<'_> {
+    async fn all(mut self) {
+        let (commands, is_guided) = plan::draw(self.nemesis, self.nodes.len());
+        for command in &commands {
+            command.gap.pass(self.here).await;
+            self.fault(command, is_guided).await;
+        }
+        while let Some(fault) = self.active.pop() {
+            self.end(fault);
+        }
+        calm(&self.nodes, self.here);
+    }
+
+    /// Causes a fault, and ends it unless it lasts until the end.
+    async fn fault(&mut self, command: &Command, is_guided: bool) {
+        let package = &self.nemesis.packages[command.package];
+        self.count(package.kind, false);
+        let Some((victims, role)) = self.victims(command, is_guided).await else { return };
+        let begun = package.begin(&self.nodes, (victims, role), command, self.nemesis, self.here);
+        match command.lasts {
+            Some(time) => {
+                time.pass(self.here).await;
+                self.end(begun);
+            }
+            None => self.active.push(begun),
+        }
+    }
+
+    /// The victims of a fault, and their role if a function named them. None if it named none for a while.
+    async fn victims(
+        &self,
+        command: &Command,
+        is_guided: bool,
+    ) -> Option<(Vec<Node>, Option<&'static str>)> {
+        /// The number of times that the function is called again.
+        const PATIENCE: u32 = 8;
+        let victim = &self.nemesis.packages[command.package].victim;
+        let Some((role, named)) = victim.guide().filter(|_| is_guided) else {
+            return Some((victim.drawn(&self.nodes, command.victim), None));
+        };
+        seam::unseen(UNSEEN);
+        for _ in 0..PATIENCE {
+            if let Some(node) = named() {
+                return Some((vec![node], Some(role)));
+            }
+            command.gap.pass(self.here).await;
+        }
+        named().map(|node| (vec![node], Some(role)))
+    }
+
+    fn end(&self, fault: Active) {
+        let kind = fault.kind();
+        if fault.end(&self.active, self.here) {
+            self.count(kind, true);
+        }
+    }
+
+    /// Counts a fault that begins, or one that has met something.
+    fn count(&self, kind: Kind, has_met: bool) {
+        if !seam::in_run() {
+            return;
+        }
+        let (times, met) = (u64::from(!has_met), u64::from(has_met));
+        seam::note_fault(FaultCount { kind: kind.name(), times, met });
+        if self.nemesis.must_meet {
+            let (name, place) = (kind.wish(), self.place.into());
+            seam::note_condition(Condition { name, place, percent: 0, runs: met });
+        }
+    }
+}
+
+/// The part of a program that a search does not see.
+const UNSEEN: &str = "the state that the function of a guided victim reads";

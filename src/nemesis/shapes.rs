@@ -1,0 +1,115 @@
+//! Ways to cut nodes into parts.
+
+use crate::node::Node;
+
+/// A way to cut the nodes into parts. Their members are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Partition {
+    /// One node alone.
+    One,
+    /// Up to a third of the nodes apart from the others, at least one.
+    Minority,
+    /// The least majority apart from the others.
+    Majority,
+    /// Each node reaches a majority, no two the same one: a ring, in which a node reaches its next neighbours. As `Bridge`
+    /// with fewer than four nodes, of which a majority has all others as neighbours.
+    MajoritiesRing,
+    /// Two halves, and one node that reaches both.
+    Bridge,
+}
+
+impl Partition {
+    /// All ways.
+    pub const ANY: [Partition; 5] = [
+        Partition::One,
+        Partition::Minority,
+        Partition::Majority,
+        Partition::MajoritiesRing,
+        Partition::Bridge,
+    ];
+
+    /// The links to cut, in both directions each, of nodes in this order.
+    pub(super) fn cuts(self, nodes: &[Node]) -> Vec<(Node, Node)> {
+        let (count, mut cuts) = (nodes.len(), Vec::new());
+        for (a, one) in nodes.iter().enumerate() {
+            for (b, other) in nodes.iter().enumerate().filter(|(b, _)| *b != a) {
+                if self.is_between(a, b, count) {
+                    cuts.push((one.clone(), other.clone()));
+                }
+            }
+        }
+        cuts
+    }
+
+    /// Returns `true` if the nodes at these positions of `count` do not reach each other.
+    fn is_between(self, a: usize, b: usize, count: usize) -> bool {
+        let apart = |size: usize| (a < size) != (b < size);
+        match self {
+            Partition::One => apart(1),
+            Partition::Minority => apart(((count - 1) / 3).max(1)),
+            Partition::Majority => apart(count / 2 + 1),
+            Partition::MajoritiesRing if count > 3 => {
+                // So many on each side, with the node itself, are a majority.
+                let reach = (count / 2).div_ceil(2);
+                let distance = a.abs_diff(b);
+                distance.min(count - distance) > reach
+            }
+            Partition::MajoritiesRing | Partition::Bridge => {
+                let half = (count - 1).div_ceil(2);
+                a != 0 && b != 0 && (a <= half) != (b <= half)
+            }
+        }
+    }
+}
+
+/// The nodes in the order with this number; in their own order for 0.
+pub(super) fn ordered(nodes: &[Node], mut number: u64) -> Vec<Node> {
+    let mut nodes = nodes.to_vec();
+    for at in 0..nodes.len() {
+        let left = (nodes.len() - at) as u64;
+        nodes.swap(at, at + (number % left) as usize);
+        number /= left;
+    }
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Partition;
+
+    /// The nodes that each of `count` reaches, itself included.
+    fn reached(partition: Partition, count: usize) -> Vec<Vec<usize>> {
+        let reaches =
+            |a| (0..count).filter(move |b| a == *b || !partition.is_between(a, *b, count));
+        (0..count).map(|a| reaches(a).collect()).collect()
+    }
+
+    #[test]
+    fn parts_are_as_said() {
+        for count in 2..20 {
+            assert_eq!(reached(Partition::One, count)[0], [0]);
+            let minority = &reached(Partition::Minority, count)[0];
+            assert!(minority.len() <= (count / 3).max(1), "{count}: {minority:?}");
+            let parts = reached(Partition::Majority, count);
+            assert!(parts[0].len() * 2 > count && parts[0].len() * 2 <= count + 2);
+            let bridge = reached(Partition::Bridge, count);
+            assert_eq!(bridge[0].len(), count, "the bridge reaches all");
+            assert!(count < 3 || bridge[1..].iter().all(|part| part.len() < count));
+            let halves = bridge[1].len().abs_diff(bridge[count - 1].len());
+            assert!(count < 3 || halves <= 1, "{count}: {bridge:?}");
+        }
+    }
+
+    #[test]
+    fn each_of_a_ring_reaches_another_majority() {
+        for count in 4..20 {
+            let mut parts = reached(Partition::MajoritiesRing, count);
+            assert!(parts.iter().all(|part| part.len() * 2 > count), "{count}: {parts:?}");
+            let before = parts.len();
+            parts.sort();
+            parts.dedup();
+            assert!(parts.len() == before || count < 5, "{count}: {parts:?}");
+            assert!(parts.iter().all(|part| part.len() < count), "{count}");
+        }
+    }
+}

@@ -77,6 +77,35 @@ impl Example {
         self.pass(&seeds, async || program(Fixed).await);
     }
 
+    /// Another bug, of which only the first line of its screen is printed. Not on real threads, which might hang.
+    #[allow(dead_code, reason = "not every example has several bugs")]
+    pub(crate) fn find<B: AsyncFn(Version) + Sync>(&mut self, name: &str, program: B) {
+        if self.one_run || !sim::SIMULATED {
+            return;
+        }
+        let seeds = Runner::new().name(name);
+        let found = seeds.run(async || program(Buggy).await);
+        let screen = screen(&found);
+        println!("{}\n", screen.lines().next().unwrap_or_default());
+        if found.passed() {
+            self.unexpected("no failure was found");
+        }
+        self.pass(&seeds.name(format!("{name}_fixed")), async || program(Fixed).await);
+    }
+
+    /// Explores all interleavings of a small program, none of which must fail.
+    #[allow(dead_code, reason = "not every example is small enough")]
+    pub(crate) fn prove<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
+        if self.one_run || !sim::SIMULATED {
+            return;
+        }
+        let report = Runner::new().name(name).strategy("exhaustive").run(&program);
+        println!("{}", screen(&report));
+        if !report.searched.as_ref().is_some_and(|searched| searched.is_proof()) {
+            self.unexpected("not every interleaving was explored, or one failed");
+        }
+    }
+
     /// Returns the exit code of the process.
     pub(crate) fn end(self) -> ExitCode {
         if self.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }

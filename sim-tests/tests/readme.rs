@@ -72,6 +72,16 @@ fn parallel_link_ends_with_what_it_prints() {
 }
 
 #[test]
+fn disruptor_ends_with_what_it_prints() {
+    example("disruptor");
+}
+
+#[test]
+fn log_buffer_ends_with_what_it_prints() {
+    example("log_buffer");
+}
+
+#[test]
 fn every_example_is_tested_here() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -79,7 +89,8 @@ fn every_example_is_tested_here() {
     let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();
     names.sort();
-    let by_hand = ["cas_chain", "deadlock", "kv", "lost_update", "online"];
+    let by_hand =
+        ["cas_chain", "deadlock", "disruptor", "kv", "log_buffer", "lost_update", "online"];
     let generated = ["bank", "counter", "link", "queue", "store", "tickets"];
     let generated = generated.map(|name| format!("parallel_{name}"));
     let all = by_hand.map(str::to_owned).into_iter().chain(generated).chain(["queue".to_owned()]);

@@ -77,20 +77,48 @@ impl Example {
         self.pass(&seeds, async || program(Fixed).await);
     }
 
-    /// Another bug, of which only the first line of its screen is printed. Not on real threads, which might hang.
+    /// Another bug, of which only the head of its screen is printed. Not on real threads, which might hang.
     #[allow(dead_code, reason = "not every example has several bugs")]
-    pub(crate) fn find<B: AsyncFn(Version) + Sync>(&mut self, name: &str, program: B) {
+    pub(crate) fn find<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
         if self.one_run || !sim::SIMULATED {
             return;
         }
-        let seeds = Runner::new().name(name);
-        let found = seeds.run(async || program(Buggy).await);
+        let found = Runner::new().name(name).run(&program);
         let screen = screen(&found);
-        println!("{}\n", screen.lines().next().unwrap_or_default());
+        let is_head = |line: &&str| !["  at ", "  tested "].iter().any(|end| line.starts_with(end));
+        let head: Vec<&str> = screen.lines().take_while(is_head).collect();
+        println!("{}\n", head.join("\n").trim_end());
         if found.passed() {
             self.unexpected("no failure was found");
         }
-        self.pass(&seeds.name(format!("{name}_fixed")), async || program(Fixed).await);
+    }
+
+    /// Another program without a bug.
+    #[allow(dead_code, reason = "not every example has one")]
+    pub(crate) fn pass_too<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
+        if !self.one_run && sim::SIMULATED {
+            self.pass(&Runner::new().name(name), program);
+        }
+    }
+
+    /// Returns how many of so many seeds fail. One of them must. None are run on real threads.
+    #[allow(dead_code, reason = "not every example compares ways to find a bug")]
+    pub(crate) fn count<B: AsyncFn() + Sync>(
+        &mut self,
+        name: &str,
+        seeds: u64,
+        program: B,
+    ) -> Option<usize> {
+        if self.one_run || !sim::SIMULATED {
+            return None;
+        }
+        let runner = Runner::new().name(name);
+        let fails = |seed: &u64| runner.run_seed(*seed, &program).outcome != Outcome::Passed;
+        let failed = (0..seeds).filter(fails).count();
+        if failed == 0 {
+            self.unexpected(&format!("{name}: none of {seeds} seeds fails"));
+        }
+        Some(failed)
     }
 
     /// Explores all interleavings of a small program, none of which must fail.

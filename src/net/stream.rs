@@ -103,6 +103,9 @@ impl<T: Send + 'static> Flow for Stream<T> {
         let next = self.flight().next();
         if let Some(latch) = next {
             latch.set(!is_cut);
+            if is_cut {
+                self.link.meets();
+            }
         }
     }
 

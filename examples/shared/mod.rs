@@ -83,7 +83,7 @@ impl Example {
         if self.one_run || !sim::SIMULATED {
             return;
         }
-        let found = Runner::new().name(name).run(&program);
+        let found = Runner::new().name(name).shrink(false).run(&program);
         let screen = screen(&found);
         let is_head = |line: &&str| !["  at ", "  tested "].iter().any(|end| line.starts_with(end));
         let head: Vec<&str> = screen.lines().take_while(is_head).collect();
@@ -98,6 +98,19 @@ impl Example {
     pub(crate) fn pass_too<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
         if !self.one_run && sim::SIMULATED {
             self.pass(&Runner::new().name(name), program);
+        }
+    }
+
+    /// More seeds, none of which must fail, with `UNPAUSE_LONG` only. Prints nothing, so the output is the same without it.
+    #[allow(dead_code, reason = "not every example has long runs")]
+    pub(crate) fn pass_long<B: AsyncFn() + Sync>(&mut self, name: &str, seeds: u64, program: B) {
+        if self.one_run || !sim::SIMULATED || std::env::var_os("UNPAUSE_LONG").is_none() {
+            return;
+        }
+        let report = Runner::new().name(name).seeds(0..seeds).run(&program);
+        if !report.passed() {
+            println!("{}", screen(&report));
+            self.unexpected("the fixed version failed");
         }
     }
 

@@ -87,6 +87,11 @@ fn cas_register_ends_with_what_it_prints() {
 }
 
 #[test]
+fn raft_ends_with_what_it_prints() {
+    example("raft");
+}
+
+#[test]
 fn every_example_is_tested_here() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -106,7 +111,11 @@ fn every_example_is_tested_here() {
     ];
     let generated = ["bank", "counter", "link", "queue", "store", "tickets"];
     let generated = generated.map(|name| format!("parallel_{name}"));
-    let all = by_hand.map(str::to_owned).into_iter().chain(generated).chain(["queue".to_owned()]);
+    let all = by_hand
+        .map(str::to_owned)
+        .into_iter()
+        .chain(generated)
+        .chain(["queue", "raft"].map(str::to_owned));
     assert_eq!(names, all.collect::<Vec<_>>());
 }
 

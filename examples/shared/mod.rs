@@ -77,18 +77,73 @@ impl Example {
         self.pass(&seeds, async || program(Fixed).await);
     }
 
-    /// The fixed program must pass under all schedules, all values drawn and all states that a power failure leaves.
-    #[track_caller]
-    #[allow(dead_code, reason = "a search of most examples takes long")]
-    pub(crate) fn prove<B: AsyncFn(Version) + Sync>(&mut self, name: &str, program: B) {
+    /// Another bug, of which only the head of its screen is printed. Not on real threads, which might hang.
+    #[allow(dead_code, reason = "not every example has several bugs")]
+    pub(crate) fn find<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
         if self.one_run || !sim::SIMULATED {
             return;
         }
-        let search = Runner::new().name(format!("{name}_proved")).strategy("exhaustive");
-        let report = search.run(async || program(Fixed).await);
+        let found = Runner::new().name(name).shrink(false).run(&program);
+        let screen = screen(&found);
+        let is_head = |line: &&str| !["  at ", "  tested "].iter().any(|end| line.starts_with(end));
+        let head: Vec<&str> = screen.lines().take_while(is_head).collect();
+        println!("{}\n", head.join("\n").trim_end());
+        if found.passed() {
+            self.unexpected("no failure was found");
+        }
+    }
+
+    /// Another program without a bug.
+    #[allow(dead_code, reason = "not every example has one")]
+    pub(crate) fn pass_too<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
+        if !self.one_run && sim::SIMULATED {
+            self.pass(&Runner::new().name(name), program);
+        }
+    }
+
+    /// More seeds, none of which must fail, with `UNPAUSE_LONG` only. Prints nothing, so the output is the same without it.
+    #[allow(dead_code, reason = "not every example has long runs")]
+    pub(crate) fn pass_long<B: AsyncFn() + Sync>(&mut self, name: &str, seeds: u64, program: B) {
+        if self.one_run || !sim::SIMULATED || std::env::var_os("UNPAUSE_LONG").is_none() {
+            return;
+        }
+        let report = Runner::new().name(name).seeds(0..seeds).run(&program);
+        if !report.passed() {
+            println!("{}", screen(&report));
+            self.unexpected("the fixed version failed");
+        }
+    }
+
+    /// Returns how many of so many seeds fail. One of them must. None are run on real threads.
+    #[allow(dead_code, reason = "not every example compares ways to find a bug")]
+    pub(crate) fn count<B: AsyncFn() + Sync>(
+        &mut self,
+        name: &str,
+        seeds: u64,
+        program: B,
+    ) -> Option<usize> {
+        if self.one_run || !sim::SIMULATED {
+            return None;
+        }
+        let runner = Runner::new().name(name);
+        let fails = |seed: &u64| runner.run_seed(*seed, &program).outcome != Outcome::Passed;
+        let failed = (0..seeds).filter(fails).count();
+        if failed == 0 {
+            self.unexpected(&format!("{name}: none of {seeds} seeds fails"));
+        }
+        Some(failed)
+    }
+
+    /// Explores all interleavings of a small program, none of which must fail.
+    #[allow(dead_code, reason = "not every example is small enough")]
+    pub(crate) fn prove<B: AsyncFn() + Sync>(&mut self, name: &str, program: B) {
+        if self.one_run || !sim::SIMULATED {
+            return;
+        }
+        let report = Runner::new().name(name).strategy("exhaustive").run(&program);
         println!("{}", screen(&report));
         if !report.searched.as_ref().is_some_and(|searched| searched.is_proof()) {
-            self.unexpected("the search is no proof");
+            self.unexpected("not every interleaving was explored, or one failed");
         }
     }
 

@@ -77,6 +77,26 @@ fn wal_ends_with_what_it_prints() {
 }
 
 #[test]
+fn disruptor_ends_with_what_it_prints() {
+    example("disruptor");
+}
+
+#[test]
+fn log_buffer_ends_with_what_it_prints() {
+    example("log_buffer");
+}
+
+#[test]
+fn cas_register_ends_with_what_it_prints() {
+    example("cas_register");
+}
+
+#[test]
+fn raft_ends_with_what_it_prints() {
+    example("raft");
+}
+
+#[test]
 fn every_example_is_tested_here() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -84,14 +104,23 @@ fn every_example_is_tested_here() {
     let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();
     names.sort();
-    let by_hand = ["cas_chain", "deadlock", "kv", "lost_update", "online"];
+    let by_hand = [
+        "cas_chain",
+        "cas_register",
+        "deadlock",
+        "disruptor",
+        "kv",
+        "log_buffer",
+        "lost_update",
+        "online",
+    ];
     let generated = ["bank", "counter", "link", "queue", "store", "tickets"];
     let generated = generated.map(|name| format!("parallel_{name}"));
     let all = by_hand
         .map(str::to_owned)
         .into_iter()
         .chain(generated)
-        .chain(["queue", "wal"].map(str::to_owned));
+        .chain(["queue", "raft", "wal"].map(str::to_owned));
     assert_eq!(names, all.collect::<Vec<_>>());
 }
 
@@ -337,6 +366,10 @@ fn stdout(output: &Output) -> String {
     let shorten = |line: &str| match (line.split_once(": "), line.find("/sim/")) {
         (Some((label @ ("trace" | "source" | "history"), _)), Some(at)) => {
             format!("{:9}target{}\n", format!("{label}:"), &line[at..])
+        }
+        // A trace that is too long for a line is named by its file.
+        (Some(("replay", rest)), Some(at)) if rest.trim_start().starts_with("SIM_REPLAY=/") => {
+            format!("replay:  SIM_REPLAY=target{}\n", &line[at..])
         }
         _ => format!("{line}\n"),
     };

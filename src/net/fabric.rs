@@ -111,6 +111,11 @@ impl Link {
         state.is_cut
     }
 
+    /// Counts a message that was on its way already when the link was cut.
+    pub(crate) fn meets(&self) {
+        self.state().met += 1;
+    }
+
     /// Has a message go over it, in the step in which it arrives. Returns `false` if it is lost.
     pub(crate) fn passes(&self, here: Here) -> bool {
         let is_cut = {

@@ -189,6 +189,9 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
                 self.link.note_held();
             }
             latch.set(!is_cut);
+            if is_cut {
+                self.link.meets();
+            }
         }
         if is_cut {
             self.inbox.was_cut(change, here);

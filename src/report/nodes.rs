@@ -15,6 +15,7 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
         return;
     }
     let sent = sent_in(run);
+    merge_arrivals(run, rows);
     for row in rows.iter_mut() {
         match row {
             ScheduleRow::Operation { step, task, text, place, .. } => {
@@ -23,7 +24,10 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
                 match &record.from {
                     Some(sender) => {
                         let (sent, place) = (sent.get(task), std::mem::take(place));
-                        let of = sent.map_or(String::new(), |step| format!("sent in {step}"));
+                        let mut of = sent.map_or(String::new(), |step| format!("sent in {step}"));
+                        if text.starts_with(LOSE) {
+                            of = format!("lost, {of}");
+                        }
                         let from = node_column(run, sender);
                         *row =
                             ScheduleRow::Arrival { step: *step, from, to: column, text: of, place };
@@ -42,6 +46,38 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
         }
     }
     rows.retain(|row| !matches!(row, ScheduleRow::Preempted { from, to } if from == to));
+}
+
+/// The operations of a message besides its arrival: rows begin with them.
+const BEFORE_ARRIVAL: [&str; 2] = ["start", "travel"];
+const LOSE: &str = "lose";
+
+/// Leaves one row of each message: its arrival, or its loss. Its start, and the end of its latency, are none.
+fn merge_arrivals(run: &Run, rows: &mut Vec<ScheduleRow>) {
+    let is_message = |task: TaskId| run.tasks.get(task.index()).is_some_and(|it| it.from.is_some());
+    // Of a row that was left out, for the next one of the same step.
+    let mut first = None;
+    let mut merged: Vec<ScheduleRow> = Vec::with_capacity(rows.len());
+    for mut row in rows.drain(..) {
+        if let ScheduleRow::Operation { step, task, text, .. } = &mut row {
+            if is_message(*task) {
+                if BEFORE_ARRIVAL.iter().any(|word| text.starts_with(word)) {
+                    first = *step;
+                    continue;
+                }
+                if text.starts_with(LOSE) {
+                    // The row before is the arrival, in which it is lost.
+                    if let Some(ScheduleRow::Operation { step: arrived, .. }) = merged.pop() {
+                        first = arrived;
+                    }
+                }
+                *step = step.or(first.take());
+            }
+            first = first.filter(|_| step.is_none());
+        }
+        merged.push(row);
+    }
+    *rows = merged;
 }
 
 /// The steps in which messages were sent.

@@ -8,8 +8,9 @@ use crate::run::op::fs::inode;
 use crate::run::op::{Access, Op};
 use crate::seam::{Guard, Here, Latch, Wrapped};
 
-pub(super) const LOCK: Op = Op::of_kind("lock", Access::Wait, inode::LOCK);
-pub(super) const LOCK_SHARED: Op = Op::of_kind("lock_shared", Access::Wait, inode::SHARE);
+pub(super) const LOCK: [Op; 2] = Op::of_kind("lock", Access::Wait, inode::LOCK).guarded();
+pub(super) const LOCK_SHARED: [Op; 2] =
+    Op::of_kind("lock_shared", Access::Wait, inode::SHARE).guarded();
 const TRY_LOCK: [&Op; 2] = [
     &Op::of_kind("try_lock", Access::Tell, inode::LOCK),
     &Op::of_kind("try_lock", Access::Peek, inode::FAIL),
@@ -174,6 +175,10 @@ impl Guard for Wanted<'_> {
         let mut state = self.lock.state();
         state.latches.push((latch, self.owner, self.alone));
         state.admits(self.owner, self.alone)
+    }
+
+    fn is_open(&self) -> bool {
+        self.lock.state().admits(self.owner, self.alone)
     }
 
     fn remove(&self, latch: Latch) {

@@ -14,8 +14,8 @@ impl File {
         alone: bool,
         here: Here,
     ) -> impl Future<Output = io::Result<()>> + Send + use<'a> {
-        let op = if alone { &LOCK } else { &LOCK_SHARED };
-        let mut waiting = Locking { open: &self.open, call: GuardedCall::new(op, here), here };
+        let ops = if alone { &LOCK } else { &LOCK_SHARED };
+        let mut waiting = Locking { open: &self.open, call: GuardedCall::new(ops, here), here };
         poll_fn(move |cx| {
             let Locking { open, call, .. } = &mut waiting;
             let lock = open.lock()?;

@@ -215,6 +215,7 @@ impl Fabric {
     }
 
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
+        // Outside of runs the net is that of the process, and has no faults.
         if seam::in_run() && !self.state().order.is_empty() {
             seam::fail(|| Failure::Misuse {
                 message: "the faults of the net are set after its first use: call \

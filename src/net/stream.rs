@@ -100,7 +100,8 @@ struct Flight {
     latches: VecDeque<(u64, Latch)>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
-    /// The number of times that the link was cut or healed.
+    /// The link is cut, and has been so often cut or healed.
+    is_cut: bool,
     changes: u64,
 }
 
@@ -181,8 +182,9 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
         self.inbox.mark().act(if is_cut { &CUT } else { &HEAL }, here, || ());
         let (next, change) = {
             let mut flight = self.flight();
-            flight.changes += 1;
-            (flight.next(), flight.changes)
+            let changes = std::mem::replace(&mut flight.is_cut, is_cut) != is_cut;
+            flight.changes += u64::from(changes);
+            (flight.next(), changes.then_some(flight.changes))
         };
         if let Some(latch) = next {
             if is_cut {
@@ -193,7 +195,7 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
                 self.link.meets();
             }
         }
-        if is_cut {
+        if let (true, Some(change)) = (is_cut, change) {
             self.inbox.was_cut(change, here);
         }
     }

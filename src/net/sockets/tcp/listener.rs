@@ -56,7 +56,7 @@ impl Backlog {
 ///
 /// ```
 /// use sim::net::{TcpListener, TcpStream};
-/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+/// use futures::{AsyncReadExt, AsyncWriteExt};
 ///
 /// # let report = sim::Runner::new().hermetic().run(async || {
 /// let db = sim::node("db-1");

@@ -52,7 +52,7 @@ impl Rules {
 /// # let report = sim::Runner::new().hermetic().run(async || {
 /// fs::faults(Faults::none().rules(Rules::EXT4).sync_errors(1).capacity(1 << 20));
 /// # });
-/// # assert!(report.passed(), "{report}");
+/// # assert!(report.passed());
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Faults {

@@ -42,7 +42,7 @@ const CLONE: Op = sees("try_clone");
 /// file.sync_all().await.unwrap();
 /// assert_eq!(file.metadata().await.unwrap().len(), 5);
 /// # });
-/// # assert!(report.passed(), "{report}");
+/// # assert!(report.passed());
 /// ```
 pub struct File {
     pub(super) open: Arc<Open>,

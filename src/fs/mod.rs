@@ -29,7 +29,7 @@
 //! let found = db.spawn(async { fs::read("/file").await.unwrap() }).await.unwrap();
 //! assert!(found == b"new" || (found == b"old" && !is_saved), "{found:?}");
 //! # });
-//! # assert!(report.passed(), "{report}");
+//! # assert!(report.passed());
 //! ```
 //!
 //! # Points

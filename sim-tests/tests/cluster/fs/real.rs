@@ -257,3 +257,39 @@ fn programs_have_the_results_of_the_operating_system() {
         assert!(kinds.contains(kind), "no call gave {kind}: {kinds:?}");
     }
 }
+
+/// Outside of runs and in the real build: the calls, a lock that is waited for, and the traits of streams.
+#[test]
+fn files_are_those_of_the_operating_system() {
+    use futures::io::AsyncReadExt as _;
+
+    let root = std::env::temp_dir().join(format!("sim-fs-{}", std::process::id()));
+    std::fs::create_dir_all(&root).unwrap();
+    let path = root.join("a");
+    sim::block_on(async {
+        // The rules of a run's disks mean nothing here.
+        fs::faults(fs::Faults::none().full(9).rules(fs::Rules::EXT4));
+        fs::write(&path, "some").await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"some");
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).open(&path).await.unwrap();
+        file.lock().await.unwrap();
+        let other = File::open(&path).await.unwrap();
+        assert_eq!(other.try_lock_shared().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let waits = spawn(async move {
+            other.lock().await.unwrap();
+            let mut stream = futures::io::BufReader::new(other);
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await.unwrap();
+            text
+        });
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let mut clone = file.try_clone().await.unwrap();
+        drop(file);
+        clone.write_all(b" bytes").await.unwrap();
+        clone.sync_data().await.unwrap();
+        drop(clone);
+        assert_eq!(waits.await.unwrap(), "some bytes");
+    });
+    std::fs::remove_dir_all(&root).unwrap();
+}

@@ -75,13 +75,14 @@ impl Faults {
     }
 
     pub(super) fn draw_copies(&self) -> u32 {
-        if self.loss > 0 && seam::suffers(LOSS, (8, self.loss), "the loss of a message") == 7 {
+        if seam::suffers_rarely(LOSS, (8, self.loss), "the loss of a message") {
             return 0;
         }
-        let twice = self.duplicates > 0
-            && seam::suffers(DUPLICATE, (16, self.duplicates), "a message that arrives twice")
-                == 15;
-        1 + u32::from(twice)
+        1 + u32::from(seam::suffers_rarely(
+            DUPLICATE,
+            (16, self.duplicates),
+            "a message that arrives twice",
+        ))
     }
 
     /// Draws how many of `count` bytes a call reads or writes.
@@ -99,7 +100,7 @@ impl Faults {
 
     /// Draws if a write resets its connection.
     pub(super) fn draw_reset(&self) -> bool {
-        self.resets > 0 && seam::suffers(RESET, (32, self.resets), "a reset") == 31
+        seam::suffers_rarely(RESET, (32, self.resets), "a reset")
     }
 
     pub(super) fn draw_delay(&self, here: Here) -> Option<Instant> {

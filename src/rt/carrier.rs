@@ -65,13 +65,32 @@ impl World {
     }
 
     /// Draws a fault below `bound`, of the kind with this number: 0 is none. A task causes `budget` of a kind at most.
-    //
-    // By task and not by run: the decisions of a task would then depend on those of others, which no search sees.
     pub(crate) fn suffers(
         &self,
         kind: usize,
         (bound, budget): (u64, u8),
         why: &'static str,
+    ) -> u64 {
+        self.suffers_if(kind, (bound, budget), why, |drawn| drawn != 0)
+    }
+
+    /// As [`suffers`](Self::suffers), a fault that one draw of `rate` has.
+    pub(crate) fn suffers_rarely(
+        &self,
+        kind: usize,
+        (rate, budget): (u64, u8),
+        why: &'static str,
+    ) -> bool {
+        self.suffers_if(kind, (rate, budget), why, |drawn| drawn == rate - 1) == rate - 1
+    }
+
+    // By task and not by run: the decisions of a task would then depend on those of others, which no search sees.
+    fn suffers_if(
+        &self,
+        kind: usize,
+        (bound, budget): (u64, u8),
+        why: &'static str,
+        is_fault: impl Fn(u64) -> bool,
     ) -> u64 {
         let mut state = self.state();
         let task = state.current();
@@ -84,7 +103,7 @@ impl World {
         }
         drop(state);
         let drawn = self.draw(bound, why);
-        self.state().slots.at_mut(task.index()).net_faults[kind] += u8::from(drawn != 0);
+        self.state().slots.at_mut(task.index()).net_faults[kind] += u8::from(is_fault(drawn));
         drawn
     }
 }

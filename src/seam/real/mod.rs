@@ -44,6 +44,7 @@ pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
     CallOps, Came, Cargo, Guard, GuardedCall, Latch, PlainCall, Turn, Way, Wrapped, carry, suffers,
+    suffers_rarely,
 };
 
 pub(crate) use super::jitter::up_to;

@@ -211,3 +211,8 @@ pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Arc<Route>, _: Here) {
 pub(crate) fn suffers(_: usize, _: (u64, u8), _: &'static str) -> u64 {
     0
 }
+
+/// Draws no fault.
+pub(crate) fn suffers_rarely(_: usize, _: (u64, u8), _: &'static str) -> bool {
+    false
+}

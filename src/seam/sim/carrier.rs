@@ -114,3 +114,8 @@ impl<C: Cargo> Future for Carrier<C> {
 pub(crate) fn suffers(kind: usize, bound_and_budget: (u64, u8), why: &'static str) -> u64 {
     WORLD.with(|world| world.suffers(kind, bound_and_budget, why))
 }
+
+/// Draws a rare fault; see [`World::suffers_rarely`](crate::rt::World::suffers_rarely).
+pub(crate) fn suffers_rarely(kind: usize, rate_and_budget: (u64, u8), why: &'static str) -> bool {
+    WORLD.with(|world| world.suffers_rarely(kind, rate_and_budget, why))
+}

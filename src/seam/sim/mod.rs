@@ -35,7 +35,7 @@ pub(crate) use self::branches::{Before, Turns};
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
-pub(crate) use self::carrier::{Cargo, Latch, Way, carry, suffers};
+pub(crate) use self::carrier::{Cargo, Latch, Way, carry, suffers, suffers_rarely};
 pub(crate) use self::crew::Crew;
 pub(crate) use self::fence::{fence, pass};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]

@@ -13,17 +13,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sim::check::chain::{Chain, ChainEvent};
 use sim::check::models::{VersionedRegisterOp as Op, VersionedRegisterRet as Ret};
-use sim::check::online::ClientEvent;
+use sim::check::online::{ClientEvent, OnlineStatus};
 use sim::net::{self, Receiver, Sender};
 use sim::time::{Duration, Instant, sleep, sleep_until};
 use sim::{Node, node};
 
-use shared::Example;
 use shared::Version::Buggy;
+use shared::{Example, locked};
 
 mod shared;
 
@@ -282,16 +282,11 @@ impl Client {
 /// Has the checker, which is in no node, take an event of a call.
 fn feed(watch: &Mutex<Chain>, event: ChainEvent) {
     let mut chain = locked(watch);
-    chain.feed(event).expect("a client has one call open at a time");
-    if let Some(anomaly) = chain.evidence().and_then(|evidence| evidence.anomaly.as_ref()) {
+    let status = chain.feed(event).expect("a client has one call open at a time");
+    let anomaly = chain.evidence().and_then(|evidence| evidence.anomaly.as_ref());
+    if let (OnlineStatus::Violated, Some(anomaly)) = (status, anomaly) {
         panic!("{}: {}", anomaly.name, anomaly.text);
     }
-}
-
-/// The state of a node or of the checker. No await while it is held.
-fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Poisoned by the panic that ends the run.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A node: its state, and the links to the others.
@@ -396,7 +391,7 @@ fn main() -> ExitCode {
 //   stale read: Operation 12 read version 0. When it was invoked, the chain 0 → 201 was known already,
 //   1 version newer.
 //
-//   at          examples/cas_register.rs:287:9
+//   at          examples/cas_register.rs:288:9
 //   tested      4 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 144 steps, 13 preemptions, 63 tasks, 19 draws to 64 steps, 0 preemptions, 38
 //               tasks, 15 draws (2159 replays)
@@ -404,10 +399,10 @@ fn main() -> ExitCode {
 // ── schedule ── 64 steps, 33 switches, 0 preemptions, 15 values drawn ───────────────────────────────
 //
 //   step  main          n1            n2           n3                                            place
-//      0  now clock = 0s                                                      …/cas_register.rs:341:64
-//         spawn 0.0 n1, 0.1 n2, 0.2 n3                                        …/cas_register.rs:348:14
-//         spawn 0.3 n2 to 0.8 n2                                              …/cas_register.rs:351:19
-//         set_timer clock := 5ms                                               …/cas_register.rs:354:5
+//      0  now clock = 0s                                                      …/cas_register.rs:336:64
+//         spawn 0.0 n1, 0.1 n2, 0.2 n3                                        …/cas_register.rs:343:14
+//         spawn 0.3 n2 to 0.8 n2                                              …/cas_register.rs:346:19
+//         set_timer clock := 5ms                                               …/cas_register.rs:349:5
 //         draw 0 below 8
 //      1  │                           0.1: start
 //      2  │                           │            0.2: start
@@ -419,69 +414,69 @@ fn main() -> ExitCode {
 //      8  │             0.7: start    │            │
 //      9  │             0.0: start    │            │
 //   time moves on to 5ms
-//     10  │             0.0: sleep clock = 5ms     │                          …/cas_register.rs:314:13
+//     10  │             0.0: sleep clock = 5ms     │                          …/cas_register.rs:309:13
 //         │             0.0: draw 0 below 4        │
-//     11  sleep clock = 5ms           │            │                           …/cas_register.rs:354:5
-//         cut n1>n2     │             │            │                           …/cas_register.rs:360:5
-//         cut n2>n1     │             │            │                           …/cas_register.rs:360:5
-//         cut n1>n3     │             │            │                           …/cas_register.rs:360:5
-//         cut n3>n1     │             │            │                           …/cas_register.rs:360:5
-//         set_timer clock := 55ms     │            │                           …/cas_register.rs:361:5
+//     11  sleep clock = 5ms           │            │                           …/cas_register.rs:349:5
+//         cut n1>n2     │             │            │                           …/cas_register.rs:355:5
+//         cut n2>n1     │             │            │                           …/cas_register.rs:355:5
+//         cut n1>n3     │             │            │                           …/cas_register.rs:355:5
+//         cut n3>n1     │             │            │                           …/cas_register.rs:355:5
+//         set_timer clock := 55ms     │            │                           …/cas_register.rs:356:5
 //         draw 0 below 8              │            │
 //   time moves on to 25ms
-//     12                0.0: 8 steps: sleep clock 4 times, now clock 2        …/cas_register.rs:314:13
+//     12                0.0: 8 steps: sleep clock 4 times, now clock 2        …/cas_register.rs:309:13
 //                         times, send to n2 2 times, send n1→n2 2 times, …
-//     20                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:314:13
+//     20                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:309:13
 //                       │               clock, send to n1, send n2→n1, …
-//     23                │             ├────────────▶                          …/cas_register.rs:324:39
-//     24                │             │            0.6: recv n2→n3            …/cas_register.rs:305:41
+//     23                │             ├────────────▶                          …/cas_register.rs:319:39
+//     24                │             │            0.6: recv n2→n3            …/cas_register.rs:300:41
 //                       │             │            0.6: now clock = 25ms      …/cas_register.rs:154:30
-//     25                │             │            0.6: send to n2            …/cas_register.rs:324:39
-//     26                │             ◀────────────┤                          …/cas_register.rs:324:39
-//     27                │             0.8: 3 steps: recv n3→n2, get           …/cas_register.rs:305:41
+//     25                │             │            0.6: send to n2            …/cas_register.rs:319:39
+//     26                │             ◀────────────┤                          …/cas_register.rs:319:39
+//     27                │             0.8: 3 steps: recv n3→n2, get           …/cas_register.rs:300:41
 //                       │               message#1, now clock, send to n1, …
-//     30                │             ├────────────▶                          …/cas_register.rs:324:39
-//     31                │             │            0.6: recv n2→n3            …/cas_register.rs:305:41
+//     30                │             ├────────────▶                          …/cas_register.rs:319:39
+//     31                │             │            0.6: recv n2→n3            …/cas_register.rs:300:41
 //                       │             │            0.6: now clock = 25ms      …/cas_register.rs:137:77
-//     32                │             │            0.6: send to n2            …/cas_register.rs:324:39
-//     33                │             ◀────────────┤                          …/cas_register.rs:324:39
-//     34                │             0.8: recv n3→n2                         …/cas_register.rs:305:41
+//     32                │             │            0.6: send to n2            …/cas_register.rs:319:39
+//     33                │             ◀────────────┤                          …/cas_register.rs:319:39
+//     34                │             0.8: recv n3→n2                         …/cas_register.rs:300:41
 //   time moves on to 30ms
-//     35                │             │            0.2: sleep clock = 30ms    …/cas_register.rs:314:13
+//     35                │             │            0.2: sleep clock = 30ms    …/cas_register.rs:309:13
 //   time moves on to 50ms
-//     36                0.0: 11 steps: sleep clock 5 times, now clock 3       …/cas_register.rs:314:13
+//     36                0.0: 11 steps: sleep clock 5 times, now clock 3       …/cas_register.rs:309:13
 //                         times, send to n2 3 times, send n1→n2 3 times, …
-//     47                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:314:13
+//     47                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:309:13
 //                       │               clock, send to n1, send n2→n1, …
-//     50                │             ├────────────▶                          …/cas_register.rs:324:39
-//     51                │             │            0.6: recv n2→n3            …/cas_register.rs:305:41
+//     50                │             ├────────────▶                          …/cas_register.rs:319:39
+//     51                │             │            0.6: recv n2→n3            …/cas_register.rs:300:41
 //                       │             │            0.6: now clock = 50ms      …/cas_register.rs:137:77
-//     52                │             │            0.6: send to n2            …/cas_register.rs:324:39
-//     53                │             ◀────────────┤                          …/cas_register.rs:324:39
-//     54                │             0.8: recv n3→n2                         …/cas_register.rs:305:41
+//     52                │             │            0.6: send to n2            …/cas_register.rs:319:39
+//     53                │             ◀────────────┤                          …/cas_register.rs:319:39
+//     54                │             0.8: recv n3→n2                         …/cas_register.rs:300:41
 //   time moves on to 55ms
-//     55                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:314:13
+//     55                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:309:13
 //                       │               clock, send to n1, send n2→n1, …
-//     58                │             ├────────────▶                          …/cas_register.rs:324:39
-//     59                │             │            0.6: recv n2→n3            …/cas_register.rs:305:41
+//     58                │             ├────────────▶                          …/cas_register.rs:319:39
+//     59                │             │            0.6: recv n2→n3            …/cas_register.rs:300:41
 //                       │             │            0.6: now clock = 55ms      …/cas_register.rs:137:77
-//     60                │             │            0.6: send to n2            …/cas_register.rs:324:39
-//     61                │             ◀────────────┤                          …/cas_register.rs:324:39
-//     62                │             0.8: recv n3→n2                         …/cas_register.rs:305:41
-//     63                0.0: sleep clock = 55ms                               …/cas_register.rs:314:13
+//     60                │             │            0.6: send to n2            …/cas_register.rs:319:39
+//     61                │             ◀────────────┤                          …/cas_register.rs:319:39
+//     62                │             0.8: recv n3→n2                         …/cas_register.rs:300:41
+//     63                0.0: sleep clock = 55ms                               …/cas_register.rs:309:13
 //                       0.0: draw 0 below 4
-//                       0.0: panics                                            …/cas_register.rs:287:9
+//                       0.0: panics                                            …/cas_register.rs:288:9
 //
-//   n1>n2      link, created at examples/cas_register.rs:336:35
-//   n1→n2      link, used first at examples/cas_register.rs:336:35
-//   n1>n3      link, created at examples/cas_register.rs:336:35
-//   n2>n1      link, created at examples/cas_register.rs:336:35
-//   n2→n1      link, used first at examples/cas_register.rs:336:35
-//   n2→n3      link, used first at examples/cas_register.rs:336:35
-//   n3>n1      link, created at examples/cas_register.rs:336:35
-//   n3→n2      link, used first at examples/cas_register.rs:336:35
+//   n1>n2      link, created at examples/cas_register.rs:331:35
+//   n1→n2      link, used first at examples/cas_register.rs:331:35
+//   n1>n3      link, created at examples/cas_register.rs:331:35
+//   n2>n1      link, created at examples/cas_register.rs:331:35
+//   n2→n1      link, used first at examples/cas_register.rs:331:35
+//   n2→n3      link, used first at examples/cas_register.rs:331:35
+//   n3>n1      link, created at examples/cas_register.rs:331:35
+//   n3→n2      link, used first at examples/cas_register.rs:331:35
 //   clock      the time of the run
-//   message#1  used first at examples/cas_register.rs:336:35
+//   message#1  used first at examples/cas_register.rs:331:35
 //
 // trace:   target/sim/unpause/example-cas_register.cas_register/3.simtrace
 // replay:  SIM_REPLAY=sim2:0=0/8,0.1,0.2,0.6,0.8,0.3,0.4,0.5,0.7,0.0,0.0=0/4,0=0/8,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.1x3,0.1.1,0.6x2,0.6.0,0.8x3,0.8.1,0.6x2,0.6.1,0.8,0.2,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.1=0/4,0.1x2,0.1.3,0.6x2,0.6.2,0.8,0.1=1/4,0.1x2,0.1.5,0.6x2,0.6.3,0.8,0.0=0/4 cargo run -p unpause --example cas_register
@@ -490,10 +485,10 @@ fn main() -> ExitCode {
 //
 // passed  cas_register_fixed: 1000 runs, 284788 steps
 //
-// FAILED  cas_register_early  seed 0: 0.1 n2 panicked
+// FAILED  cas_register_early  seed 0: 0.0 n1 panicked
 //
-//   lost update: Operation 3 shows that version 0 was replaced by 201. Operation 2 had replaced it by
-//   101: one of the updates is lost. The chain 0 → 101 was known.
+//   lost update: Operation 6 shows that version 0 was replaced by 101. Operation 4 had replaced it by
+//   201: one of the updates is lost. The chain 0 → 201 was known.
 //
 // reads locally: 95 of 300 seeds if the primary is cut off, 33 if any node is
 // answers early: 194 of 300 seeds if the primary is cut off, 86 if any node is

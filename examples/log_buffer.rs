@@ -297,9 +297,9 @@ fn main() -> ExitCode {
 //
 // FAILED  log_buffer_id  seed 92: 0.2 reader panicked
 //
-//   assertion `left == right` failed: payload of another frame in the one at 6
-//     left: 1
-//    right: 7
+//   assertion `left == right` failed: payload of another frame in the one at 10
+//     left: 5
+//    right: 11
 //
 // passed  log_buffer_long: 1000 runs, 278110 steps
 //

@@ -5,6 +5,7 @@
 //! fail.
 
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sim::Runner;
 use sim::report::{Report, Style, text};
@@ -191,6 +192,13 @@ impl Example {
         println!("UNEXPECTED: {what}\n");
         self.ok = false;
     }
+}
+
+/// The state of one node, or of the test, that several of its tasks use. No await while it is held.
+#[allow(dead_code, reason = "not every example has nodes")]
+pub(crate) fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Poisoned by the panic that ends the run.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn screen(report: &Report) -> String {

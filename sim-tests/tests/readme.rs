@@ -97,6 +97,11 @@ fn raft_ends_with_what_it_prints() {
 }
 
 #[test]
+fn lossy_link_ends_with_what_it_prints() {
+    example("lossy_link");
+}
+
+#[test]
 fn every_example_is_tested_here() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -111,6 +116,7 @@ fn every_example_is_tested_here() {
         "disruptor",
         "kv",
         "log_buffer",
+        "lossy_link",
         "lost_update",
         "online",
     ];

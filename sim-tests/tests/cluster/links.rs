@@ -106,6 +106,22 @@ fn a_cut_holds_values_until_it_is_healed() {
     assert!(matches!(failure(&found), sim::run::Failure::Deadlock { .. }), "{}", screen(&found));
 }
 
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_cut_counts_a_value_that_is_on_its_way() {
+    let report = search().run(async || {
+        let [a, b] = pair();
+        let (sender, mut receiver) = net::link(&a, &b);
+        a.spawn(send_all(sender, 1)).await.unwrap();
+        net::cut(&a, &b);
+        let is_held = receiver.try_recv().is_none();
+        // Its end is on the way, too; it waits behind it.
+        assert!(net::met() >= u64::from(is_held));
+        sim::sometimes!(is_held, "the value is on its way");
+    });
+    assert!(report.passed(), "{}", screen(&report));
+}
+
 /// A sender is killed: a prefix arrives, then the end. Switched off: nobody tells.
 async fn dies(power: bool) {
     let [a, b] = pair();

@@ -433,8 +433,8 @@ fn main() -> ExitCode {
 //                       │             │            0.6: now clock = 25ms      …/cas_register.rs:154:30
 //     25                │             │            0.6: send to n2            …/cas_register.rs:319:39
 //     26                │             ◀────────────┤                          …/cas_register.rs:319:39
-//     27                │             0.8: 3 steps: recv n3→n2, get           …/cas_register.rs:300:41
-//                       │               message#1, now clock, send to n1, …
+//     27                │             0.8: 3 steps: get message#1, recv       …/cas_register.rs:331:35
+//                       │               n3→n2, now clock, send to n1, …
 //     30                │             ├────────────▶                          …/cas_register.rs:319:39
 //     31                │             │            0.6: recv n2→n3            …/cas_register.rs:300:41
 //                       │             │            0.6: now clock = 25ms      …/cas_register.rs:137:77

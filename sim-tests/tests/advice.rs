@@ -25,6 +25,7 @@ paths! {
     lookup_host: sim::net::lookup_host,
     files: sim::fs::File,
     open_options: sim::fs::OpenOptions,
+    node: sim::node,
     outside: sim::node::outside,
     share_memory: sim::node::share_memory,
     udp: sim::net::UdpSocket,

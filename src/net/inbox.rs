@@ -97,7 +97,13 @@ impl<T> Inbox<T> {
     pub(crate) fn put_end(&self) {
         let end = Arc::new(Wrapped::outside("message", self.here));
         end.act(&PUT, self.here, || ());
-        self.state().end.get_or_insert(end);
+        {
+            let mut state = self.state();
+            // A death that came first closed it: those who find the end do not see this one.
+            if !state.is_closed {
+                state.end = Some(end);
+            }
+        }
         self.close(false);
     }
 

@@ -42,6 +42,11 @@ impl OnCluster {
     pub(super) fn kills(self) -> bool {
         matches!(self, OnCluster::Kill(_) | OnCluster::PowerOff(_) | OnCluster::Restart(_))
     }
+
+    /// Returns `true` if it sees which tasks of a node have ended.
+    pub(super) fn sees_ends(self) -> bool {
+        self.kills() || matches!(self, OnCluster::Pause(_) | OnCluster::Resume(_))
+    }
 }
 
 /// Two nodes, and links from the first to the second.

@@ -119,8 +119,7 @@ impl Program {
             match act {
                 Act::OnCell(act) => act.draws(),
                 Act::OnToken(act) => act.draws(),
-                // The death of a node sees which of its tasks have ended.
-                Act::OnCluster(act) => act.kills(),
+                Act::OnCluster(act) => act.sees_ends(),
                 _ => more(act),
             }
         };

@@ -143,7 +143,7 @@ impl Builder {
 
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
-/// The await is a point: even if the task has ended, others may step first. A poll [by hand](by_hand) is not a point,
+/// The await is a point: even if the task has ended, others may step first. A poll [by hand](by_hand()) is not a point,
 /// and returns the result if there is one. A poll after the result was returned panics.
 ///
 /// Dropping it detaches the task. A run reports tasks that had not ended when the test body did,

@@ -34,7 +34,7 @@
 //!
 //! # Points
 //!
-//! Each call is a point, and is done in one step. Those that take several calls of a kernel are several points: [`write`]
+//! Each call is a point, and is done in one step. Those that take several calls of a kernel are several points: [`write`](fn@write)
 //! opens, writes and closes, so others may find an empty file. Dropping a file and [`File::try_lock`] are none.
 //!
 //! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power failure
@@ -57,7 +57,7 @@
 //! - A rename is whole, and syncs nothing: the new name may be there with none of the bytes.
 //! - A sync that fails leaves writes that no later sync covers.
 //!
-//! [`faults`] has calls fail, be short, and disks be full.
+//! [`faults()`] has calls fail, be short, and disks be full.
 //!
 //! # Not modelled
 //!
@@ -115,7 +115,7 @@ pub fn on(node: &Node) -> NodeDisk<'_> {
 pub struct NodeDisk<'a>(&'a Node);
 
 impl NodeDisk<'_> {
-    /// As [`faults`], for this disk.
+    /// As [`faults()`], for this disk.
     #[track_caller]
     pub fn faults(&self, faults: Faults) {
         let here = here();

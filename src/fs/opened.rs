@@ -19,7 +19,7 @@ pub(super) enum Opened {
     Real(std::fs::File),
 }
 
-/// An open file, which several [`File`]s may share.
+/// An open file, which several [`File`](super::File)s may share.
 pub(super) struct Open {
     file: Where,
     pub(super) here: Here,

@@ -4,7 +4,7 @@
 //! a trace has each arrival as a step, a search tries all orders, and shrinking leaves the reordering that a failure needs.
 //!
 //! [`cut`] and [`isolate`] end the connection of nodes, in one direction or both: datagrams are lost at their arrival,
-//! messages of streams wait until [`heal`]. [`faults`] has messages lost, duplicated and delayed by themselves.
+//! messages of streams wait until [`heal`]. [`faults()`] has messages lost, duplicated and delayed by themselves.
 //!
 //! ```
 //! use sim::net;

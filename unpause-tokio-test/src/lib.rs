@@ -9,7 +9,7 @@
 //!
 //! An operation of a run is a point: its first poll is never ready. A test that polls by hand, with
 //! [`task::spawn`], expects the state of the future instead. So the polls of a mock task are
-//! [by hand](sim::task::by_hand): each operation is a part of the step in which it is polled, and other tasks come before or
+//! by hand (`sim::task::by_hand`): each operation is a part of the step in which it is polled, and other tasks come before or
 //! after that step. Outside of runs the mock task is tokio-test's.
 //!
 //! ```

@@ -94,7 +94,7 @@ impl std::fmt::Debug for Timer {
 }
 
 impl Timer {
-    /// A timer that waits by the operation `op`, whose access is [`Access::Wait`](crate::run::op::Access::Wait).
+    /// A timer that waits by the operation `op`, whose access is [`Access::Wait`].
     pub(crate) fn new(op: &'static Op, deadline: Instant, here: Here) -> Timer {
         let pending = PendingOp::new(op, here);
         Timer { pending, deadline, real: None, races: false, chance: None }

@@ -1,4 +1,4 @@
-//! The halves of a [`TcpStream`](super::TcpStream): one reads, one writes.
+//! The halves of a [`TcpStream`]: one reads, one writes.
 
 use std::fmt;
 use std::io;

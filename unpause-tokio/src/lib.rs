@@ -26,7 +26,7 @@
 //! | `#[tokio::test]` | | starts the runs |
 //! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
 //! | `signal` | `ctrl_c` never comes; others are refused | tokio's |
-//! | `net`: `TcpListener`, `TcpStream`, its halves, `UdpSocket`, `lookup_host` | the sockets of [`sim::net`] | tokio's |
+//! | `net`: `TcpListener`, `TcpStream`, its halves, `UdpSocket`, `lookup_host` | the sockets of `sim::net` | tokio's |
 //! | other sockets, `fs`, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
 //!
 //! # Tests that stay on tokio
@@ -35,7 +35,7 @@
 //! files or processes, or that expect the order of a runtime of one thread.
 //!
 //! Tests that poll futures by hand name `unpause-tokio-test` in the place of `tokio-test`, or poll in
-//! [`sim::task::by_hand`]: an operation then takes effect in the poll, and is no point.
+//! `sim::task::by_hand`: an operation then takes effect in the poll, and is no point.
 //!
 //! # Limits
 //!

@@ -8,7 +8,7 @@ use crate::seam;
 /// `tokio_test::task::spawn(future).poll()`, expects the state of the future instead. In `poll`, an operation
 /// is a part of the current step, as one without an await: other tasks come before or after that step. An operation that
 /// must wait registers the waker, which is called when the operation can be done: at once by an object of
-/// [`sim::tokio`](crate::tokio), and at the begin of the next step of the polling task by others.
+/// `sim::tokio`, and at the begin of the next step of the polling task by others.
 ///
 /// A poll with a no-op waker (`now_or_never`) is by hand without this function. Outside of runs, and in the real build,
 /// the function only calls `poll`.

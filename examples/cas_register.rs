@@ -56,7 +56,7 @@ enum Message {
     Promised { epoch: u64, latest: (u64, Vec<u64>) },
 }
 
-/// What waits for a majority.
+/// A request that waits for a majority.
 struct Waiting {
     round: u64,
     accepted: BTreeSet<usize>,
@@ -179,7 +179,7 @@ impl Replica {
         let latest = self.promises.drain(..).max_by_key(|(epoch, chain)| (*epoch, chain.len()));
         (_, self.chain) = latest.expect("its own is among them");
         (self.chain_epoch, self.is_primary) = (self.promised, true);
-        // What it took over is committed when a majority has it.
+        // The chain that it took over is committed when a majority has it.
         self.committed = 0;
         self.begin_round(None);
     }

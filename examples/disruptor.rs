@@ -187,7 +187,7 @@ impl Disruptor {
     }
 }
 
-/// What a program consists of.
+/// The parts of a program.
 #[derive(Clone, Copy)]
 struct Size {
     slots: usize,

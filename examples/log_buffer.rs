@@ -194,7 +194,7 @@ impl Log {
     }
 }
 
-/// What a program consists of.
+/// The parts of a program.
 #[derive(Clone, Copy)]
 struct Size {
     /// The words of a term.

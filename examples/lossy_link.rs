@@ -38,11 +38,11 @@ struct Disk {
     ids: BTreeSet<u64>,
 }
 
-/// What the server and its client have in common: neither belongs to a node.
+/// The state that the server and its client have in common: it belongs to no node.
 #[derive(Default)]
 struct World {
     disk: Mutex<Disk>,
-    /// Where the server of the current life receives requests.
+    /// The port at which the server of the current life receives requests.
     address: Mutex<Option<Sender<u64>>>,
 }
 

@@ -42,7 +42,7 @@ enum Bug {
 /// A term, and a value.
 type Entry = (u64, u64);
 
-/// What a node must not forget.
+/// The state that a node must not forget.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     term: u64,
@@ -50,7 +50,7 @@ struct Kept {
     log: Vec<Entry>,
 }
 
-/// Where it is kept.
+/// The store that keeps it.
 trait Store: Send + Sync {
     fn load(&self) -> Kept;
     fn save(&self, kept: &Kept);
@@ -231,7 +231,7 @@ impl Raft {
         if self.role == Role::Leader {
             let (log, committed) = (self.kept.log.clone(), self.committed);
             self.send_all(Body::Append { log, committed });
-            // A client asks; what it writes is sent with the next message.
+            // A client asks; its write is sent with the next message.
             if sim::rand::below(3) == 0 {
                 self.kept.log.push((self.kept.term, self.kept.log.len() as u64));
                 self.store.save(&self.kept);
@@ -253,7 +253,7 @@ fn patience(number: usize) -> Duration {
     TICK * (10 + number as u32 + 3 * sim::rand::below(3) as u32)
 }
 
-/// What is known of all nodes, in none of them: for the invariants, and for the faults.
+/// Facts about all nodes, kept in none of them: for the invariants, and for the faults.
 #[derive(Default)]
 struct Watch {
     leaders: BTreeMap<u64, usize>,

@@ -1,7 +1,7 @@
 //! A write-ahead log, whose power fails at any moment.
 //!
 //! A node appends records to a log, and tells the test of each when it is safe. A task of the test cuts the power of
-//! the node at some point, and starts it again. Whatever the disk has lost then, recovery must find all records that
+//! the node at some point, and starts it again. Recovery must then find, for each loss of the disk, all records that
 //! were told. `cargo run --example wal` shows four bugs that break this; the fixed log is proved to have none of them, by
 //! a search that tries a power failure at each point and each state of the disk. Its output is at the end of this file.
 
@@ -28,7 +28,7 @@ enum Bug {
     NameNotSynced,
     /// A record is told before it is synced.
     ToldEarly,
-    /// What recovery cannot read is not cut off: records behind it are never found.
+    /// A record that recovery cannot read is not cut off: those behind it are never found.
     TailKept,
     /// A sync that failed is tried again. The second one succeeds, and writes nothing.
     SyncRetried,

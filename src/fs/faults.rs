@@ -1,4 +1,4 @@
-//! What may happen to files: settings, and their draws. 0 is nothing bad in each.
+//! The faults of files: settings, and their draws. 0 is nothing bad in each.
 
 use crate::disk;
 use crate::seam;
@@ -39,7 +39,7 @@ impl Rules {
     }
 }
 
-/// What may happen to the files of a run, besides the loss of what was not synced when a node is
+/// The faults that the files of a run may have, besides the loss of what was not synced when a node is
 /// [switched off](crate::Node::power_off).
 ///
 /// Nothing does by default. Each kind is drawn in the call that it befalls, so shrinking removes those that a failure does
@@ -126,7 +126,7 @@ impl Faults {
         Faults { short: budget, ..self }
     }
 
-    /// Has syncs fail, at most `budget` of one task. What they should have written may be on disk or not, and *no later
+    /// Has syncs fail, at most `budget` of one task. The data that they should have written may be on disk or not, and *no later
     /// sync writes it*: the kernel takes it for written. Reads show the new data afterwards (ext4, XFS) or the old
     /// (Btrfs). The cure is to write again, or to stop and recover.
     #[must_use]

@@ -313,7 +313,7 @@ impl File {
     /// its directory. A point.
     ///
     /// # Errors
-    /// If the disk fails. What was to be written is then taken for written: a second sync does not write it.
+    /// If the disk fails. The data is then taken for written: a second sync does not write it.
     #[track_caller]
     pub fn sync_all(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.sync(&SYNC_ALL, std::fs::File::sync_all, here())
@@ -328,7 +328,7 @@ impl File {
         self.sync(&SYNC_DATA, std::fs::File::sync_data, here())
     }
 
-    /// Sets the length. What is added reads as zeros. A point.
+    /// Sets the length. Added bytes read as zeros. A point.
     ///
     /// # Errors
     /// If the file is not open for writing.

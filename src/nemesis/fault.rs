@@ -6,7 +6,7 @@ use super::{Nemesis, Victim};
 use crate::net;
 use crate::node::{Death, Node};
 use crate::run::op::{Access, Op, word};
-use crate::seam::{Here, Mark};
+use crate::seam::{Here, Wrapped};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
@@ -103,7 +103,7 @@ impl Package {
         let mut fault = Active { kind: self.kind, victims, cuts: Vec::new(), met: 0 };
         if let Some(way) = way {
             let nodes = ordered(nodes, command.victim);
-            Mark::new("nodes", &named(&nodes), here).note(PARTITION.1, here);
+            Wrapped::outside_named("nodes", &named(&nodes), here).last(PARTITION.1, here);
             fault.cuts = way.cuts(&nodes);
         }
         match self.kind {
@@ -139,7 +139,7 @@ impl Package {
             None if victims.len() == 1 => format!("node {}", named(victims)),
             None => named(victims),
         };
-        Mark::new("nodes", &name, here).note(self.kind.row().1, here);
+        Wrapped::outside_named("nodes", &name, here).last(self.kind.row().1, here);
     }
 }
 

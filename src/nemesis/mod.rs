@@ -202,7 +202,7 @@ impl Nemesis {
     }
 }
 
-/// Mends all links, resumes and restarts these nodes, and lets so much time pass: what the system does by itself after the
+/// Mends all links, resumes and restarts these nodes, and lets so much time pass: the behaviour of the system by itself after the
 /// last fault. Then nothing is on its way, unless the nodes go on sending, and their states can be compared.
 ///
 /// ```

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use super::datagrams::Datagrams;
 use super::fabric::{Fabric, Host};
 use super::inbox::Inbox;
+use super::ops::{RECV, ROOM, SEND_DATAGRAM, TRY_RECV};
 use super::stream::Stream;
 use crate::node::Node;
 use crate::run::op::{Access, Op, net};
@@ -19,24 +20,13 @@ const SEND: CallOps = CallOps::acting(
     CallOps::stop_waiting(net::LOOK),
 )
 .quiet();
-const SEND_DATAGRAM: CallOps = CallOps::acting(
-    ("send", "send"),
-    [net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM],
-    CallOps::stop_waiting(net::LOOK),
-)
-.quiet();
-const RECV: [Op; 2] = Op::of_kind("recv", Access::Wait, net::TAKE).guarded();
-const TRY_RECV: [&Op; 2] = [
-    &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
-    &Op::of_kind("try_recv", Access::Peek, net::MISS),
-];
 const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, net::SEND);
 const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE);
 
 /// A link from one node to another, for values: each arrives once, in the order in which they were sent.
 ///
 /// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While the
-/// link is [cut](super::cut()) messages wait. When the receiving node dies, what is on the way is lost, and to send is an
+/// link is [cut](super::cut()) messages wait. When the receiving node dies, messages on the way are lost, and to send is an
 /// error. When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
 /// [switched off](Node::power_off) nobody tells it.
 ///
@@ -93,9 +83,6 @@ pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M
     let sides = Arc::new(Sides { way: way.clone(), here });
     (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
 }
-
-/// The number of datagrams that a receiver keeps.
-const ROOM: usize = 64;
 
 /// The way of the messages.
 enum Line<M: Send + 'static> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fabric::{Fabric, Flow, Host, Link};
+use super::fabric::{Flow, Host, Link};
 use super::inbox::Inbox;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
@@ -34,9 +34,8 @@ impl<T: Send + 'static> Datagrams<T> {
             self.inbox.put(datagram);
             return;
         }
-        let fabric = Fabric::of_run();
-        for _ in 0..fabric.draw_copies() {
-            let not_before = fabric.draw_delay(here);
+        for _ in 0..link.faults().draw_copies() {
+            let not_before = link.faults().draw_delay(here);
             let way = Way { op: &ARRIVE, at: self.inbox.mark.clone(), not_before };
             let (to, link, datagram) = (self.clone(), link.clone(), datagram.clone());
             let route = link.route();

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use super::faults::Faults;
 use crate::node::{Cluster, Death, Node};
@@ -59,6 +58,8 @@ pub(crate) struct Link {
     to: Host,
     route: Arc<Route>,
     mark: Wrapped,
+    /// Those of the net: they are set before the first link is made.
+    faults: Faults,
     state: Mutex<LinkState>,
 }
 
@@ -72,12 +73,11 @@ struct LinkState {
 }
 
 impl Link {
-    fn new(from: Host, to: Host, is_cut: bool, here: Here) -> Arc<Link> {
+    fn new(from: Host, to: Host, faults: Faults, here: Here) -> Arc<Link> {
         let route = Arc::new(Route { from: from.name(), to: to.name() });
         let name = format!("{}>{}", route.from, route.to);
         let mark = Wrapped::outside_named("link", &name, here);
-        let state = Mutex::new(LinkState { is_cut, ..LinkState::default() });
-        Arc::new(Link { from, to, route, mark, state })
+        Arc::new(Link { from, to, route, mark, faults, state: Mutex::default() })
     }
 
     pub(crate) fn ends(&self) -> (Host, Host) {
@@ -92,6 +92,11 @@ impl Link {
     /// The name of what goes over it, in reports.
     pub(crate) fn name(&self) -> String {
         format!("{}→{}", self.route.from, self.route.to)
+    }
+
+    /// The faults that its messages may have.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Adds a stream, whose messages a cut holds.
@@ -190,7 +195,8 @@ impl Fabric {
         if let Some(link) = self.state().links.get(&(from, to)) {
             return link.clone();
         }
-        let link = Link::new(from, to, false, here);
+        let faults = self.state().faults.clone();
+        let link = Link::new(from, to, faults, here);
         let mut state = self.state();
         state.links.insert((from, to), link.clone());
         state.order.push(link.clone());
@@ -225,30 +231,6 @@ impl Fabric {
             });
         }
         self.state().faults = faults;
-    }
-
-    /// The time before which a message that is sent now does not arrive, drawn. None if that is any.
-    pub(crate) fn draw_delay(&self, here: Here) -> Option<Instant> {
-        let faults = self.state().faults.clone();
-        faults.draw_delay(here)
-    }
-
-    /// Draws the number of copies of a datagram that arrive.
-    pub(crate) fn draw_copies(&self) -> u32 {
-        let faults = self.state().faults.clone();
-        faults.draw_copies()
-    }
-
-    /// Draws how many of `count` bytes a call reads or writes.
-    pub(crate) fn draw_part(&self, kind: usize, count: usize) -> usize {
-        let faults = self.state().faults.clone();
-        faults.draw_part(kind, count)
-    }
-
-    /// Draws if a write resets its connection.
-    pub(crate) fn draw_reset(&self) -> bool {
-        let faults = self.state().faults.clone();
-        faults.draw_reset()
     }
 
     fn state(&self) -> MutexGuard<'_, FabricState> {

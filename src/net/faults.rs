@@ -1,4 +1,4 @@
-//! What may happen to messages: settings, and their draws. 0 is nothing bad in each.
+//! The faults of messages: settings, and their draws. 0 is nothing bad in each.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub(super) const SHORT_READ: usize = 3;
 pub(super) const SHORT_WRITE: usize = 4;
 const RESET: usize = 5;
 
-/// What may happen to the messages of a run, besides what a test does by [`cut`](super::cut()) and deaths of nodes.
+/// The faults that the messages of a run may have, besides those that a test causes by [`cut`](super::cut()) and deaths of nodes.
 ///
 /// Nothing does by default, but that datagrams overtake each other. Each kind is drawn when a message is sent, so shrinking
 /// removes those that a failure does not need. A task causes each kind as often as the setting says, at most.
@@ -74,7 +74,7 @@ impl Faults {
         Faults { latency: Some(latency), ..self }
     }
 
-    pub(super) fn draw_copies(&self) -> u32 {
+    pub(crate) fn draw_copies(&self) -> u32 {
         if seam::suffers_rarely(LOSS, (8, self.loss), "the loss of a message") {
             return 0;
         }
@@ -86,7 +86,7 @@ impl Faults {
     }
 
     /// Draws how many of `count` bytes a call reads or writes.
-    pub(super) fn draw_part(&self, kind: usize, count: usize) -> usize {
+    pub(crate) fn draw_part(&self, kind: usize, count: usize) -> usize {
         if self.parts == 0 || count < 2 {
             return count;
         }
@@ -99,11 +99,11 @@ impl Faults {
     }
 
     /// Draws if a write resets its connection.
-    pub(super) fn draw_reset(&self) -> bool {
+    pub(crate) fn draw_reset(&self) -> bool {
         seam::suffers_rarely(RESET, (32, self.resets), "a reset")
     }
 
-    pub(super) fn draw_delay(&self, here: Here) -> Option<Instant> {
+    pub(crate) fn draw_delay(&self, here: Here) -> Option<Instant> {
         let delay = self.latency.as_ref()?.draw();
         (delay > Duration::ZERO).then(|| seam::deadline(&SEND, delay, here))
     }

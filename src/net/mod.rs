@@ -48,6 +48,7 @@ mod fabric;
 mod faults;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod inbox;
+mod ops;
 #[cfg(feature = "tokio")]
 mod sockets;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]

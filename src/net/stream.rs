@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fabric::{Fabric, Flow, Host, Link};
+use super::faults::Faults;
 use super::inbox::Inbox;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
@@ -73,7 +74,7 @@ impl<T: Send + 'static> Sink<T> for Inbox<T> {
 
     fn died(&self, of: Side, death: Death, _: Here) -> Then {
         if of != Side::Sender {
-            // What is on the way arrives in no later life.
+            // A message on the way arrives in no later life.
             self.close(true);
         }
         match death {
@@ -123,6 +124,11 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         stream
     }
 
+    /// The faults that its messages may have.
+    pub(crate) fn faults(&self) -> &Faults {
+        self.link.faults()
+    }
+
     /// Sends a message, unless nothing can be sent any more.
     pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
         if self.flight().is_ended || self.inbox.is_closed() {
@@ -149,7 +155,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
             flight.sent += 1;
             flight.sent - 1
         };
-        let not_before = Fabric::of_run().draw_delay(here);
+        let not_before = self.faults().draw_delay(here);
         let way = Way { op: &ARRIVE, at: self.inbox.mark().clone(), not_before };
         seam::carry(
             Segment { stream: self.clone(), number, message, here },

@@ -35,8 +35,8 @@
 //!
 //! # The dead
 //!
-//! The step that kills a node is the last one of its tasks. Their futures are dropped in it, the newest first. What their
-//! destructors do has no effect on nodes: nothing is sent, written or spawned; memory and locks of the test are
+//! The step that kills a node is the last one of its tasks. Their futures are dropped in it, the newest first. Their
+//! destructors have no effect on nodes: nothing is sent, written or spawned; memory and locks of the test are
 //! given back as always.
 //!
 //! Outside of runs and in the real build a node is a group of tasks, which are aborted when it is killed.
@@ -53,7 +53,7 @@ use futures::future::BoxFuture;
 pub(crate) use self::cluster::{Cluster, Death};
 use crate::run::Failure;
 use crate::run::op::{Access, Op, word};
-use crate::seam::{self, Group, Here, Mark, here};
+use crate::seam::{self, Group, Here, Wrapped, here};
 use crate::task::JoinHandle;
 
 const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ).quiet();
@@ -75,7 +75,7 @@ struct Inner {
     /// From 0, in the order in which nodes were made.
     number: u32,
     /// Its state, as searches see it.
-    mark: Mark,
+    mark: Wrapped,
     state: Mutex<State>,
 }
 
@@ -108,7 +108,7 @@ pub fn node(name: impl AsRef<str>) -> Node {
     cluster.add(|number| {
         let group = Some(Group::begin(name.clone()));
         let state = State { group, is_paused: false, life: 1, main: None };
-        let mark = Mark::new("node", &name, here);
+        let mark = Wrapped::outside_named("node", &name, here);
         Node(Arc::new(Inner { name, number, mark, state: Mutex::new(state) }))
     })
 }
@@ -174,21 +174,21 @@ impl Node {
     /// Its life, from 1: it counts restarts.
     #[track_caller]
     pub fn life(&self) -> u64 {
-        self.0.mark.note(&LOOK, here());
+        self.0.mark.last(&LOOK, here());
         self.state().life
     }
 
     /// Returns `true` if it is neither killed nor switched off. A paused node is up.
     #[track_caller]
     pub fn is_up(&self) -> bool {
-        self.0.mark.note(&LOOK, here());
+        self.0.mark.last(&LOOK, here());
         self.state().group.is_some()
     }
 
     /// Returns `true` if it is paused.
     #[track_caller]
     pub fn is_paused(&self) -> bool {
-        self.0.mark.note(&LOOK, here());
+        self.0.mark.last(&LOOK, here());
         self.state().is_paused
     }
 
@@ -214,7 +214,7 @@ impl Node {
     {
         let here = here();
         let name = Some(self.0.name.clone());
-        self.0.mark.note(&LOOK, here);
+        self.0.mark.last(&LOOK, here);
         let group = self.state().group;
         match group {
             Some(group) => group.enter(|| JoinHandle::spawned(name, future, here)),
@@ -230,7 +230,7 @@ impl Node {
     /// it is down.
     #[track_caller]
     pub fn enter<R>(&self, act: impl FnOnce() -> R) -> R {
-        self.0.mark.note(&LOOK, here());
+        self.0.mark.last(&LOOK, here());
         let group = self.state().group;
         match group {
             Some(group) => group.enter(act),
@@ -304,13 +304,13 @@ impl Node {
     pub fn wipe(&self) {
         assert!(!self.is_up(), "the files of {} are in use: kill it before wipe()", self.name());
         let here = here();
-        self.0.mark.note(&WIPE, here);
+        self.0.mark.last(&WIPE, here);
         seam::kept::<Cluster>().tell(self, Death::Wiped, here);
     }
 
     /// As [`pause`](Self::pause) or [`resume`](Self::resume), called at `here`. Returns the number of its tasks.
     pub(crate) fn set_paused(&self, is_paused: bool, here: Here) -> u32 {
-        self.0.mark.note(if is_paused { &PAUSE } else { &RESUME }, here);
+        self.0.mark.last(if is_paused { &PAUSE } else { &RESUME }, here);
         let group = {
             let mut state = self.state();
             let group = state.group;
@@ -335,7 +335,7 @@ impl Node {
     }
 
     fn die(&self, death: Death, op: &'static Op, here: Here) -> u32 {
-        self.0.mark.note(op, here);
+        self.0.mark.last(op, here);
         let group = {
             let mut state = self.state();
             state.is_paused = false;

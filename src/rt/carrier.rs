@@ -22,33 +22,29 @@ const BEYOND: &str = "more faults of one kind of the net than one task may cause
 pub(crate) const FAULT_KINDS: usize = 16;
 
 impl World {
-    /// Adds a carrier, without a future yet.
-    pub(crate) fn add_carrier(&self, route: Arc<Route>, place: Place) -> TaskId {
-        self.in_group(Group::OUTSIDE, || {
-            let mut state = self.state();
-            let parent = state.current();
-            let task = state.add_task(Some(parent), None, place);
-            state.happened(&SEND, None, place, Values::Task(task));
-            // Not reported if it has not ended.
-            state.slots[task.index()].detached = Some(0);
-            state.board.tasks.at_mut(task.index()).route = Some(route);
-            task
-        })
-    }
-
-    /// Announces the arrival of a carrier that was just added: `op`, which waits, on `object`.
-    pub(crate) fn announce_arrival(
+    /// Adds a carrier, without a future yet. It announces its `arrival` on an object at once, unless it is delayed.
+    pub(crate) fn add_carrier(
         &self,
-        task: TaskId,
-        op: &'static Op,
-        object: ObjectId,
+        route: Arc<Route>,
+        arrival: Option<(&'static Op, ObjectId)>,
         place: Place,
-    ) -> Announcement {
-        self.state().announce_for(task, (op, object), place)
+    ) -> (TaskId, Announcement) {
+        let mut state = self.state();
+        // The net is no node's.
+        let entered = state.groups.enter(Group::OUTSIDE);
+        let parent = state.current();
+        let task = state.add_task(Some(parent), None, place);
+        state.groups.leave(entered);
+        state.happened(&SEND, None, place, Values::Task(task));
+        // Not reported if it has not ended.
+        state.slots[task.index()].detached = Some(0);
+        state.board.tasks.at_mut(task.index()).route = Some(route);
+        let announced = arrival.map(|arrival| state.announce_for(task, arrival, place));
+        (task, announced.unwrap_or_default())
     }
 
-    /// Enables or disables the arrival of a carrier.
-    pub(crate) fn set_gate(&self, id: AnnouncementId, is_open: bool) {
+    /// Enables or disables an announcement.
+    pub(crate) fn set_latch(&self, id: AnnouncementId, is_open: bool) {
         let mut state = self.state();
         if id.task() != state.current() {
             state.set_enabled(id, is_open);

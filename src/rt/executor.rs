@@ -228,7 +228,7 @@ impl Executor<'_> {
                 self.world.in_group(group, || drop(body));
             }));
             if let Err(payload) = dropped {
-                // Whatever the dead do has no effect.
+                // The deeds of the dead have no effect.
                 panics::take(&*payload);
                 std::mem::forget(payload);
             }

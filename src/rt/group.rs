@@ -79,6 +79,15 @@ impl Groups {
         (group, row.is_paused)
     }
 
+    /// Has the code that follows be of the group. Returns the argument of [`leave`](Self::leave).
+    pub(super) fn enter(&mut self, group: Group) -> Option<Group> {
+        self.entered.replace(group)
+    }
+
+    pub(super) fn leave(&mut self, before: Option<Group>) {
+        self.entered = before;
+    }
+
     fn is_over(&self, group: Group) -> bool {
         group.row().is_some_and(|row| self.rows[row].is_over)
     }
@@ -111,11 +120,11 @@ impl World {
 
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                self.0.state().groups.entered = self.1;
+                self.0.state().groups.leave(self.1);
             }
         }
 
-        let before = self.state().groups.entered.replace(group);
+        let before = self.state().groups.enter(group);
         let _leave = Leave(self, before);
         act()
     }

@@ -165,7 +165,7 @@ impl Worker {
                 now::during(number, || {
                     executor.run();
                     executor.finish();
-                    // What is kept may hold ends of links, which then tell nobody.
+                    // A kept value may hold ends of links, which then tell nobody.
                     world.state().groups.all_over = true;
                     let kept = world.state().kept.clear();
                     drop(kept);

@@ -87,7 +87,7 @@ impl Executor<'_> {
             state.happened(&PANIC, None, place, Values::None);
             state.slots.at_mut(task.index()).panic = Some(KeptPanic { payload, panicked });
         }
-        // What the task owns is dropped in its step, as of one that is aborted.
+        // The values that the task owns are dropped in its step, as those of one that is aborted.
         if let Some(body) = self.seats.at(task).body.as_mut() {
             let body = body.as_mut();
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {

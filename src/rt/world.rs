@@ -168,15 +168,15 @@ impl World {
         }
     }
 
-    /// As [`created`](Self::created), for an object that any task may be the first to use. The body, which makes fewer
-    /// objects, counts as its creator, whoever that is: the order of first uses makes no other objects.
-    pub(crate) fn created_by_key(&self, object: &Object, values: ValueKind, key: u32) {
+    /// As [`created`](Self::created), for an object of no group. With a `key` any task may be the first to use it: the
+    /// body, which makes fewer objects, then counts as its creator, so that the order of first uses makes no other objects.
+    pub(crate) fn created_for_all(&self, object: &Object, values: ValueKind, key: Option<u32>) {
         const KEYED: u32 = 1 << 31;
         let mut state = self.unsettled();
-        let creator = (TaskId::MAIN, KEYED | key);
+        let keyed = key.map(|key| (TaskId::MAIN, KEYED | key));
+        let creator = keyed.unwrap_or_else(|| state.next_creation());
         if let Ok(Lookup::New(id)) = state.objects.find_or_add(object, values, Some(creator)) {
             state.add_object(id, 0);
-            state.own(id);
         }
     }
 

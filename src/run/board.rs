@@ -249,7 +249,7 @@ pub(crate) enum Contact {
     TimedOut,
     /// Began to wait for a time, without an announcement. Of the task itself.
     Sleeps,
-    /// Left a waker of the program's own in an object: what that remembers is not seen. Of the task itself.
+    /// Left a waker of the program's own in an object, whose memory is not seen. Of the task itself.
     LeftWaker,
 }
 

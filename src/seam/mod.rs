@@ -27,6 +27,8 @@ pub(crate) mod backoff;
 pub(crate) mod beat;
 pub(crate) mod budget;
 // A simulating build has no stress runs; only its random numbers outside runs come from here.
+#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
+mod cargo;
 pub(crate) mod crew;
 pub(crate) mod groups;
 #[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
@@ -61,6 +63,7 @@ pub(crate) mod value;
 
 use std::task::Waker;
 
+pub(crate) use self::cargo::{Cargo, Guard, Way};
 pub use self::join_error::JoinError;
 pub(crate) use self::once::OnceOps;
 #[cfg(not(all(feature = "sim", not(sim_real))))]

@@ -1,4 +1,4 @@
-//! What a task has for itself outside of runs: the token that it parks for, and the work to do at its end.
+//! The belongings of a task outside of runs: the token that it parks for, and the work to do at its end.
 
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
@@ -16,7 +16,7 @@ pub(crate) type AtEnd = Box<dyn FnOnce() + Send>;
 /// The maximum number of rounds of work that adds work at the end of a task.
 const END_ROUNDS_MAX: u32 = 16;
 
-/// What one task has.
+/// The belongings of one task.
 #[derive(Default)]
 struct Own {
     parking: RealParking,
@@ -34,7 +34,7 @@ struct Token {
 }
 
 thread_local! {
-    /// What the task has that this thread polls; none outside of tasks.
+    /// The belongings of the task that this thread polls; none outside of tasks.
     static OF_TASK: RefCell<Option<Own>> = const { RefCell::new(None) };
     /// The token of what this thread polls outside of tasks.
     static OF_THREAD: OnceCell<RealParking> = const { OnceCell::new() };

@@ -35,7 +35,7 @@
 
 #![forbid(unsafe_code)]
 
-// All of it. What is simulated has an item below, which goes before one of a glob.
+// All of it. An item that is simulated stands below and goes before that of a glob.
 pub use real::*;
 
 #[cfg(feature = "sim")]

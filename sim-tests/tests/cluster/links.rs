@@ -8,7 +8,7 @@ use sim::net::{self, Faults, Latency, Receiver, Sender};
 use sim::time::{Duration, Instant, sleep};
 use sim::{Node, Runner, node, spawn};
 
-use super::{failure, passes, proves, screen, search};
+use super::{failure, passes, proves, runs, screen, search};
 
 fn pair() -> [Node; 2] {
     ["a", "b"].map(node)
@@ -40,14 +40,6 @@ fn values_arrive_once_and_in_order() {
         });
         passes(&report);
     }
-}
-
-/// The number of runs of a search.
-#[track_caller]
-fn runs(body: impl AsyncFn() + Sync) -> u64 {
-    let report = search().run(body);
-    proves(&report);
-    report.runs
 }
 
 #[test]

@@ -39,6 +39,14 @@ fn failure(report: &Report) -> &Failure {
     failure
 }
 
+/// The number of runs of a search.
+#[track_caller]
+fn runs(body: impl AsyncFn() + Sync) -> u64 {
+    let report = search().run(body);
+    proves(&report);
+    report.runs
+}
+
 /// The message of a run that misuses the library.
 #[track_caller]
 fn misuse(report: &Report) -> &str {

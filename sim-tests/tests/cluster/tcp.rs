@@ -7,7 +7,7 @@ use sim::net::{TcpListener, TcpStream};
 use sim::{Runner, node};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{both, misuse, on_the_system, passes, proves, search};
+use super::{both, misuse, on_the_system, passes, proves, runs, search};
 
 /// Both ends of a connection: the client's first.
 pub(crate) async fn pair() -> (TcpStream, TcpStream) {
@@ -282,14 +282,6 @@ fn a_socket_of_another_run_is_refused() {
         let _ = kept.as_ref().unwrap().0.try_write(b"x");
     });
     assert!(misuse(&report).contains("of another run"), "{}", misuse(&report));
-}
-
-/// The number of runs of a search.
-#[track_caller]
-fn runs(body: impl AsyncFn() + Sync) -> u64 {
-    let report = search().run(body);
-    proves(&report);
-    report.runs
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::ports;
 use crate::net::fabric::Host;
 use crate::seam;
 
-/// What can be converted to addresses of sockets: an address, an IP address and a port, or a name and a port.
+/// Values that are converted to addresses of sockets: an address, an IP address and a port, or a name and a port.
 ///
 /// In a run a name is that of a node or `localhost`. Outside of runs a name of a node is on the loopback device, and others
 /// are looked up by the system. The trait is tokio's under its name, and it is sealed as that.

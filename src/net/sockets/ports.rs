@@ -34,12 +34,12 @@ pub(super) enum Protocol {
 pub(super) struct Port {
     pub(super) host: Host,
     number: u16,
-    /// What arrives at the port arrives at this object.
+    /// The object at which messages to the port arrive.
     pub(super) mark: Arc<Wrapped>,
     bound: Mutex<Option<(IpAddr, Bound)>>,
 }
 
-/// What is bound to a port.
+/// A socket that is bound to a port.
 #[derive(Clone)]
 pub(super) enum Bound {
     Backlog(Arc<Backlog>),
@@ -61,7 +61,7 @@ impl Port {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is bound to it and answers at this address, in the step of an arrival at the port.
+    /// The socket that is bound to it and answers at this address, in the step of an arrival at the port.
     pub(super) fn at(&self, ip: IpAddr) -> Option<Bound> {
         let bound = self.bound();
         let (at, bound) = bound.as_ref()?;

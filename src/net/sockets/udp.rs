@@ -14,25 +14,12 @@ use super::ports::{self, Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
 use crate::net::fabric::{Fabric, Host, Link};
 use crate::net::inbox::{Inbox, Visit};
+use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM, TRY_RECV};
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped, here};
+use crate::seam::{self, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped, here};
 
-const SEND: CallOps = CallOps::acting(
-    ("send", "send"),
-    [net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM],
-    CallOps::stop_waiting(net::LOOK),
-)
-.quiet();
-const RECV: [Op; 2] = Op::of_kind("recv", Access::Wait, net::TAKE).guarded();
-const TRY_RECV: [&Op; 2] = [
-    &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
-    &Op::of_kind("try_recv", Access::Peek, net::MISS),
-];
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
-
-/// The number of datagrams that a socket keeps: it drops others.
-const ROOM: usize = 64;
 
 /// The largest datagram.
 const LARGEST: usize = 65_507;
@@ -66,7 +53,7 @@ impl Mailbox {
 ///
 /// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any moment
 /// after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
-/// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. Where nobody has bound the port it is lost, and
+/// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. At a port that nobody has bound it is lost, and
 /// a connected sender receives [`ConnectionRefused`](io::ErrorKind::ConnectionRefused).
 ///
 /// ```
@@ -173,8 +160,8 @@ impl OfRun {
             _ => ports::address(host),
         };
         let addr = SocketAddr::new(ip, self.mailbox.addr.port());
-        for _ in 0..fabric.draw_copies() {
-            let not_before = fabric.draw_delay(here);
+        for _ in 0..link.faults().draw_copies() {
+            let not_before = link.faults().draw_delay(here);
             let way = Way { op: &ARRIVE, at: port.mark.clone(), not_before };
             let flying = Flying {
                 from: self.mailbox.clone(),
@@ -459,7 +446,7 @@ impl UdpSocket {
 const CONNECT: Op = Op::of_kind("connect", Access::Tell, net::CLOSE);
 
 async fn send(socket: &OfRun, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
-    let mut turn = Turn::new(&SEND, here);
+    let mut turn = Turn::new(&SEND_DATAGRAM, here);
     poll_fn(|cx| {
         socket.origin.check(here)?;
         let send = |_: &mut Context<'_>| Poll::Ready(socket.send(bytes, to, here));

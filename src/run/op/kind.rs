@@ -221,9 +221,7 @@ mod tests {
         for machine in machines() {
             for (name, kind) in machine.kinds {
                 for (other_name, other) in machine.kinds {
-                    // A message and its arrival are ordered by the message.
-                    let is_ordered =
-                        (machine.name, *name, *other_name) == ("inbox", "arrive", "take");
+                    let is_ordered = (*kind, *other) == net::ORDERED_BY_MESSAGE;
                     if !is_ordered && (kind.may_enable(*other) || kind.may_disable(*other)) {
                         assert!(kind.conflicts(*other), "{}: {name}, {other_name}", machine.name);
                     }

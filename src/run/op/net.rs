@@ -124,6 +124,10 @@ pub(crate) const CUT: Kind =
 pub(crate) const HEAL: Kind =
     Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS).enables(ARRIVES);
 
+/// An arrival enables the taking of its message. They do not conflict here: the message orders them.
+#[cfg(test)]
+pub(super) const ORDERED_BY_MESSAGE: (Kind, Kind) = (ARRIVE, TAKE);
+
 /// The message itself: put in by its arrival, got by the one that takes it.
 pub(crate) const PUT: Kind = super::word::WRITE;
 pub(crate) const GET: Kind = super::word::READ;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Here;
-use crate::run::op::Op;
 use crate::seam::groups;
 
 /// A group of tasks; see [`node`](mod@crate::node).
@@ -54,16 +53,4 @@ impl Group {
 /// The value of this type that the process keeps, made when it is first asked for.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
     crate::seam::kept::of_process()
-}
-
-/// An object whose uses a run records: nothing in this build.
-#[derive(Debug)]
-pub(crate) struct Mark;
-
-impl Mark {
-    pub(crate) fn new(_: &'static str, _: &str, _: Here) -> Mark {
-        Mark
-    }
-
-    pub(crate) fn note(&self, _: &'static Op, _: Here) {}
 }

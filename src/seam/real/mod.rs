@@ -29,7 +29,7 @@ pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::fence::{fence, pass};
-pub(crate) use self::group::{Group, Mark, kept};
+pub(crate) use self::group::{Group, kept};
 pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
@@ -43,8 +43,7 @@ pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
-    CallOps, Came, Cargo, Guard, GuardedCall, Latch, PlainCall, Turn, Way, Wrapped, carry, suffers,
-    suffers_rarely,
+    CallOps, Came, GuardedCall, Latch, PlainCall, Turn, Wrapped, carry, suffers, suffers_rarely,
 };
 
 pub(crate) use super::jitter::up_to;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use super::Here;
 use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
+use crate::seam::cargo::{Cargo, Guard, Way};
 
 /// The identity of such an object in runs.
 #[derive(Debug)]
@@ -124,38 +124,6 @@ impl Turn {
     }
 
     pub(crate) fn leave(&mut self, _: &Wrapped) {}
-}
-
-/// A message on its way.
-pub(crate) trait Cargo: Send + 'static {
-    /// Returns `true` if it may arrive.
-    fn may_arrive(&mut self, gate: Latch) -> bool;
-
-    /// Arrives.
-    fn arrive(self);
-}
-
-/// The way of a message.
-#[derive(Debug)]
-pub(crate) struct Way {
-    pub(crate) op: &'static Op,
-    pub(crate) at: Arc<Wrapped>,
-    pub(crate) not_before: Option<Instant>,
-}
-
-/// Something that guards calls.
-pub(crate) trait Guard {
-    /// Its object in runs.
-    fn mark(&self) -> &Arc<Wrapped>;
-
-    /// Adds the latch of a call.
-    fn add(&self, latch: Latch) -> bool;
-
-    /// Returns `true` if a call would not wait.
-    fn is_open(&self) -> bool;
-
-    /// Forgets it.
-    fn remove(&self, latch: Latch);
 }
 
 /// The way of one call.

@@ -4,34 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use super::time::Timer;
-use super::wrapped::Wrapped;
 use super::{Here, in_run};
 use crate::rt::{AnnouncementId, PendingOp, TaskBody, WORLD};
 use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::op::{Access, Op, clock};
-
-/// A message on its way.
-pub(crate) trait Cargo: Send + 'static {
-    /// Returns `true` if it may arrive. If not, `latch` is opened when it may.
-    fn may_arrive(&mut self, latch: Latch) -> bool;
-
-    /// Arrives, in the step of its carrier.
-    fn arrive(self);
-}
-
-/// The way of a message.
-#[derive(Debug)]
-pub(crate) struct Way {
-    /// The operation by which it arrives, and its object.
-    pub(crate) op: &'static Op,
-    pub(crate) at: Arc<Wrapped>,
-    /// The time before which it does not arrive; none if that is any.
-    pub(crate) not_before: Option<Instant>,
-}
+use crate::seam::cargo::{Cargo, Way};
 
 /// An announcement that is enabled while something is so.
 // Of one message that arrives, or of one call.
@@ -45,7 +25,7 @@ impl Latch {
 
     /// Enables the announcement, or disables it.
     pub(crate) fn set(self, is_open: bool) {
-        WORLD.with(|world| world.set_gate(self.0, is_open));
+        WORLD.with(|world| world.set_latch(self.0, is_open));
     }
 }
 
@@ -64,15 +44,14 @@ struct Carrier<C> {
 pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: Arc<Route>, here: Here) {
     debug_assert!(in_run());
     WORLD.with(|world| {
-        let task = world.add_carrier(route, here);
         let mut pending = PendingOp::new(way.op, here);
         let timer = way.not_before.map(|time| Timer::new(&TRAVEL, time, here));
-        if timer.is_none() {
-            let object = way.at.id(here);
-            let announcement = world.announce_arrival(task, way.op, object, here);
+        let arrival = timer.is_none().then(|| (way.op, way.at.id(here)));
+        let (task, announcement) = world.add_carrier(route, arrival, here);
+        if let Some((_, object)) = arrival {
             (pending.object, pending.announcement) = (Some(object), announcement);
             if !cargo.may_arrive(Latch(announcement.id)) {
-                world.set_gate(announcement.id, false);
+                world.set_latch(announcement.id, false);
             }
         }
         let carrier = Carrier { cargo: Some(cargo), way, pending, timer, here };

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Here, in_run};
-use crate::rt::{self, Object, WORLD};
-use crate::run::event::ValueKind;
-use crate::run::op::Op;
+use crate::rt::{self, WORLD};
 use crate::seam::groups;
 
 /// A group of tasks; see [`node`](mod@crate::node).
@@ -99,29 +97,4 @@ pub(crate) fn interned(text: &str) -> &'static str {
         known.insert(text);
         text
     })
-}
-
-/// An object of the test, free to all groups, whose state is kept elsewhere: each use of it is recorded.
-#[derive(Debug)]
-pub(crate) struct Mark {
-    object: Object,
-}
-
-impl Mark {
-    pub(crate) fn new(kind: &'static str, name: &str, here: Here) -> Mark {
-        let object = Object::new(kind, here, false).named(interned(name));
-        if in_run() {
-            Group::outside().enter(|| {
-                WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));
-            });
-        }
-        Mark { object }
-    }
-
-    /// Records an operation without a point.
-    pub(crate) fn note(&self, op: &'static Op, here: Here) {
-        if in_run() {
-            WORLD.with(|world| world.record_last(op, &self.object, here));
-        }
-    }
 }

@@ -1,32 +1,16 @@
 //! Calls that are enabled while something is so, such as a message that is there: they are announced with their guard, and
 //! are no step before it holds.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::Here;
 use super::carrier::Latch;
 use super::point::RunObject;
-use super::wrapped::Wrapped;
 use crate::rt::{PendingOp, WORLD, World, in_run, is_by_hand};
 use crate::run::event::Values;
 use crate::run::op::Op;
+use crate::seam::cargo::Guard;
 use crate::seam::wakes_nobody;
-
-/// Something that guards calls.
-pub(crate) trait Guard {
-    /// Its object in runs.
-    fn mark(&self) -> &Arc<Wrapped>;
-
-    /// Adds the latch of a call that was announced. Returns `true` if it is open.
-    fn add(&self, latch: Latch) -> bool;
-
-    /// Returns `true` if a call would not wait.
-    fn is_open(&self) -> bool;
-
-    /// Forgets the latch of a call that is over.
-    fn remove(&self, latch: Latch);
-}
 
 /// The way of one call. Its operation has the access `Wait`.
 pub(crate) struct GuardedCall {

@@ -35,7 +35,7 @@ pub(crate) use self::branches::{Before, Turns};
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
-pub(crate) use self::carrier::{Cargo, Latch, Way, carry, suffers, suffers_rarely};
+pub(crate) use self::carrier::{Latch, carry, suffers, suffers_rarely};
 pub(crate) use self::crew::Crew;
 pub(crate) use self::fence::{fence, pass};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
@@ -43,8 +43,8 @@ pub(crate) use self::foreign::{ForeignOp, ForeignWord};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
 pub(crate) use self::foreign_lock::ForeignLock;
 pub(crate) use self::gate::{Enter, Gate, Pass};
-pub(crate) use self::group::{Group, Mark, kept};
-pub(crate) use self::guarded::{Guard, GuardedCall};
+pub(crate) use self::group::{Group, kept};
+pub(crate) use self::guarded::GuardedCall;
 pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };

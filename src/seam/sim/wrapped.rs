@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Here;
+use super::group::interned;
 use super::point::RunObject;
 use crate::rt::{Hold, Object, WORLD, in_run, object_id};
 use crate::run::Failure;
@@ -145,30 +146,25 @@ impl Wrapped {
 
     /// As [`new`](Self::new), of no node: all may use it.
     pub(crate) fn outside(kind: &'static str, here: Here) -> Wrapped {
-        super::Group::outside().enter(|| Wrapped::new(kind, here))
+        Wrapped::for_all(Object::new(kind, here, false), None)
     }
 
     /// As [`outside`](Self::outside), with a name.
     pub(crate) fn outside_named(kind: &'static str, name: &str, here: Here) -> Wrapped {
-        super::Group::outside().enter(|| {
-            let object = Object::new(kind, here, false).named(super::group::interned(name));
-            if in_run() {
-                WORLD.with(|world| world.created(&object, ValueKind::Unsigned, 0));
-            }
-            Wrapped { object }
-        })
+        Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), None)
     }
 
     /// As [`outside_named`](Self::outside_named), for one that any task may be the first to use: runs know it by `key`,
     /// and not by the task that made it. Objects of one run have different keys.
     pub(crate) fn outside_keyed(kind: &'static str, name: &str, key: u32, here: Here) -> Wrapped {
-        super::Group::outside().enter(|| {
-            let object = Object::new(kind, here, false).named(super::group::interned(name));
-            if in_run() {
-                WORLD.with(|world| world.created_by_key(&object, ValueKind::Unsigned, key));
-            }
-            Wrapped { object }
-        })
+        Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), Some(key))
+    }
+
+    fn for_all(object: Object, key: Option<u32>) -> Wrapped {
+        if in_run() {
+            WORLD.with(|world| world.created_for_all(&object, ValueKind::Unsigned, key));
+        }
+        Wrapped { object }
     }
 
     /// An object that may stand in a static.

@@ -164,17 +164,20 @@ impl Observer {
     /// Removes the guards of operations that were done: these conflict with all that turns their guards, or another object
     /// orders them.
     fn forget_guards_of_done(&mut self) {
-        let done = |item: &StepItem| match *item {
-            StepItem::Object { object, key, kind, .. } => {
-                let done = StepItem::Object { object, key, kind, done: true };
-                self.items.contains(&done)
+        let mut at = 0;
+        while let Some(item) = self.items.get(at) {
+            let is_over = match *item {
+                StepItem::Object { object, key, kind, done: false } => {
+                    self.items.contains(&StepItem::Object { object, key, kind, done: true })
+                }
+                _ => false,
+            };
+            if is_over {
+                self.items.remove(at);
+            } else {
+                at += 1;
             }
-            _ => false,
-        };
-        let is_guard = |item: &StepItem| matches!(item, StepItem::Object { done: false, .. });
-        let kept = self.items.iter().filter(|item| !(is_guard(item) && done(item)));
-        let kept: Vec<StepItem> = kept.copied().collect();
-        self.items = kept;
+        }
     }
 
     /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although other

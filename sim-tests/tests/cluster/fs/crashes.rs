@@ -1,4 +1,4 @@
-//! What is left of files after a death.
+//! The files that a death leaves.
 
 use std::collections::BTreeSet;
 use std::io;

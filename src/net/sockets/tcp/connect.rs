@@ -67,7 +67,7 @@ pub(super) async fn connect(from: Host, to: SocketAddr, here: Here) -> io::Resul
             cx,
             |_| {
                 if let Some(request) = request.take() {
-                    let not_before = Fabric::of_run().draw_delay(here);
+                    let not_before = request.links[0].faults().draw_delay(here);
                     request.send(not_before);
                 }
                 Poll::Ready(())

@@ -43,7 +43,7 @@ pub(super) enum Parcel {
     Reset,
 }
 
-/// What is at one end.
+/// One end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Owner {
     #[default]
@@ -58,9 +58,9 @@ enum Owner {
 pub(super) struct End {
     pub(super) host: Host,
     pub(super) addr: SocketAddr,
-    /// What has arrived from the other end.
+    /// The bytes that have arrived from the other end.
     pub(super) inbox: Inbox<Parcel>,
-    /// What this end writes.
+    /// The bytes that this end writes.
     pub(super) window: Wrapped,
     out: OnceLock<Arc<Stream<Parcel, Incoming>>>,
     state: Mutex<EndState>,
@@ -166,9 +166,9 @@ impl Connection {
             }
             room.min(bytes.len())
         };
-        let fabric = Fabric::of_run();
-        let count = fabric.draw_part(crate::net::faults::SHORT_WRITE, fits);
-        let breaks = fabric.draw_reset();
+        let faults = end.out().faults();
+        let count = faults.draw_part(crate::net::faults::SHORT_WRITE, fits);
+        let breaks = faults.draw_reset();
         let is_tight = {
             let mut state = end.state();
             state.written += count as u64;
@@ -233,7 +233,7 @@ impl Connection {
         }
         let wanted = there.min(buffer.len());
         let count = match takes {
-            true => Fabric::of_run().draw_part(crate::net::faults::SHORT_READ, wanted),
+            true => end.out().faults().draw_part(crate::net::faults::SHORT_READ, wanted),
             false => wanted,
         };
         let mut copied = 0;

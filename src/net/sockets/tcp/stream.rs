@@ -26,7 +26,7 @@ use crate::seam::{self, here};
 /// | what | in a run |
 /// |---|---|
 /// | `connect` | a point. The request goes over the link, and is repeated after 1, 3, 7, … s while the node is down, the link is cut or 128 connections wait; after 127 s it is [`TimedOut`]. If nobody listens it is [`ConnectionRefused`] |
-/// | write | a point, which waits while 64 KiB are not read. What was written arrives later, in order, joined with what is there |
+/// | write | a point, which waits while 64 KiB are not read. The bytes arrive later, in order, joined with those that are there |
 /// | read | a point, which waits while nothing is there. It reads what is there, up to the length of the buffer |
 /// | `shutdown`, drop | the other side reads the end, after what was written |
 /// | drop with bytes left unread, or with `set_zero_linger` | the other side reads what it has, then finds [`ConnectionReset`] |

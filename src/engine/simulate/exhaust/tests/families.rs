@@ -24,7 +24,7 @@ struct Family {
     /// The smallest share of programs that are small enough for brute force, in percent.
     small: u64,
     generate: fn(&mut Rng) -> Program,
-    /// What the programs that were compared must have had.
+    /// The property that the programs that were compared must have had.
     holds: fn(&Tally) -> bool,
 }
 

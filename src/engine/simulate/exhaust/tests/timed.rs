@@ -78,7 +78,7 @@ fn saw(run: &Run) -> Saw {
     (outcome.to_owned(), tasks)
 }
 
-/// What the runs show of a time that moves at any moment, with the number of early moves: those made although another
+/// The results of runs whose time moves at any moment, with the number of early moves: those made although another
 /// task could step. By going through all decisions; none if there are too many.
 fn by_definition(program: &Program, runs_max: u64) -> Option<BTreeSet<(usize, Saw)>> {
     let program = program.clone().with_clock(ClockMode::Any);
@@ -101,7 +101,7 @@ fn by_definition(program: &Program, runs_max: u64) -> Option<BTreeSet<(usize, Sa
     None
 }
 
-/// What the search shows, and whether a run left early moves out.
+/// The results of the search, and true if a run left early moves out.
 fn found(program: &Program) -> (BTreeSet<Saw>, bool) {
     let search = Exhaustive::default();
     search.tell_orders_apart();

@@ -9,6 +9,7 @@
 //! ```
 //! use sim::net;
 //!
+//! # if !sim::SIMULATED { return }
 //! # let report = sim::Runner::new().hermetic().run(async || {
 //! let [a, b] = ["a", "b"].map(sim::node);
 //! let (sender, mut receiver) = net::link(&a, &b);

@@ -59,6 +59,7 @@ impl Mailbox {
 /// ```
 /// use sim::net::UdpSocket;
 ///
+/// # if !sim::SIMULATED { return }
 /// # let report = sim::Runner::new().hermetic().run(async || {
 /// let db = sim::node("db-1");
 /// let server = db.enter(|| UdpSocket::bind("0.0.0.0:53")).await.unwrap();

@@ -58,6 +58,7 @@ impl Backlog {
 /// use sim::net::{TcpListener, TcpStream};
 /// use futures::{AsyncReadExt, AsyncWriteExt};
 ///
+/// # if !sim::SIMULATED { return }
 /// # let report = sim::Runner::new().hermetic().run(async || {
 /// let db = sim::node("db-1");
 /// let server = db.spawn(async {

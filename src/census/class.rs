@@ -4,7 +4,7 @@
 //! the last event of its task and, for its object, the last access that changed it. If the event itself changes the
 //! object, the hash includes the sum of the reads since, because they have no order. A failed compare-exchange counts
 //! as a read. On an object of a kind of its own, such as a channel, the hash includes the sums of the events before it
-//! that it conflicts with. The number of a
+//! that it conflicts with, which costs one step for each earlier message of a channel. The number of a
 //! run is the sum over its events, so it does not depend on the order of independent steps;
 //! two runs of different classes have the same number with a probability of about 2^-64.
 //! (Musuvathi and Qadeer, *Fair Stateless Model Checking*, PLDI 2008, hash happens-before graphs in
@@ -25,7 +25,7 @@
 
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
-use crate::run::op::kind::Kind;
+use crate::run::op::kind::{Kind, Span};
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
 /// The class of a run: the same number for two runs that differ only in the order of independent steps.
@@ -77,21 +77,32 @@ struct ObjectHash {
     reads: u64,
     /// The sums of the hashes of all events, by kind, if the object's operations have kinds of their own.
     by_kind: Vec<u64>,
+    /// The events with numbers of messages, with their hashes. They are in no sum.
+    numbered: Vec<((Kind, Span), u64)>,
 }
 
 impl ObjectHash {
     fn nothing(name: u64) -> ObjectHash {
-        ObjectHash { changed: name, reads: 0, by_kind: Vec::new() }
+        ObjectHash { changed: name, reads: 0, by_kind: Vec::new(), numbered: Vec::new() }
     }
 
     /// Returns the hash of the events that an event of this kind conflicts with.
-    fn conflicting(&self, kind: Kind) -> u64 {
+    fn conflicting(&self, (kind, span): (Kind, Span)) -> u64 {
         let sum = |number: usize| self.by_kind.get(number).copied().unwrap_or(0);
-        kind.conflicting().fold(self.changed, |hash, number| hash.wrapping_add(sum(number)))
+        let hash = kind.conflicting().fold(self.changed, |hash, at| hash.wrapping_add(sum(at)));
+        let numbered = self.numbered.iter().filter(|((other, other_span), _)| {
+            let is_apart = Kind::are_apart((kind, span), (*other, *other_span));
+            kind.conflicting().any(|number| number == other.number()) && !is_apart
+        });
+        numbered.fold(hash, |hash, (_, other)| hash.wrapping_add(*other))
     }
 
     /// Adds the hash of an event of this kind.
-    fn add(&mut self, kind: Kind, hash: u64) {
+    fn add(&mut self, (kind, span): (Kind, Span), hash: u64) {
+        if span != Span::NONE {
+            self.numbered.push(((kind, span), hash));
+            return;
+        }
         if self.by_kind.len() <= kind.number() {
             self.by_kind.resize(kind.number() + 1, 0);
         }
@@ -106,8 +117,12 @@ fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u
     let mut hash = mix(tasks[event.task.index()], access as u64);
     if let Some(seen) = event.object.and_then(|object| objects.get_mut(object.index())) {
         if let Some(kind) = event.op.kind {
-            hash = mix(mix(hash, kind.number() as u64), seen.conflicting(kind));
-            seen.add(kind, hash);
+            let span = match event.values {
+                Values::Messages { from, to, .. } => Span { from, to },
+                _ => Span::NONE,
+            };
+            hash = mix(mix(hash, kind.number() as u64), seen.conflicting((kind, span)));
+            seen.add((kind, span), hash);
         } else if event.is_look() {
             hash = mix(hash, seen.changed);
             seen.reads = seen.reads.wrapping_add(hash);

@@ -124,7 +124,8 @@ impl<'a> DisplayNames<'a> {
             }
             Values::Refused(saw, wanted) => format!(" = {}, wanted {}", show(saw), show(wanted)),
             Values::Failed => " failed".to_owned(),
-            Values::Task(_) => String::new(),
+            Values::Messages { saw: Some(saw), .. } => format!(" = {saw}"),
+            Values::Task(_) | Values::Messages { .. } => String::new(),
         }
     }
 }

@@ -61,6 +61,16 @@ pub enum Values {
     Failed,
     /// The task it was about: the one spawned, joined, aborted or woken.
     Task(TaskId),
+    /// Of a channel, with the numbers of messages, which screens do not show: those that were received, or those whose
+    /// receipt makes no difference to a message that was sent.
+    Messages {
+        /// The number of the first one.
+        from: u32,
+        /// The number after that of the last one.
+        to: u32,
+        /// A number that the operation saw, such as that of receivers.
+        saw: Option<u32>,
+    },
 }
 
 /// The text of a time since a run began, such as `1.5s`.

@@ -72,7 +72,8 @@ pub fn show_values(event: &Event, run: &Run) -> String {
     let kind = object.map_or(ValueKind::Opaque, |object| object.values);
     let show = |bits| kind.show(bits);
     match event.values {
-        Values::None => String::new(),
+        Values::None | Values::Messages { saw: None, .. } => String::new(),
+        Values::Messages { saw: Some(saw), .. } => format!("={saw}"),
         Values::Read(value) => format!("={}", show(value)),
         Values::Wrote(value) => format!("->{}", show(value)),
         Values::Changed(old, new) => format!("{}->{}", show(old), show(new)),

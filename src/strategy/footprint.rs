@@ -7,15 +7,15 @@
 
 use crate::run::board::CallPoint;
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::op::kind::Kind;
+use crate::run::op::kind::{Kind, Span};
 use crate::run::op::task::LIVE;
 
 /// One effect of a step, or one guarded operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StepItem {
     /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), which is the same in every run;
-    /// `object` may differ.
-    Object { object: ObjectId, key: u64, kind: Kind, done: bool },
+    /// `object` may differ. The span is that of an operation that was done.
+    Object { object: ObjectId, key: u64, kind: Kind, span: Span, done: bool },
     /// An operation on a task.
     Task { target: TaskId, kind: Kind, done: bool },
     /// The creation of a task. All steps of the task come later, so it conflicts with none.
@@ -35,9 +35,15 @@ impl StepItem {
     pub(crate) fn conflicts(&self, other: &StepItem) -> bool {
         match (*self, *other) {
             (
-                StepItem::Object { object: a, kind, done, .. },
-                StepItem::Object { object: b, kind: other, done: other_done, .. },
-            ) => a == b && relate((kind, done), (other, other_done)),
+                StepItem::Object { object: a, kind, span, done, .. },
+                StepItem::Object {
+                    object: b, kind: other, span: other_span, done: other_done, ..
+                },
+            ) => {
+                a == b
+                    && relate((kind, done), (other, other_done))
+                    && !Kind::are_apart((kind, span), (other, other_span))
+            }
             (
                 StepItem::Task { target: a, kind, done },
                 StepItem::Task { target: b, kind: other, done: other_done },
@@ -122,12 +128,20 @@ impl Footprint {
     fn may_conflict(&self, own: &StepItem, other: &StepItem) -> bool {
         match (*own, *other) {
             (
-                StepItem::Object { object: a, key: own_key, kind, done },
-                StepItem::Object { object: b, key, kind: other, done: other_done },
+                StepItem::Object { object: a, key: own_key, kind, span, done },
+                StepItem::Object {
+                    object: b,
+                    key,
+                    kind: other,
+                    span: other_span,
+                    done: other_done,
+                },
             ) => {
                 let is_known = a.index().min(b.index()) < self.objects;
                 let is_same = if is_known { a == b } else { own_key == key };
-                is_same && relate((kind, done), (other, other_done))
+                is_same
+                    && relate((kind, done), (other, other_done))
+                    && !Kind::are_apart((kind, span), (other, other_span))
             }
             _ => own.conflicts(other),
         }

@@ -410,7 +410,12 @@ impl HappensBefore {
 
 /// Returns `true` if all operations that conflict with an operation of this kind conflict with `item`, too.
 fn covers(item: &StepItem, kind: Kind) -> bool {
-    matches!(item, StepItem::Object { kind: other, done: true, .. } if other.covers(kind))
+    // Of two kinds with numbers, one item may conflict with a step that the other one can be swapped with.
+    let numbered = |other: Kind| other.is_numbered() && kind.is_numbered();
+    matches!(
+        item,
+        StepItem::Object { kind: other, done: true, .. } if other.covers(kind) && !numbered(*other)
+    )
 }
 
 /// The log at `index`, created if there is none.

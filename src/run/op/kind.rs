@@ -29,6 +29,47 @@ pub(crate) struct Kind {
     disables: Bits,
     /// True if it leaves the object as it was.
     looks: bool,
+    side: Side,
+}
+
+/// A range of the numbers of the messages of a channel: the first one, and the first one after it.
+///
+/// Of an operation that takes messages: these. Of one that puts a message in, or takes room for one: those whose receipt makes
+/// no difference to it, because they are neither its message nor gave the room that it needs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Span {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+impl Span {
+    /// Of an operation without numbers.
+    pub(crate) const NONE: Span = Span { from: 0, to: 0 };
+
+    /// Returns `true` if there are messages, and all of them are in `other`.
+    #[inline]
+    fn is_within(self, other: Span) -> bool {
+        self.from < self.to && other.from <= self.from && self.to <= other.to
+    }
+
+    #[inline]
+    fn seen(self) -> Span {
+        #[cfg(test)]
+        return faults::widened(self);
+        #[cfg(not(test))]
+        self
+    }
+}
+
+/// The side of a kind in conflicts that numbers decide.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Side {
+    /// None: conflicts do not depend on numbers.
+    Neither,
+    /// It puts a message in, or takes room for one.
+    Puts,
+    /// It takes messages.
+    Takes,
 }
 
 /// The bit of [`WATCH`].
@@ -44,12 +85,13 @@ impl Kind {
     // It has the bit of a watch, which is never done, as this is never a guard.
     pub(crate) const fn by_hand(looks: bool) -> Kind {
         let turns = if looks { 0 } else { Bits::MAX };
-        Kind { bit: WATCHES, conflicts: Bits::MAX, enables: turns, disables: turns, looks }
+        let side = Side::Neither;
+        Kind { bit: WATCHES, conflicts: Bits::MAX, enables: turns, disables: turns, looks, side }
     }
 
     /// A kind that can be swapped with all others.
     pub(crate) const fn of(bit: Bits) -> Kind {
-        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false }
+        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false, side: Side::Neither }
     }
 
     /// May not be swapped with these.
@@ -72,6 +114,16 @@ impl Kind {
         Kind { looks: true, ..self }
     }
 
+    /// Puts a message in, or takes room for one: numbers decide if it conflicts with a kind that [takes](Self::takes).
+    pub(crate) const fn puts(self) -> Kind {
+        Kind { side: Side::Puts, ..self }
+    }
+
+    /// Takes messages.
+    pub(crate) const fn takes(self) -> Kind {
+        Kind { side: Side::Takes, ..self }
+    }
+
     /// Returns `true` if such an operation leaves the object as it was.
     pub(crate) const fn is_look(self) -> bool {
         self.looks
@@ -85,6 +137,22 @@ impl Kind {
             return false;
         }
         self.conflicts & other.bit != 0 || other.conflicts & self.bit != 0
+    }
+
+    /// Returns `true` if the numbers of two operations tell that they can be swapped, although their kinds conflict.
+    #[inline]
+    pub(crate) fn are_apart((one, span): (Kind, Span), (other, other_span): (Kind, Span)) -> bool {
+        match (one.side, other.side) {
+            (Side::Puts, Side::Takes) => other_span.is_within(span.seen()),
+            (Side::Takes, Side::Puts) => span.is_within(other_span.seen()),
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if numbers decide some of its conflicts.
+    #[inline]
+    pub(crate) fn is_numbered(self) -> bool {
+        self.side != Side::Neither
     }
 
     /// Returns `true` if this operation, which took effect, may have turned the guard of the other one to true.
@@ -164,10 +232,39 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
 /// Faults planted in declarations.
 #[cfg(test)]
 pub(crate) mod faults {
-    use super::Kind;
+    use super::{Kind, Span};
 
     thread_local! {
         static FORGOTTEN: std::cell::Cell<Option<(Kind, Kind)>> = const { std::cell::Cell::new(None) };
+        static MORE: std::cell::Cell<(u32, u32)> = const { std::cell::Cell::new((0, 0)) };
+        static NUMBERLESS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    pub(super) fn widened(span: Span) -> Span {
+        if NUMBERLESS.get() {
+            return Span::NONE;
+        }
+        let (before, after) = MORE.get();
+        Span { from: span.from.saturating_sub(before), to: span.to.saturating_add(after) }
+    }
+
+    /// While `act` is on, messages have no numbers.
+    #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
+    pub(crate) fn without_numbers<T>(act: impl FnOnce() -> T) -> T {
+        NUMBERLESS.set(true);
+        let done = act();
+        NUMBERLESS.set(false);
+        done
+    }
+
+    /// While `act` is on, operations that put messages in can be swapped with the receipt of so many more messages, before
+    /// and after those of which that is true.
+    #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
+    pub(crate) fn with_more<T>(more: (u32, u32), act: impl FnOnce() -> T) -> T {
+        MORE.set(more);
+        let done = act();
+        MORE.set((0, 0));
+        done
     }
 
     pub(super) fn are_forgotten(a: Kind, b: Kind) -> bool {

@@ -74,7 +74,7 @@ impl Turn {
     /// Has the object asked by `ask` in the turn of the call; outside of runs at once.
     pub(crate) fn poll<R>(
         &mut self,
-        wrapped: &Wrapped,
+        owner: &impl Owner,
         cx: &mut Context<'_>,
         ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
         judge: impl FnOnce(&R) -> Came,
@@ -82,8 +82,9 @@ impl Turn {
         if !in_run() {
             return ask(cx);
         }
+        let wrapped = owner.wrapped();
         if is_by_hand(cx.waker()) {
-            return self.poll_by_hand(wrapped, cx, ask, judge);
+            return self.poll_by_hand(owner, cx, ask, judge);
         }
         if std::mem::take(&mut self.by_hand) {
             self.wait_after_hand(wrapped, cx);
@@ -101,7 +102,8 @@ impl Turn {
                 Poll::Ready(result)
             }
             Poll::Pending => {
-                self.wait(wrapped, cx);
+                let values = if self.waits { Values::None } else { owner.queued() };
+                self.wait(wrapped, cx, values);
                 Poll::Pending
             }
         }
@@ -111,7 +113,7 @@ impl Turn {
     #[cold]
     fn poll_by_hand<R>(
         &mut self,
-        wrapped: &Wrapped,
+        owner: &impl Owner,
         cx: &mut Context<'_>,
         ask: impl FnOnce(&mut Context<'_>) -> Poll<R>,
         judge: impl FnOnce(&R) -> Came,
@@ -119,13 +121,14 @@ impl Turn {
         let place = self.pending.place;
         // Retracts what was announced.
         self.pending = PendingOp::new(&self.ops.begin, place);
-        self.pending.object = Some(wrapped.id(place));
+        self.pending.object = Some(owner.wrapped().id(place));
         let [done, refused, queued] = &self.ops.by_hand;
         let polled = ask(cx);
         match &polled {
             Poll::Ready(result) => {
                 let (op, values, hold) = match judge(result) {
                     Came::Done | Came::As(_) => (done, Values::None, Hold::Stays),
+                    Came::With(values) => (done, values, Hold::Stays),
                     Came::Holds => (done, Values::None, Hold::Begins),
                     Came::ToNothing if !self.waits => (refused, Values::Failed, Hold::Stays),
                     Came::ToNothing | Came::GivesBack(_) => (done, Values::Failed, Hold::Stays),
@@ -134,9 +137,12 @@ impl Turn {
                 self.record(op, values, hold);
             }
             Poll::Pending => {
-                let op = if self.waits { &Op::LOOK_BY_HAND } else { queued };
+                let (op, values) = match self.waits {
+                    true => (&Op::LOOK_BY_HAND, Values::None),
+                    false => (queued, owner.queued()),
+                };
                 (self.waits, self.by_hand, self.is_queued) = (true, true, true);
-                self.record(op, Values::None, Hold::Stays);
+                self.record(op, values, Hold::Stays);
                 if !wakes_nobody(cx.waker()) {
                     WORLD.with(World::left_waker);
                 }
@@ -151,7 +157,7 @@ impl Turn {
         let ear = self.ear.get_or_insert_with(|| WORLD.with(World::ear)).clone();
         ear.open();
         ear.wake_by_ref();
-        self.wait(wrapped, cx);
+        self.wait(wrapped, cx, Values::None);
     }
 
     /// Ready when the object may be asked: the point has come, or the object has woken the call.
@@ -170,17 +176,21 @@ impl Turn {
             (false, _) if is_vain => &self.ops.refuse,
             (false, _) => &self.ops.begin,
         };
-        let values = if is_vain { Values::Failed } else { Values::None };
+        let values = match came {
+            Came::With(values) => values,
+            _ if is_vain => Values::Failed,
+            _ => Values::None,
+        };
         let hold = if came == Came::Holds { Hold::Begins } else { Hold::Stays };
         (self.waits, self.is_queued) = (false, false);
         self.record(op, values, hold);
     }
 
-    /// Announces that the call waits.
-    fn wait(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
+    /// Announces that the call waits, and records with these values that it began to.
+    fn wait(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>, values: Values) {
         if !self.waits {
             (self.waits, self.is_queued) = (true, true);
-            self.record(&self.ops.queue, Values::None, Hold::Stays);
+            self.record(&self.ops.queue, values, Hold::Stays);
         }
         self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
         let polled = self.pending.poll_waiting(cx, wrapped);
@@ -233,6 +243,7 @@ struct OwnedTurn<O: Owner> {
 impl<O: Owner> Drop for OwnedTurn<O> {
     fn drop(&mut self) {
         if self.turn.is_queued {
+            self.owner.left();
             self.turn.leave(self.owner.wrapped());
         }
     }
@@ -274,7 +285,7 @@ where
             }
             this.future.as_mut().poll(cx)
         };
-        let polled = turn.poll(owner.wrapped(), cx, ask, &*this.judge);
+        let polled = turn.poll(owner, cx, ask, &*this.judge);
         turn.is_made_in_turn &= turn.is_announced() && !turn.waits;
         polled
     }
@@ -299,6 +310,6 @@ where
             return this.future.poll(cx);
         }
         let OwnedTurn { owner, turn } = this.turn;
-        turn.poll(owner.wrapped(), cx, |cx| this.future.poll(cx), &*this.judge)
+        turn.poll(owner, cx, |cx| this.future.poll(cx), &*this.judge)
     }
 }

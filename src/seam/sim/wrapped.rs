@@ -22,12 +22,32 @@ pub(crate) struct Wrapped {
 pub(crate) trait Owner {
     /// The object's identity in runs.
     fn wrapped(&self) -> &Wrapped;
+
+    /// The values of a call that begins to wait.
+    #[inline]
+    fn queued(&self) -> Values {
+        Values::None
+    }
+
+    /// The call is dropped while it waits.
+    #[inline]
+    fn left(&self) {}
 }
 
 impl<T: Owner> Owner for &T {
     #[inline]
     fn wrapped(&self) -> &Wrapped {
         (**self).wrapped()
+    }
+
+    #[inline]
+    fn queued(&self) -> Values {
+        (**self).queued()
+    }
+
+    #[inline]
+    fn left(&self) {
+        (**self).left();
     }
 }
 
@@ -42,6 +62,16 @@ impl<T: Owner> Owner for Arc<T> {
     #[inline]
     fn wrapped(&self) -> &Wrapped {
         (**self).wrapped()
+    }
+
+    #[inline]
+    fn queued(&self) -> Values {
+        (**self).queued()
+    }
+
+    #[inline]
+    fn left(&self) {
+        (**self).left();
     }
 }
 
@@ -69,6 +99,8 @@ pub(crate) enum Came {
     Done,
     /// Done, and the task holds the object until it is [given up](Wrapped::give_up).
     Holds,
+    /// Done, with these values.
+    With(Values),
     /// Done, and recorded as this operation if it did not wait.
     As(&'static Op),
     /// In vain: nothing was changed.

@@ -9,7 +9,7 @@ use crate::run::board::{Announced, CallPoint, Contact, Status, TaskRow};
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::op::kind::{Kind, WATCH};
+use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, lock, word};
 use crate::strategy::footprint::StepItem;
@@ -167,8 +167,14 @@ impl Observer {
         let mut at = 0;
         while let Some(item) = self.items.get(at) {
             let is_over = match *item {
-                StepItem::Object { object, key, kind, done: false } => {
-                    self.items.contains(&StepItem::Object { object, key, kind, done: true })
+                StepItem::Object { object: on, kind: guarded, done: false, .. } => {
+                    let is_it = |item: &StepItem| match *item {
+                        StepItem::Object { object, kind, done, .. } => {
+                            done && (object, kind) == (on, guarded)
+                        }
+                        _ => false,
+                    };
+                    self.items.iter().any(is_it)
                 }
                 _ => false,
             };
@@ -296,7 +302,12 @@ fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
         (Access::Spawn, Values::Task(child)) => Some(StepItem::Spawned(child)),
         (access, _) => {
             let kind = event.op.kind.or_else(|| access.kind(event.is_look()))?;
-            Some(object(view, event.object?, kind, true))
+            let span = match event.values {
+                Values::Messages { from, to, .. } => Span { from, to },
+                _ => Span::NONE,
+            };
+            let (object, key) = (event.object?, view.key_of(event.object?));
+            Some(StepItem::Object { object, key, kind, span, done: true })
         }
     }
 }
@@ -306,17 +317,17 @@ fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
     for Announced { op, object: on, target, .. } in view.task(task).announced.iter() {
         match (op.access, on, target) {
             (Access::Lock, Some(on), _) => {
-                guarded.push(object(view, *on, lock::ACQUIRE, false));
+                guarded.push(guard(view, *on, lock::ACQUIRE));
             }
             (Access::LockShared, Some(on), _) => {
-                guarded.push(object(view, *on, lock::SHARE, false));
+                guarded.push(guard(view, *on, lock::SHARE));
             }
             (Access::Wait, Some(on), _) => {
                 let kind = op.kind.expect("an operation that goes on has a kind");
-                guarded.push(object(view, *on, kind, false));
+                guarded.push(guard(view, *on, kind));
             }
             (Access::Resume, Some(on), _) => {
-                guarded.push(object(view, *on, word::RESUME, false));
+                guarded.push(guard(view, *on, word::RESUME));
             }
             (Access::Join, _, Some(target)) => {
                 guarded.push(StepItem::Task { target: *target, kind: JOIN, done: false });
@@ -325,10 +336,10 @@ fn add_guarded(view: &View<'_>, task: TaskId, guarded: &mut Vec<StepItem>) {
         }
     }
     for watch in view.watches_of(task) {
-        guarded.extend(watch.objects.iter().map(|on| object(view, *on, WATCH, false)));
+        guarded.extend(watch.objects.iter().map(|on| guard(view, *on, WATCH)));
     }
 }
 
-fn object(view: &View<'_>, object: ObjectId, kind: Kind, done: bool) -> StepItem {
-    StepItem::Object { object, key: view.key_of(object), kind, done }
+fn guard(view: &View<'_>, object: ObjectId, kind: Kind) -> StepItem {
+    StepItem::Object { object, key: view.key_of(object), kind, span: Span::NONE, done: false }
 }

@@ -14,10 +14,13 @@ use ::tokio::sync::broadcast as real;
 
 pub use self::receiver::Receiver;
 pub use self::sender::{Sender, WeakSender};
-use super::ends::End;
+use super::numbers::Numbers;
 use crate::run::op::of_tokio::ring;
 use crate::run::op::{Access, Op};
-use crate::seam::{Wrapped, here};
+use crate::seam::{Here, here};
+
+/// An end of such a channel.
+type End = super::ends::End<Numbers>;
 
 const SUBSCRIBE: Op = Op::of_kind("subscribe", Access::Tell, ring::SUBSCRIBE);
 const STRONG_COUNT: Op = Op::of_kind("strong_count", Access::Peek, ring::LOOK);
@@ -50,6 +53,11 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, ring::DROP_
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let here = here();
     let (sender, receiver) = real::channel(capacity);
-    let channel = Arc::new(Wrapped::new("broadcast", here));
+    let channel = made(capacity, here);
     (Sender::with(sender, &channel, here), Receiver::with(receiver, &channel, here))
+}
+
+/// The object of a channel. tokio keeps as many messages as the next power of two.
+fn made(capacity: usize, here: Here) -> Arc<Numbers> {
+    Arc::new(Numbers::new("broadcast", Some(capacity.next_power_of_two()), here))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::run::op::Op;
-use crate::seam::{Here, Wrapped};
+use crate::seam::{Here, Owner, Wrapped};
 
 /// One end. Dropped after tokio's, in the same step, it records that.
 ///
@@ -11,28 +11,28 @@ use crate::seam::{Here, Wrapped};
 /// for the last end of its side as for others: which of two is the last one depends on their order, and steps that can
 /// be swapped do the same in either order.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct End<C: Owner = Wrapped> {
     /// The object of the channel.
-    pub(super) channel: Arc<Wrapped>,
+    pub(super) channel: Arc<C>,
     drop: &'static Op,
     here: Here,
 }
 
-impl End {
+impl<C: Owner> End<C> {
     /// An end that was made at this place. Its drop is the operation `drop`.
-    pub(super) fn new(channel: &Arc<Wrapped>, drop: &'static Op, here: Here) -> End {
+    pub(super) fn new(channel: &Arc<C>, drop: &'static Op, here: Here) -> End<C> {
         End { channel: channel.clone(), drop, here }
     }
 
     /// The object of the channel.
     pub(super) fn wrapped(&self) -> &Wrapped {
-        &self.channel
+        self.channel.wrapped()
     }
 }
 
-impl Drop for End {
+impl<C: Owner> Drop for End<C> {
     fn drop(&mut self) {
-        self.channel.last(self.drop, self.here);
+        self.channel.wrapped().last(self.drop, self.here);
     }
 }
 

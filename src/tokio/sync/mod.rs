@@ -8,6 +8,7 @@ mod later;
 pub mod mpsc;
 mod mutex;
 mod notify;
+mod numbers;
 mod once_cell;
 pub mod oneshot;
 mod rwlock;

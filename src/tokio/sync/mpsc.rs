@@ -16,10 +16,14 @@ pub use self::permit::{OwnedPermit, Permit, PermitIterator};
 pub use self::unbounded::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
-use super::ends::End;
+use super::numbers::{Numbers, Room};
+use crate::run::event::Values;
 use crate::run::op::of_tokio::mail;
 use crate::run::op::{Access, Op};
-use crate::seam::{CallOps, Wrapped};
+use crate::seam::CallOps;
+
+/// An end of such a channel.
+type End = super::ends::End<Numbers>;
 
 const RECV: CallOps = CallOps::acting(
     ("recv", "wait_to_recv"),
@@ -28,10 +32,8 @@ const RECV: CallOps = CallOps::acting(
 );
 const CLOSED: CallOps =
     CallOps::seeing(("closed", "wait_for_the_end"), [mail::SEE_CLOSED, mail::SEE_CLOSED]);
-const TRY_RECV: [&Op; 2] = [
-    &Op::of_kind("try_recv", Access::Tell, mail::POP),
-    &Op::of_kind("try_recv", Access::Peek, mail::MISS),
-];
+const TRY_RECV: Op = Op::of_kind("try_recv", Access::Tell, mail::POP);
+const TRY_RECV_FAILED: Op = Op::of_kind("try_recv", Access::Peek, mail::MISS);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, mail::CLOSE);
 const CLONE: Op = Op::of_kind("clone_sender", Access::Tell, mail::COUNT);
 const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, mail::COUNT);

@@ -189,7 +189,8 @@ fn shown(run: &Run, event: &Event) -> String {
     let kind = record.map_or(ValueKind::Opaque, |record| record.values);
     let show = |bits: u64| kind.show(bits);
     match event.values {
-        Values::None => String::new(),
+        Values::None | Values::Messages { saw: None, .. } => String::new(),
+        Values::Messages { saw: Some(saw), .. } => saw.to_string(),
         Values::Failed => "failed".to_owned(),
         Values::Read(bits) | Values::Wrote(bits) => show(bits),
         Values::Changed(old, new) => format!("{} {}", show(old), show(new)),

@@ -3,6 +3,11 @@
 //! A sender asks for room, queues for it if there is none, and puts its message in. Each received message gives its
 //! room to the first in that queue. Room that is given up without a message goes the same way. The receiver finds
 //! the end when all senders are gone, or when it has closed the queue and no room is taken.
+//!
+//! Messages and the room for them have numbers. Let `n` be the number of a message that is put in, and `k` that of the room
+//! it took: the sender needs the `k - capacity`-th receipt, or an earlier one if room was given up without a message. So it can
+//! be swapped with the receipt of each message between that one and its own. To take room is the same without a message;
+//! to queue for it can be swapped with the receipts before the one that is needed, as long as no room was given up.
 
 #[cfg(test)]
 use crate::run::op::kind::Machine;
@@ -32,18 +37,21 @@ const GIVE_ROOM: Bits = GIVES | LEAVES | POPS | HEARS | CLOSES;
 /// Put a message in. Took the room for it, or had it.
 pub(crate) const PUSH: Kind = Kind::of(PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | ASKS | GIVE_ROOM | MISSES | LOOKS)
-    .enables(HEARS);
+    .enables(HEARS)
+    .puts();
 
 /// Took room, or queued for it.
-pub(crate) const ASK: Kind = Kind::of(ASKS).conflicts_with(PUSHES | ASKS | GIVE_ROOM | LOOKS);
+pub(crate) const ASK: Kind =
+    Kind::of(ASKS).conflicts_with(PUSHES | ASKS | GIVE_ROOM | LOOKS).puts();
 
 /// Went on with room. Guard: it has all that it asked for, or the queue of messages is closed.
-pub(crate) const GO: Kind = Kind::of(GOES).conflicts_with(GIVE_ROOM);
+pub(crate) const GO: Kind = Kind::of(GOES).conflicts_with(GIVE_ROOM).puts();
 
 /// Went on with room, and put a message in. Guard: as for [`GO`].
 pub(crate) const GO_AND_PUSH: Kind = Kind::of(GOES_AND_PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | MISSES | LOOKS)
-    .enables(HEARS);
+    .enables(HEARS)
+    .puts();
 
 /// Gave room back without a message.
 pub(crate) const GIVE: Kind = Kind::of(GIVES)
@@ -58,12 +66,14 @@ pub(crate) const LEAVE: Kind = Kind::of(LEAVES)
 /// Received messages, without a wait.
 pub(crate) const POP: Kind = Kind::of(POPS)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | (GIVE_ROOM & !GIVES) | MISSES | LOOKS)
-    .enables(HAVE_ROOM);
+    .enables(HAVE_ROOM)
+    .takes();
 
 /// Received messages or the end, after a wait. Guard: there was a message since, or the end.
 pub(crate) const HEAR: Kind = Kind::of(HEARS)
     .conflicts_with(PUSHES | ASKS | HAVE_ROOM | GIVE_ROOM | MISSES | DROPS | LOOKS)
-    .enables(HAVE_ROOM);
+    .enables(HAVE_ROOM)
+    .takes();
 
 /// Found no message, or the end.
 pub(crate) const MISS: Kind =

@@ -2,6 +2,9 @@
 //!
 //! A message takes the place of the oldest one. A receiver that has not read that one learns the number of messages
 //! that it has missed. Receivers do not affect each other.
+//!
+//! Messages have numbers. One that is sent takes the place of the one that is the capacity before it, so it can be swapped with
+//! the receipt of each message between the two.
 
 #[cfg(test)]
 use crate::run::op::kind::Machine;
@@ -22,13 +25,14 @@ const DROPS_RECEIVER: Bits = 1 << 10;
 /// Sent a message to all receivers.
 pub(crate) const SEND: Kind = Kind::of(SENDS)
     .conflicts_with(SENDS | READS | HEARS | MISSES | SUBSCRIBES | DROPS_RECEIVER | LOOKS)
-    .enables(HEARS);
+    .enables(HEARS)
+    .puts();
 
 /// Received a message or the number of those missed, without a wait.
-pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(SENDS | LOOKS);
+pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(SENDS | LOOKS).takes();
 
 /// Received a message, the number of those missed or the end, after a wait. Guard: one was sent since, or the end came.
-pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS | LOOKS);
+pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS | LOOKS).takes();
 
 /// Found no message, or the end.
 pub(crate) const MISS: Kind = Kind::of(MISSES).conflicts_with(SENDS | DROPS).looks();

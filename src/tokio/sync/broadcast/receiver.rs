@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::error::{RecvError, TryRecvError};
 use super::*;
@@ -36,13 +37,16 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, ring::LOOK);
 /// ```
 pub struct Receiver<T> {
     real: real::Receiver<T>,
+    /// The number of the next message.
+    next: AtomicU32,
     // Below tokio's: dropped after it.
     end: End,
 }
 
 impl<T> Receiver<T> {
-    pub(super) fn with(real: real::Receiver<T>, channel: &Arc<Wrapped>, here: Here) -> Self {
-        Receiver { real, end: End::new(channel, &DROP_RECEIVER, here) }
+    pub(super) fn with(real: real::Receiver<T>, channel: &Arc<Numbers>, here: Here) -> Self {
+        let next = AtomicU32::new(channel.next());
+        Receiver { real, next, end: End::new(channel, &DROP_RECEIVER, here) }
     }
 
     /// The number of messages that it has not received, with those that it has missed. Not a point.
@@ -97,11 +101,16 @@ impl<T: Clone> Receiver<T> {
     /// senders are gone and all messages are received.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Result<T, RecvError>> + use<'_, T> {
+        let Receiver { real, next, end } = self;
         let came = |received: &Result<T, RecvError>| match received {
-            Ok(_) | Err(RecvError::Lagged(_)) => Came::Done,
+            Ok(_) => Came::With(passes(end, next, 1)),
+            Err(RecvError::Lagged(missed)) => {
+                passes(end, next, *missed);
+                Came::Done
+            }
             Err(RecvError::Closed) => Came::ToNothing,
         };
-        Call::new(self.end.wrapped(), &RECV, here(), self.real.recv(), came)
+        Call::new(end.wrapped(), &RECV, here(), real.recv(), came)
     }
 
     /// Receives the next message if it is there. Not a point.
@@ -110,13 +119,16 @@ impl<T: Clone> Receiver<T> {
     /// As [`recv`](Self::recv), and if there is none yet.
     #[track_caller]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let real = &mut self.real;
+        let Receiver { real, next, end } = self;
         let op = |received: &Result<T, TryRecvError>| match received {
-            Ok(_) => (&TRY_RECV, Values::None),
-            Err(TryRecvError::Lagged(_)) => (&TRY_RECV, Values::Failed),
+            Ok(_) => (&TRY_RECV, passes(end, next, 1)),
+            Err(TryRecvError::Lagged(missed)) => {
+                passes(end, next, *missed);
+                (&TRY_RECV, Values::Failed)
+            }
             Err(_) => (&TRY_RECV_FAILED, Values::Failed),
         };
-        self.end.wrapped().now(here(), || real.try_recv(), op)
+        end.wrapped().now(here(), || real.try_recv(), op)
     }
 
     /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
@@ -129,6 +141,12 @@ impl<T: Clone> Receiver<T> {
         self.end.wrapped().blocks("blocking_recv", "recv().await", here());
         self.real.blocking_recv()
     }
+}
+
+/// A receiver goes on by so many messages: it got one, or missed them.
+fn passes(end: &End, next: &AtomicU32, count: u64) -> Values {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    end.channel.received_at(next.fetch_add(count, Relaxed))
 }
 
 impl<T> fmt::Debug for Receiver<T> {

@@ -39,7 +39,7 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    pub(super) fn with(real: real::Sender<T>, channel: &Arc<Wrapped>, here: Here) -> Self {
+    pub(super) fn with(real: real::Sender<T>, channel: &Arc<Numbers>, here: Here) -> Self {
         Sender { real, end: End::new(channel, &DROP_SENDER, here) }
     }
 
@@ -47,7 +47,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn new(capacity: usize) -> Self {
         let here = here();
-        Sender::with(real::Sender::new(capacity), &Arc::new(Wrapped::new("broadcast", here)), here)
+        Sender::with(real::Sender::new(capacity), &made(capacity, here), here)
     }
 
     /// Sends a message to all receivers. Returns their number. Not a point.
@@ -57,7 +57,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
         let op = |sent: &Result<usize, _>| match sent {
-            Ok(receivers) => (&SEND, Values::Read(*receivers as u64)),
+            Ok(receivers) => (&SEND, self.end.channel.sent_to_all(*receivers)),
             Err(_) => (&SEND_FAILED, Values::Failed),
         };
         self.end.wrapped().now(here(), || self.real.send(value), op)

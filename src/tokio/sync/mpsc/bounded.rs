@@ -11,7 +11,7 @@ use super::error::{SendError, TryRecvError, TrySendError};
 use super::receiver::receiver;
 use super::sender::sender;
 use super::*;
-use crate::seam::{Call, Came, Here, Turn, here, in_run};
+use crate::seam::{Call, Came, Here, Owner, Turn, here, in_run};
 
 const SEND: CallOps = CallOps::acting(
     ("send", "queue_to_send"),
@@ -66,7 +66,7 @@ const CAPACITY: Op = Op::of_kind("capacity", Access::Peek, mail::LOOK);
 pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
     let here = here();
     let (sender, receiver) = real::channel(buffer);
-    let channel = Arc::new(Wrapped::new("mpsc", here));
+    let channel = Arc::new(Numbers::new("mpsc", Some(buffer), here));
     (Sender::new(sender, &channel, here), Receiver::new(receiver, &channel, here))
 }
 
@@ -140,11 +140,16 @@ impl<T> Sender<T> {
     /// The message, if the receiver is or becomes closed.
     #[track_caller]
     pub fn send(&self, value: T) -> impl Future<Output = Result<(), SendError<T>>> + use<'_, T> {
+        self.send_at(value, here())
+    }
+
+    async fn send_at(&self, value: T, here: Here) -> Result<(), SendError<T>> {
+        let room = Room::new(&self.end.channel, 1);
         let came = |sent: &Result<(), _>| match sent {
-            Ok(()) => Came::Done,
-            Err(_) => Came::GivesBack(&SEND_FAILED),
+            Ok(()) => Came::With(room.sent()),
+            Err(_) => given_up(&room, &SEND_FAILED),
         };
-        Call::new(self.end.wrapped(), &SEND, here(), self.real.send(value), came)
+        Call::new(&room, &SEND, here, self.real.send(value), came).await
     }
 
     /// Sends a message if there is room. Not a point.
@@ -153,7 +158,8 @@ impl<T> Sender<T> {
     /// The message, if there is no room or the receiver is closed.
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        self.end.wrapped().attempt(TRY_SEND, here(), || self.real.try_send(message))
+        let room = Room::new(&self.end.channel, 1);
+        attempt(&room, TRY_SEND, here(), || self.real.try_send(message), Room::sent)
     }
 
     /// Blocks the thread until the message is sent, outside of runs. In a run it fails the run: await
@@ -180,8 +186,9 @@ impl<T> Sender<T> {
     }
 
     async fn reserve_at(&self, here: Here) -> Result<Permit<'_, T>, SendError<()>> {
-        let reserved = self.real.reserve();
-        let real = Call::new(self.end.wrapped(), &RESERVE, here, reserved, reserves).await?;
+        let room = Room::new(&self.end.channel, 1);
+        let came = |reserved: &Result<_, _>| reserves(&room, reserved);
+        let real = Call::new(&room, &RESERVE, here, self.real.reserve(), came).await?;
         Ok(Permit::new(real, &self.end.channel, here))
     }
 
@@ -202,8 +209,9 @@ impl<T> Sender<T> {
         n: usize,
         here: Here,
     ) -> Result<PermitIterator<'_, T>, SendError<()>> {
-        let reserved = self.real.reserve_many(n);
-        let real = Call::new(self.end.wrapped(), &RESERVE, here, reserved, reserves).await?;
+        let room = Room::new(&self.end.channel, n);
+        let came = |reserved: &Result<_, _>| reserves(&room, reserved);
+        let real = Call::new(&room, &RESERVE, here, self.real.reserve_many(n), came).await?;
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
@@ -221,8 +229,11 @@ impl<T> Sender<T> {
     async fn reserve_owned_at(self, here: Here) -> Result<OwnedPermit<T>, SendError<()>> {
         // The end is dropped last: tokio's call drops its sender when it is dropped, or if it fails.
         let Sender { real, end } = self;
-        let reserved = real.reserve_owned();
-        let real = Call::new(end.wrapped(), &RESERVE, here, reserved, reserves).await?;
+        let real = {
+            let room = Room::new(&end.channel, 1);
+            let came = |reserved: &Result<_, _>| reserves(&room, reserved);
+            Call::new(&room, &RESERVE, here, real.reserve_owned(), came).await?
+        };
         Ok(OwnedPermit::new(real, end, here))
     }
 
@@ -233,7 +244,8 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
         let here = here();
-        let real = self.end.wrapped().attempt(TRY_RESERVE, here, || self.real.try_reserve())?;
+        let room = Room::new(&self.end.channel, 1);
+        let real = attempt(&room, TRY_RESERVE, here, || self.real.try_reserve(), Room::took)?;
         Ok(Permit::new(real, &self.end.channel, here))
     }
 
@@ -244,8 +256,9 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
         let here = here();
-        let real =
-            self.end.wrapped().attempt(TRY_RESERVE, here, || self.real.try_reserve_many(n))?;
+        let room = Room::new(&self.end.channel, n);
+        let act = || self.real.try_reserve_many(n);
+        let real = attempt(&room, TRY_RESERVE, here, act, Room::took)?;
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
@@ -257,7 +270,8 @@ impl<T> Sender<T> {
     pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
         let here = here();
         let Sender { real, end } = self;
-        match end.wrapped().attempt(TRY_RESERVE, here, || real.try_reserve_owned()) {
+        let room = Room::new(&end.channel, 1);
+        match attempt(&room, TRY_RESERVE, here, || real.try_reserve_owned(), Room::took) {
             Ok(real) => Ok(OwnedPermit::new(real, end, here)),
             Err(TrySendError::Full(real)) => Err(TrySendError::Full(Sender { real, end })),
             Err(TrySendError::Closed(real)) => Err(TrySendError::Closed(Sender { real, end })),
@@ -276,9 +290,29 @@ impl<T> Sender<T> {
     }
 }
 
-fn reserves<P>(reserved: &Result<P, SendError<()>>) -> Came {
+fn reserves<P>(room: &Room<'_>, reserved: &Result<P, SendError<()>>) -> Came {
     match reserved {
-        Ok(_) => Came::Done,
-        Err(_) => Came::GivesBack(&RESERVE_FAILED),
+        Ok(_) => Came::With(room.took()),
+        Err(_) => given_up(room, &RESERVE_FAILED),
     }
+}
+
+/// A call that found the channel closed. After a wait it gives up the room that it had got, as `op`.
+fn given_up(room: &Room<'_>, op: &'static Op) -> Came {
+    room.left();
+    Came::GivesBack(op)
+}
+
+/// Takes room without a point. `took` counts what that did.
+fn attempt<'a, R, E>(
+    room: &Room<'a>,
+    [done, failed]: [&'static Op; 2],
+    here: Here,
+    act: impl FnOnce() -> Result<R, E>,
+    took: fn(&Room<'a>) -> Values,
+) -> Result<R, E> {
+    room.wrapped().now(here, act, |result| match result {
+        Ok(_) => (done, took(room)),
+        Err(_) => (failed, Values::Failed),
+    })
 }

@@ -4,10 +4,11 @@ use std::fmt;
 
 use ::tokio::sync::mpsc as real;
 
-use super::{End, Sender};
+use super::{End, Numbers, Sender};
+use crate::run::event::Values;
 use crate::run::op::of_tokio::mail;
 use crate::run::op::{Access, Op};
-use crate::seam::{Here, Wrapped, here};
+use crate::seam::{Here, Owner, here};
 
 const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
 const RELEASE: Op = Op::of_kind("release", Access::Tell, mail::GIVE);
@@ -28,14 +29,20 @@ const RELEASE: Op = Op::of_kind("release", Access::Tell, mail::GIVE);
 pub struct Permit<'a, T> {
     /// Taken when it has sent.
     real: Option<real::Permit<'a, T>>,
-    channel: &'a Wrapped,
+    channel: &'a Numbers,
     here: Here,
 }
 
 const UNSENT: &str = "a permit that has sent is gone";
 
+/// Records that room was given back, in a destructor.
+fn release(channel: &Numbers, here: Here) {
+    channel.gave();
+    channel.wrapped().last(&RELEASE, here);
+}
+
 impl<'a, T> Permit<'a, T> {
-    pub(super) fn new(real: real::Permit<'a, T>, channel: &'a Wrapped, here: Here) -> Self {
+    pub(super) fn new(real: real::Permit<'a, T>, channel: &'a Numbers, here: Here) -> Self {
         Permit { real: Some(real), channel, here }
     }
 
@@ -43,7 +50,8 @@ impl<'a, T> Permit<'a, T> {
     #[track_caller]
     pub fn send(mut self, value: T) {
         let real = self.real.take().expect(UNSENT);
-        self.channel.act(&SEND, here(), || real.send(value));
+        let channel = self.channel;
+        channel.wrapped().now(here(), || real.send(value), |()| (&SEND, channel.sent()));
     }
 }
 
@@ -51,7 +59,7 @@ impl<T> Drop for Permit<'_, T> {
     fn drop(&mut self) {
         if let Some(real) = self.real.take() {
             drop(real);
-            self.channel.last(&RELEASE, self.here);
+            release(self.channel, self.here);
         }
     }
 }
@@ -80,14 +88,14 @@ impl<T> fmt::Debug for Permit<'_, T> {
 pub struct PermitIterator<'a, T> {
     /// Taken when it is dropped.
     real: Option<real::PermitIterator<'a, T>>,
-    channel: &'a Wrapped,
+    channel: &'a Numbers,
     here: Here,
 }
 
 const UNDROPPED: &str = "it is there until it is dropped";
 
 impl<'a, T> PermitIterator<'a, T> {
-    pub(super) fn new(real: real::PermitIterator<'a, T>, channel: &'a Wrapped, here: Here) -> Self {
+    pub(super) fn new(real: real::PermitIterator<'a, T>, channel: &'a Numbers, here: Here) -> Self {
         PermitIterator { real: Some(real), channel, here }
     }
 }
@@ -113,7 +121,7 @@ impl<T> Drop for PermitIterator<'_, T> {
         match self.real.take() {
             Some(real) if real.len() > 0 => {
                 drop(real);
-                self.channel.last(&RELEASE, self.here);
+                release(self.channel, self.here);
             }
             _ => {}
         }
@@ -156,13 +164,17 @@ impl<T> OwnedPermit<T> {
     /// Sends a message. Not a point. It comes even if the receiver was closed since.
     #[track_caller]
     pub fn send(self, value: T) -> Sender<T> {
-        self.leave(&SEND, here(), |real| real.send(value))
+        self.leave(&SEND, here(), |real| real.send(value), Numbers::sent)
     }
 
     /// Gives the room back. Not a point.
     #[track_caller]
     pub fn release(self) -> Sender<T> {
-        self.leave(&RELEASE, here(), real::OwnedPermit::release)
+        let gave = |channel: &Numbers| {
+            channel.gave();
+            Values::None
+        };
+        self.leave(&RELEASE, here(), real::OwnedPermit::release, gave)
     }
 
     /// Returns `true` if both are of the same channel.
@@ -184,9 +196,10 @@ impl<T> OwnedPermit<T> {
         op: &'static Op,
         here: Here,
         act: impl FnOnce(real::OwnedPermit<T>) -> real::Sender<T>,
+        count: fn(&Numbers) -> Values,
     ) -> Sender<T> {
         let (real, end) = (self.real.take().expect(UNSENT), self.end.take().expect(UNSENT));
-        let real = end.wrapped().act(op, here, || act(real));
+        let real = end.wrapped().now(here, || act(real), |_| (op, count(&end.channel)));
         Sender { real, end }
     }
 }
@@ -195,7 +208,7 @@ impl<T> Drop for OwnedPermit<T> {
     fn drop(&mut self) {
         if let (Some(real), Some(end)) = (self.real.take(), &self.end) {
             drop(real);
-            end.wrapped().last(&RELEASE, self.here);
+            release(&end.channel, self.here);
         }
     }
 }

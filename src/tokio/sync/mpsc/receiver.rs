@@ -12,7 +12,7 @@ macro_rules! receiver {
         }
 
         impl<T> $name<T> {
-            fn new(real: real::$name<T>, channel: &std::sync::Arc<Wrapped>, here: Here) -> Self {
+            fn new(real: real::$name<T>, channel: &std::sync::Arc<Numbers>, here: Here) -> Self {
                 let end = End::new(channel, &DROP_RECEIVER, here);
                 $name { real, recv: Turn::new(&RECV, here), end }
             }
@@ -56,8 +56,12 @@ macro_rules! receiver {
             /// If there is none yet, or there will be none.
             #[track_caller]
             pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-                let real = &mut self.real;
-                self.end.wrapped().attempt(TRY_RECV, here(), || real.try_recv())
+                let (real, channel) = (&mut self.real, &self.end.channel);
+                let op = |received: &Result<T, TryRecvError>| match received {
+                    Ok(_) => (&TRY_RECV, channel.received(1, false)),
+                    Err(_) => (&TRY_RECV_FAILED, Values::Failed),
+                };
+                self.end.wrapped().now(here(), || real.try_recv(), op)
             }
 
             /// Blocks the thread until a message comes, outside of runs. In a run it fails the run: await
@@ -144,8 +148,9 @@ macro_rules! receiver {
                 if !in_run() {
                     return real.poll_recv(cx);
                 }
+                let channel = &self.end.channel;
                 let came = |received: &Option<T>| match received {
-                    Some(_) => Came::Done,
+                    Some(_) => Came::With(channel.received(1, false)),
                     None => Came::ToNothing,
                 };
                 self.recv.poll(self.end.wrapped(), cx, |cx| real.poll_recv(cx), came)
@@ -161,9 +166,10 @@ macro_rules! receiver {
                 if !in_run() {
                     return real.poll_recv_many(cx, buffer, limit);
                 }
-                let came = |count: &usize| match count {
+                let channel = &self.end.channel;
+                let came = |count: &usize| match *count {
                     0 => Came::ToNothing,
-                    _ => Came::Done,
+                    count => Came::With(channel.received(count as u32, count < limit)),
                 };
                 let ask = |cx: &mut Context<'_>| real.poll_recv_many(cx, buffer, limit);
                 self.recv.poll(self.end.wrapped(), cx, ask, came)

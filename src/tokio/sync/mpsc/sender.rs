@@ -18,7 +18,7 @@ macro_rules! sender {
         }
 
         impl<T> $name<T> {
-            fn new(real: real::$name<T>, channel: &Arc<Wrapped>, here: Here) -> Self {
+            fn new(real: real::$name<T>, channel: &Arc<Numbers>, here: Here) -> Self {
                 $name { real, end: End::new(channel, &DROP_SENDER, here) }
             }
 

@@ -13,10 +13,8 @@ use super::sender::sender;
 use super::*;
 use crate::seam::{Call, Came, Here, Turn, here, in_run};
 
-const SEND: [&Op; 2] = [
-    &Op::of_kind("send", Access::Tell, mail::PUSH),
-    &Op::of_kind("send", Access::Peek, mail::SEE_CLOSED),
-];
+const SEND: Op = Op::of_kind("send", Access::Tell, mail::PUSH);
+const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, mail::SEE_CLOSED);
 
 /// tokio's [`mpsc::unbounded_channel`](::tokio::sync::mpsc::unbounded_channel): a channel for any number of messages.
 ///
@@ -37,7 +35,7 @@ const SEND: [&Op; 2] = [
 #[track_caller]
 pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
     let here = here();
-    let channel = Arc::new(Wrapped::new("mpsc", here));
+    let channel = Arc::new(Numbers::new("mpsc", None, here));
     let (sender, receiver) = real::unbounded_channel();
     (UnboundedSender::new(sender, &channel, here), UnboundedReceiver::new(receiver, &channel, here))
 }
@@ -98,6 +96,10 @@ impl<T> UnboundedSender<T> {
     /// The message, if the receiver is closed or dropped.
     #[track_caller]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        self.end.wrapped().attempt(SEND, here(), || self.real.send(message))
+        let op = |sent: &Result<(), _>| match sent {
+            Ok(()) => (&SEND, self.end.channel.sent()),
+            Err(_) => (&SEND_FAILED, Values::Failed),
+        };
+        self.end.wrapped().now(here(), || self.real.send(message), op)
     }
 }

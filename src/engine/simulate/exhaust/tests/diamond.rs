@@ -137,8 +137,8 @@ fn plain(items: &[StepItem]) -> Vec<StepItem> {
 /// The same items, with the keys of objects alone: the number of one depends on those made before.
 fn by_key((done, asked): &(Vec<StepItem>, Vec<StepItem>)) -> (Vec<StepItem>, Vec<StepItem>) {
     let by_key = |item: &StepItem| match *item {
-        StepItem::Object { key, kind, done, .. } => {
-            StepItem::Object { object: ObjectId::new(0), key, kind, done }
+        StepItem::Object { key, kind, span, done, .. } => {
+            StepItem::Object { object: ObjectId::new(0), key, kind, span, done }
         }
         other => other,
     };

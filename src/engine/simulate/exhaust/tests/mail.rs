@@ -126,6 +126,59 @@ fn steps_on_channels_that_do_not_conflict_can_be_swapped() {
 }
 
 #[test]
+fn numbers_of_messages_that_are_one_off_are_found() {
+    let faults: [(&str, (u32, u32), Acts); 4] = [
+        ("the message that is sent", (0, 1), MESSAGES),
+        ("the one that gives the room", (1, 0), MESSAGES),
+        ("the one that gives reserved room", (1, 0), ROOM),
+        ("the one whose place is taken", (1, 0), BROADCAST),
+    ];
+    for (name, more, acts) in faults {
+        let generate = |rng: &mut Rng| generate(rng, acts, (3, 4));
+        let found = faults::with_more(more, || super::diamond::diamonds_of(8_000, generate));
+        println!("{name}: {} pairs", found.pairs);
+        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+    }
+}
+
+/// The number of runs that prove a program of one producer and one consumer of so many messages.
+fn runs_of_pairs(capacity: Option<usize>, messages: u32) -> u64 {
+    use crate::tokio::sync::mpsc;
+    let report = crate::Runner::new().hermetic().strategy("exhaustive").run(async move || {
+        let (sender, mut receiver) = mpsc::channel(capacity.unwrap_or(usize::MAX >> 3));
+        let sending = crate::spawn(async move {
+            for n in 0..messages {
+                sender.send(n).await.unwrap();
+            }
+            sender
+        });
+        for n in 0..messages {
+            assert_eq!(receiver.recv().await, Some(n));
+        }
+        drop(sending.await);
+    });
+    assert!(report.searched.as_ref().unwrap().is_proof(), "{report:?}");
+    report.runs
+}
+
+#[test]
+fn a_producer_and_a_consumer_of_different_messages_commute() {
+    let table = |messages_max: u32| {
+        [Some(1), Some(2), None].map(|capacity| {
+            (1..=messages_max).map(|count| runs_of_pairs(capacity, count)).collect::<Vec<_>>()
+        })
+    };
+    // The consumer finds a message or waits for it, and the producer finds room or waits: each case is a class. With room for
+    // all, nothing else is.
+    let runs = table(4);
+    println!("{runs:?}");
+    assert_eq!(runs, [vec![2, 8, 32, 128], vec![2, 4, 12, 36], vec![2, 4, 8, 16]]);
+    let coarse = faults::without_numbers(|| table(4));
+    println!("without numbers: {coarse:?}");
+    assert!(coarse[2][3] > 2 * runs[2][3], "{coarse:?}");
+}
+
+#[test]
 fn a_relation_of_channels_that_is_not_declared_is_found() {
     let faults: [(&str, (Kind, Kind), Acts); 14] = [
         ("push, push", (mail::PUSH, mail::PUSH), MESSAGES),

@@ -1,0 +1,160 @@
+//! The numbers of messages of a channel, which tell the operations apart that can be swapped.
+//!
+//! A channel counts the messages that are sent, the room that is asked for, and the messages that are received. All
+//! operations that change one of these counts conflict, so a number is the same in all runs that differ only in the
+//! order of operations that do not. The meaning of a number is that of [`mail`](crate::run::op::of_tokio::mail) and
+//! [`ring`](crate::run::op::of_tokio::ring).
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use crate::run::event::Values;
+use crate::seam::{Here, Owner, Wrapped, run_number};
+
+/// The object of a channel, with its counts.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    wrapped: Wrapped,
+    /// The run that it was made in, 0 for none. It has numbers in this run only.
+    run: u64,
+    /// The room for messages; the largest number if there is room for all.
+    capacity: u32,
+    sent: AtomicU32,
+    asked: AtomicU32,
+    received: AtomicU32,
+    /// True if room was given up without a message: room is then got earlier than its number tells.
+    gave: AtomicBool,
+}
+
+impl Numbers {
+    /// A channel with room for so many messages, or for all.
+    pub(super) fn new(kind: &'static str, capacity: Option<usize>, here: Here) -> Numbers {
+        let capacity = capacity.and_then(|capacity| u32::try_from(capacity).ok());
+        Numbers {
+            wrapped: Wrapped::new(kind, here),
+            run: run_number(),
+            capacity: capacity.unwrap_or(u32::MAX),
+            sent: AtomicU32::new(0),
+            asked: AtomicU32::new(0),
+            received: AtomicU32::new(0),
+            gave: AtomicBool::new(false),
+        }
+    }
+
+    /// Sent a message, for which there is room.
+    pub(super) fn sent(&self) -> Values {
+        self.sent_after(0)
+    }
+
+    /// Sent a message to so many receivers, in the place of an older one.
+    pub(super) fn sent_to_all(&self, receivers: usize) -> Values {
+        let sent = self.sent.fetch_add(1, Relaxed);
+        match self.messages(sent.saturating_add(1).saturating_sub(self.capacity), sent) {
+            Values::Messages { from, to, .. } => {
+                Values::Messages { from, to, saw: u32::try_from(receivers).ok() }
+            }
+            _ => Values::Read(receivers as u64),
+        }
+    }
+
+    /// Sent a message that needs the receipt of those before `first`.
+    fn sent_after(&self, first: u32) -> Values {
+        let sent = self.sent.fetch_add(1, Relaxed);
+        self.messages(first, sent)
+    }
+
+    /// Received so many messages. Fewer than wanted are `all` that there were.
+    pub(super) fn received(&self, count: u32, all: bool) -> Values {
+        let first = self.received.fetch_add(count, Relaxed);
+        self.messages(first, first + count + u32::from(all))
+    }
+
+    /// The number of messages that were sent.
+    pub(super) fn next(&self) -> u32 {
+        self.sent.load(Relaxed)
+    }
+
+    /// Received the message of this number, of which each receiver gets one.
+    pub(super) fn received_at(&self, number: u32) -> Values {
+        self.messages(number, number.saturating_add(1))
+    }
+
+    /// Gave room up without a message.
+    pub(super) fn gave(&self) {
+        self.gave.store(true, Relaxed);
+    }
+
+    fn messages(&self, from: u32, to: u32) -> Values {
+        match self.run != 0 && self.run == run_number() {
+            true => Values::Messages { from, to, saw: None },
+            false => Values::None,
+        }
+    }
+}
+
+impl Owner for Numbers {
+    fn wrapped(&self) -> &Wrapped {
+        &self.wrapped
+    }
+}
+
+/// A call that takes room for messages.
+#[derive(Debug)]
+pub(super) struct Room<'a> {
+    channel: &'a Numbers,
+    count: u32,
+    /// The end of the numbers of its room, once it has asked; 0 before.
+    end: AtomicU32,
+}
+
+impl<'a> Room<'a> {
+    /// For so many messages.
+    pub(super) fn new(channel: &'a Numbers, count: usize) -> Room<'a> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        Room { channel, count, end: AtomicU32::new(0) }
+    }
+
+    /// Took the room.
+    pub(super) fn took(&self) -> Values {
+        self.channel.messages(self.first(), u32::MAX)
+    }
+
+    /// Took the room for a message, and sent it.
+    pub(super) fn sent(&self) -> Values {
+        self.channel.sent_after(self.first())
+    }
+
+    /// The first message whose receipt makes no difference to the room.
+    fn first(&self) -> u32 {
+        self.ask().saturating_sub(self.channel.capacity)
+    }
+
+    /// Returns the end of the numbers of its room.
+    fn ask(&self) -> u32 {
+        match self.end.load(Relaxed) {
+            0 => {
+                let end = self.channel.asked.fetch_add(self.count, Relaxed) + self.count;
+                self.end.store(end, Relaxed);
+                end
+            }
+            end => end,
+        }
+    }
+}
+
+impl Owner for Room<'_> {
+    fn wrapped(&self) -> &Wrapped {
+        &self.channel.wrapped
+    }
+
+    fn queued(&self) -> Values {
+        let last = self.ask().saturating_sub(1);
+        match self.channel.gave.load(Relaxed) {
+            true => Values::None,
+            false => self.channel.messages(0, last.saturating_sub(self.channel.capacity)),
+        }
+    }
+
+    fn left(&self) {
+        self.channel.gave();
+    }
+}

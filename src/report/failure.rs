@@ -43,6 +43,10 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
         Failure::StepLimit { steps, .. } => {
             format!("step limit reached after {}", plural(*steps, "step"))
         }
+        Failure::Starved { task, steps, .. } => {
+            let steps = plural(*steps, "step");
+            format!("{} has not ended its operation after {steps} of its own", names.task(*task))
+        }
         Failure::History { history, condition, verdict, .. } => {
             let model = finding.run.histories.get(*history).map_or("", |h| &h.model);
             let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
@@ -126,6 +130,9 @@ pub(super) fn facts(
             }
         }
         Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
+        Failure::Starved { place, .. } => {
+            field(screen, "spawned at", &places::shown(&place.to_string()));
+        }
         Failure::History { place, verdict, .. } => {
             if let Verdict::Unknown(exhausted) = verdict {
                 text(screen, &exhausted.to_string());
@@ -214,6 +221,7 @@ pub(super) fn details(
             true => help(screen, STEP_LIMIT),
             false => help(screen, SPIN),
         },
+        Failure::Starved { .. } => help(screen, STARVED),
         Failure::Diverged { .. } => help(screen, DIVERGED),
         Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
@@ -317,6 +325,10 @@ const UNDECIDED: &str = "The checker ran out of its budget, and undecided is not
 
 const STEP_LIMIT: &str = "Most often a task polls a value in a loop, and no task is left to change it: await \
     `sim::spin_until` instead. If the test is only long, raise `max_steps`.";
+
+const STARVED: &str = "Other tasks can have this one repeat itself, as with a loop around `compare_exchange`: it is not \
+    wait-free. Do the operation in one step, or have others help it. If it only needs so many steps, allow more with \
+    `progress = \"wait-free:N\"`.";
 
 const MOVING_TIME: &str = "A loop with a timer, such as an interval, goes on for ever, and the body waits for \
     something that it does not bring about. End the loop by a condition, or abort its task. If the test only needs \

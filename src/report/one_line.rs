@@ -37,6 +37,9 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
             format!("deadlock: {}", waits.join("; "))
         }
         Failure::StepLimit { steps, .. } => format!("step limit reached after {steps} steps"),
+        Failure::Starved { task: id, steps, place } => {
+            format!("{}, spawned at {place}, is starved after {steps} steps", task(*id))
+        }
         Failure::History { condition, verdict: Verdict::Unknown(why), place, .. } => {
             format!("{condition} {why}, checked at {place}")
         }

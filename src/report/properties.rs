@@ -158,6 +158,11 @@ fn failure() -> impl Strategy<Value = Failure> {
         vec(wait(), 0..20).prop_map(|waits| Failure::Deadlock { waits }),
         (any::<u32>(), vec(step(), 0..6))
             .prop_map(|(steps, cycle)| Failure::StepLimit { steps, cycle }),
+        (task(), any::<u32>()).prop_map(|(task, steps)| Failure::Starved {
+            task,
+            steps,
+            place: here()
+        }),
         (0..2usize, t(), verdict()).prop_map(|(history, condition, verdict)| {
             Failure::History { history, condition, verdict, place: here() }
         }),

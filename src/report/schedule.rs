@@ -339,6 +339,7 @@ impl<'a> ScheduleTable<'a> {
                 row(*task, "does not reach a point", place);
             }
             Failure::Hang { task, .. } => row(*task, "does not yield", ""),
+            Failure::Starved { task, .. } => row(*task, "has not ended", ""),
             Failure::Deadlock { waits } => {
                 for wait in waits.iter().take(WAITS_MAX) {
                     row(wait.task, &self.names.wait(wait), &wait.place.to_string());

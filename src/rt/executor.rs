@@ -85,6 +85,10 @@ impl Executor<'_> {
         if state.over {
             return false;
         }
+        if let Some(failure) = state.count_own_step() {
+            state.fail(failure);
+            return false;
+        }
         if state.board.ready.is_empty() && !state.advance_time() {
             match state.waits_for_stalled_only() {
                 true => {

@@ -172,7 +172,7 @@ impl World {
         }
         match faults.progress {
             Progress::Any => {}
-            Progress::LockFree => {
+            Progress::LockFree | Progress::WaitFree(_) => {
                 self.may_have(Fault::Stall(task), place);
             }
             // With the first task of its spawner that another one may obstruct.
@@ -307,8 +307,13 @@ impl RunState {
         let tasks = (1..self.board.tasks.len()).map(|index| TaskId(index as u32));
         tasks.filter(move |task| {
             let is_own = self.board.tasks[task.index()].parent == Some(spawner);
-            is_own && !self.faults.tasks.contains(task) && !self.timers.is_hand(*task)
+            is_own && self.is_victim(*task)
         })
+    }
+
+    /// Returns `true` for a task that was spawned and is no fault and not the clock.
+    pub(super) fn is_victim(&self, task: TaskId) -> bool {
+        task != TaskId::MAIN && !self.faults.tasks.contains(&task) && !self.timers.is_hand(task)
     }
 
     /// Has `task` take no step any more.

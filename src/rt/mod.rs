@@ -26,6 +26,7 @@ mod now;
 mod numbers;
 mod object;
 mod ordinals;
+mod own_steps;
 mod panics;
 mod parking;
 mod pending;

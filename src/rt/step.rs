@@ -7,6 +7,7 @@ use super::record::PackedStep;
 use super::state::RunState;
 use crate::run::board::{Announced, TaskRow};
 use crate::run::event::Event;
+use crate::run::faults::Progress;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
@@ -75,8 +76,10 @@ impl RunState {
             self.board.step = steps;
             self.update_ready(self.board.current, announced);
         }
+        // A step that is counted is no plain one.
+        let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
         self.attention =
-            !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0;
+            !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0 || counts;
     }
 
     fn update_ready(&mut self, task: TaskId, announced: Option<Announced>) {

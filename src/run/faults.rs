@@ -27,6 +27,8 @@ pub(crate) enum Progress {
     LockFree,
     /// All tasks of one spawner but one may stall at one moment. That one must end.
     ObstructionFree,
+    /// Each spawned task may stall. Each operation of the others must end within so many steps of its own.
+    WaitFree(u32),
 }
 
 impl Faults {
@@ -56,13 +58,21 @@ impl Faults {
 }
 
 impl Progress {
-    pub(crate) const GRAMMAR: &'static str = "`lock-free` or `obstruction-free`";
+    pub(crate) const GRAMMAR: &'static str =
+        "`lock-free`, `obstruction-free`, `wait-free`, or `wait-free:` and a number from 1";
+
+    /// The bound of `wait-free` without a number.
+    const STEPS_MAX: u32 = 100;
 
     pub(crate) fn parse(text: &str) -> Option<Progress> {
         match text {
             "lock-free" => Some(Progress::LockFree),
             "obstruction-free" => Some(Progress::ObstructionFree),
-            _ => None,
+            "wait-free" => Some(Progress::WaitFree(Progress::STEPS_MAX)),
+            _ => {
+                let bound = text.strip_prefix("wait-free:")?.parse().ok()?;
+                (bound > 0).then_some(Progress::WaitFree(bound))
+            }
         }
     }
 }
@@ -83,6 +93,15 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bound_of_steps_is_a_number_from_1() {
+        assert_eq!(Progress::parse("wait-free:7"), Some(Progress::WaitFree(7)));
+        assert_eq!(Progress::parse("wait-free"), Some(Progress::WaitFree(Progress::STEPS_MAX)));
+        for text in ["wait-free:0", "wait-free:", "wait-free:-1", "wait-free: 2", "lock-free:2"] {
+            assert_eq!(Progress::parse(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_star_stands_for_any_text() {

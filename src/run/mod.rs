@@ -289,6 +289,15 @@ pub enum Failure {
         /// if there is none.
         cycle: Vec<StepRecord>,
     },
+    /// An operation of a task took as many steps of its own as wait-freedom allows, and had not ended.
+    Starved {
+        /// The task.
+        task: TaskId,
+        /// The number of its steps.
+        steps: u32,
+        /// The place that spawned the task.
+        place: Place,
+    },
     /// A history is not explained by its model.
     History {
         /// Its index in [`Run::histories`]; the verdict stands there.
@@ -404,6 +413,7 @@ impl Failure {
             Failure::Error { .. } => "error",
             Failure::Deadlock { .. } => "deadlock",
             Failure::StepLimit { .. } => "step limit",
+            Failure::Starved { .. } => "starved",
             Failure::History { verdict: Verdict::Unknown(_), .. } => "undecided",
             Failure::History { .. } => "history",
             Failure::Diverged { .. } => "diverged",
@@ -438,6 +448,7 @@ impl Failure {
                 names.join(", ")
             }
             Failure::StepLimit { .. } | Failure::Unproven { .. } => String::new(),
+            Failure::Starved { place, .. } => place.to_string(),
             Failure::History { place, condition, .. } => format!("{condition} {place}"),
             Failure::Diverged { .. }
             | Failure::NonDeterminism { .. }

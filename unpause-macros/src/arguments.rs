@@ -309,8 +309,9 @@ impl Argument {
             }
             "cancel" => arguments.cancel = Some(value::text(name, &value)?),
             "progress" => {
-                let known = ["lock-free", "obstruction-free"];
-                arguments.progress = Some(value::one_of(name, &value, &known)?);
+                let known = ["lock-free", "obstruction-free", "wait-free"];
+                let value = value::one_of_or_counted(name, &value, &known, "wait-free")?;
+                arguments.progress = Some(value);
             }
             "points" => arguments.points = Some(value::one_of(name, &value, &["all", "default"])?),
             "chances" => arguments.chances = Some(value::some_of(name, &value)?),

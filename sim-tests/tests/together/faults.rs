@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
+use sim::check::models::{Counter, CounterOp, CounterRet};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
 use sim::task::Builder;
-use sim::{Atomic, Condvar, Mutex, Runner, cancellable, spawn};
+use sim::{Atomic, Condvar, History, Mutex, Runner, cancellable, spawn};
 
 fn search() -> Runner {
     Runner::new().hermetic().strategy("exhaustive")
@@ -199,6 +200,61 @@ fn a_task_alone_must_end_to_be_obstruction_free() {
     let found = search().progress("obstruction-free").run(async || counts(true).await);
     assert!(matches!(failure(&found).1, Failure::Deadlock { .. }), "{}", screen(&found));
     proves(&search().progress("obstruction-free").run(async || counts(false).await));
+}
+
+/// A task that adds once, by a loop of exchanges or in one step, beside one that adds four times. Each addition is a call.
+async fn adds(by_exchange: bool) {
+    let (count, history) = (Arc::new(Atomic::new(0i64)), History::new(Counter::default()));
+    let add = |n: u32| {
+        let (count, history) = (count.clone(), history.clone());
+        async move {
+            let many = if n == 0 { 1 } else { 4 };
+            for _ in 0..many {
+                let adding = async {
+                    if !by_exchange || n > 0 {
+                        return CounterRet::Value(count.fetch_add(1, SeqCst).await);
+                    }
+                    let mut old = count.load(SeqCst).await;
+                    while let Err(now) = count.compare_exchange(old, old + 1, SeqCst, SeqCst).await
+                    {
+                        old = now;
+                    }
+                    CounterRet::Value(old)
+                };
+                history.call(CounterOp::FetchAdd(1), adding).await;
+            }
+        }
+    };
+    sim::map_concurrently(0..2, add).await;
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
+    let bound = |steps: u32| search().progress(&format!("wait-free:{steps}"));
+    // Four additions of the other one have it fail four times, after a load.
+    for steps in [2, 5] {
+        let found = bound(steps).run(async || adds(true).await);
+        let (run, starved) = failure(&found);
+        let Failure::Starved { task, steps: taken, .. } = starved else {
+            panic!("{}", screen(&found))
+        };
+        assert_eq!((run.tasks[task.index()].path.to_string(), *taken), ("0.0".to_owned(), steps));
+        let shown = screen(&found);
+        let headline = format!("has not ended its operation after {steps} steps of its own");
+        assert!(shown.contains(&headline), "{shown}");
+        assert!(shown.contains("not wait-free"), "{shown}");
+    }
+    proves(&bound(6).run(async || adds(true).await));
+    proves(&search().progress("lock-free").run(async || adds(true).await));
+    // Four calls of one step each are no operation of four.
+    proves(&bound(1).run(async || adds(false).await));
+    // A task that holds a lock stalls: no operation waits for others.
+    let found = search().progress("wait-free").run(async || counts(true).await);
+    assert!(matches!(failure(&found).1, Failure::Deadlock { .. }), "{}", screen(&found));
+    // Samples find it, too.
+    let found = Runner::new().hermetic().progress("wait-free:3").run(async || adds(true).await);
+    assert!(matches!(failure(&found).1, Failure::Starved { .. }), "{}", screen(&found));
 }
 
 #[test]

@@ -70,13 +70,18 @@ impl Runner {
         self
     }
 
-    /// Test a guarantee of progress: `lock-free` or `obstruction-free` (Herlihy and Shavit, *The Art of Multiprocessor
-    /// Programming*, section 3.7). Spawned tasks may stall for good at any of their points, by choice.
+    /// Test a guarantee of progress: `lock-free`, `obstruction-free` or `wait-free` (Herlihy and Shavit, *The Art of
+    /// Multiprocessor Programming*, section 3.7). Spawned tasks may stall for good at any of their points, by choice.
     ///
     /// - `lock-free`: each spawned task may stall, two of one spawner at most. The others must end: a task that waits for one
     ///   that stalled, or that repeats itself until the step limit, fails the run.
     /// - `obstruction-free`: of the tasks that one task has spawned, all but one may stall at one moment. That one must end
     ///   by itself.
+    /// - `wait-free:N`: as `lock-free`, and each operation of a spawned task must end within `N` steps of its own, whatever others
+    ///   do; else the run fails with [`Failure::Starved`](crate::run::Failure::Starved). An operation is a recorded call
+    ///   ([`History::call`](crate::History::call)), or what a task does outside of calls. Its steps are its accesses: a
+    ///   `fetch_add` is one. `wait-free` alone allows 100. A program with few operations cannot have one repeat itself without
+    ///   end, so choose the smallest bound that the operation needs when it runs alone, or with its helpers.
     ///
     /// A run in which all that are left wait for the end of a stalled task is over, and has passed; what the body would
     /// have checked after that is not checked. The body itself does not stall. With a search, all moments are tried. No
@@ -113,6 +118,22 @@ impl Runner {
     ///     sim::map_concurrently(0..2, add).await;
     /// });
     /// assert!(!locks.passed());
+    /// // Each addition of another task has a loop of exchanges begin again.
+    /// let body = async || {
+    ///     let count = Arc::new(Atomic::new(0));
+    ///     let add = |_| {
+    ///         let count = count.clone();
+    ///         async move {
+    ///             let mut old = count.load(SeqCst).await;
+    ///             while let Err(now) = count.compare_exchange(old, old + 1, SeqCst, SeqCst).await {
+    ///                 old = now;
+    ///             }
+    ///         }
+    ///     };
+    ///     sim::map_concurrently(0..2, add).await;
+    /// };
+    /// assert!(runner().progress("lock-free").run(body).passed());
+    /// assert!(!runner().progress("wait-free:2").run(body).passed());
     /// ```
     #[must_use]
     pub fn progress(mut self, guarantee: &str) -> Runner {

@@ -131,7 +131,10 @@ families! {
         befallen(rng, (2, 2), acts, Faults { cancel, ..Faults::NONE })
     };
     stalls_are_explored_as_by_brute_force: "stalls", 25, |rng| {
-        let progress = one_of(&[Progress::LockFree, Progress::ObstructionFree], rng);
+        let progress = one_of(
+            &[Progress::LockFree, Progress::ObstructionFree, Progress::WaitFree(2)],
+            rng,
+        );
         let acts: Acts<'_> =
             &[Act::load, Act::store, Act::add, Act::lock, Act::unlock, Act::wait, Act::abort];
         befallen(rng, (2, 2), acts, Faults { progress, ..Faults::NONE })

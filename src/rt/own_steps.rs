@@ -1,0 +1,63 @@
+//! Wait-freedom: the number of steps that a task needs for an operation, whatever others do.
+//!
+//! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last one are
+//! operations, too, so a task without calls is one. The step that announces the first access of an operation is the last one
+//! of the operation before it, so the number of steps is that of the points passed.
+//!
+//! The count depends on the task's own steps alone, so it is the same in runs that differ only in the order of independent
+//! steps: a search that finds no operation beyond the bound has shown that there is none.
+
+use super::state::RunState;
+use crate::run::Failure;
+use crate::run::board::CallPoint;
+use crate::run::faults::Progress;
+
+/// The steps of the operations of a run, counted only if the test asks for wait-freedom.
+#[derive(Debug, Default)]
+pub(super) struct OwnSteps {
+    /// By task, the steps of its operation; none before its first step.
+    counts: Vec<Option<u32>>,
+    /// The number of points of calls that were read.
+    calls: usize,
+}
+
+impl OwnSteps {
+    pub(super) fn clear(&mut self) {
+        self.counts.clear();
+        self.calls = 0;
+    }
+}
+
+impl RunState {
+    /// Counts the step that was just taken. Returns the failure if the operation of its task did not end within its bound.
+    #[inline]
+    pub(super) fn count_own_step(&mut self) -> Option<Failure> {
+        match self.faults.wanted.progress {
+            Progress::WaitFree(bound) => self.count_towards(bound),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn count_towards(&mut self, bound: u32) -> Option<Failure> {
+        let task = self.board.current;
+        let news = &self.board.calls[self.own_steps.calls..];
+        let begins = news.iter().any(|mark| {
+            let turns = matches!(mark.point, CallPoint::Announced(_) | CallPoint::Returned(_));
+            mark.task == task && turns
+        });
+        self.own_steps.calls = self.board.calls.len();
+        let counts = &mut self.own_steps.counts;
+        if counts.len() <= task.index() {
+            counts.resize(task.index() + 1, None);
+        }
+        let count = &mut counts[task.index()];
+        let steps = count.filter(|_| !begins).map_or(0, |steps| steps + 1);
+        *count = Some(steps);
+        if steps < bound || self.is_done(task) || !self.is_victim(task) {
+            return None;
+        }
+        let place = self.board.tasks[task.index()].place;
+        Some(Failure::Starved { task, steps, place })
+    }
+}

@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Wake};
 
 use super::ear::Ear;
 use super::object::Object;
+use super::own_steps::OwnSteps;
 use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::{WORLD, World};
@@ -87,6 +88,7 @@ pub(super) struct FaultState {
     pub(super) wanted: Faults,
     /// The tasks that are faults.
     tasks: Vec<TaskId>,
+    pub(super) own_steps: OwnSteps,
     /// True if a task has stalled for good.
     pub(super) has_stalled: bool,
 }
@@ -94,6 +96,7 @@ pub(super) struct FaultState {
 impl FaultState {
     pub(super) fn clear(&mut self) {
         self.tasks.clear();
+        self.own_steps.clear();
         self.has_stalled = false;
     }
 }

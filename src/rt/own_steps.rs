@@ -41,13 +41,13 @@ impl RunState {
     #[cold]
     fn count_towards(&mut self, bound: u32) -> Option<Failure> {
         let task = self.board.current;
-        let news = &self.board.calls[self.own_steps.calls..];
+        let news = &self.board.calls[self.faults.own_steps.calls..];
         let begins = news.iter().any(|mark| {
             let turns = matches!(mark.point, CallPoint::Announced(_) | CallPoint::Returned(_));
             mark.task == task && turns
         });
-        self.own_steps.calls = self.board.calls.len();
-        let counts = &mut self.own_steps.counts;
+        self.faults.own_steps.calls = self.board.calls.len();
+        let counts = &mut self.faults.own_steps.counts;
         if counts.len() <= task.index() {
             counts.resize(task.index() + 1, None);
         }

@@ -17,7 +17,6 @@ use super::group::Groups;
 use super::kept::Kept;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
-use super::own_steps::OwnSteps;
 use super::parking::Parking;
 use super::ready::NOT_READY;
 use super::record::RunRecord;
@@ -60,7 +59,6 @@ pub(crate) struct RunState {
     pub(super) timers: Timers,
     /// The faults of the run.
     pub(super) faults: FaultState,
-    pub(super) own_steps: OwnSteps,
     pub(super) groups: Groups,
     pub(super) kept: Kept,
     /// The polls of the current step, for combinators.
@@ -104,7 +102,6 @@ impl RunState {
             heard: Vec::new(),
             timers: Timers::default(),
             faults: FaultState::default(),
-            own_steps: OwnSteps::default(),
             groups: Groups::default(),
             kept: Kept::default(),
             polls: PollLog::default(),
@@ -144,7 +141,6 @@ impl RunState {
         self.heard.clear();
         self.timers.clear();
         self.faults.clear();
-        self.own_steps.clear();
         self.groups.clear();
         self.polls.clear();
         self.parkings.clear();

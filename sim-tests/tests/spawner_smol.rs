@@ -1,9 +1,14 @@
-//! `set_spawner` with smol: tasks outside of runs are tasks of its executor. In a file of its own,
-//! because a process has one spawner.
+//! `set_spawner` and `set_timer` with smol: tasks outside of runs are tasks of its executor, and timers its timers. In a file of
+//! its own, because a process has one spawner.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Once};
+use std::task::{Context, Wake, Waker};
 
 use sim::Ordering::SeqCst;
+use sim::time::{Duration, Instant, sleep, timeout};
 use sim::{Atomic, Mutex};
 
 /// The line that the documentation gives.
@@ -67,4 +72,82 @@ async fn a_stress_test_works_on_smol() {
     })
     .await;
     assert_eq!(counter.load(SeqCst).await, 4);
+}
+
+/// The number of timers that were made.
+static TIMERS: AtomicU32 = AtomicU32::new(0);
+
+fn set_timer() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let make = |after| -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> {
+            TIMERS.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Box::pin(async move {
+                smol::Timer::after(after).await;
+            })
+        };
+        sim::time::set_timer(make).unwrap();
+        let again = sim::time::set_timer(|_| Box::pin(std::future::ready(())));
+        assert!(again.unwrap_err().to_string().contains("already set"));
+    });
+}
+
+#[test]
+fn sleeps_are_timers_of_smol() {
+    set_timer();
+    let made = || TIMERS.load(std::sync::atomic::Ordering::SeqCst);
+    let before = made();
+    smol::block_on(async {
+        let begin = Instant::now();
+        sleep(Duration::from_millis(3)).await;
+        assert!(begin.elapsed() >= Duration::from_millis(3));
+        assert!(timeout(Duration::from_millis(2), std::future::pending::<()>()).await.is_err());
+    });
+    assert!(made() >= before + 2, "{before} {}", made());
+}
+
+#[test]
+fn a_timer_of_smol_is_reset() {
+    set_timer();
+    smol::block_on(async {
+        let mut timer = Box::pin(sleep(Duration::from_secs(3600)));
+        assert!(futures::poll!(timer.as_mut()).is_pending());
+        // The next poll is by the waker of the one before.
+        let begin = Instant::now();
+        timer.as_mut().reset(begin + Duration::from_millis(3));
+        timer.await;
+        assert!(begin.elapsed() >= Duration::from_millis(3));
+    });
+}
+
+/// Tells a thread of each call.
+struct Wakes(std::sync::Mutex<std::sync::mpsc::Sender<()>>);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.lock().unwrap().send(());
+    }
+}
+
+#[test]
+fn a_reset_timer_of_smol_wakes_a_task_that_does_not_poll_it_again() {
+    set_timer();
+    let mut timer = Box::pin(sleep(Duration::from_secs(3600)));
+    let (wakes, woken) = std::sync::mpsc::channel();
+    let waker = Waker::from(Arc::new(Wakes(std::sync::Mutex::new(wakes))));
+    assert!(timer.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    timer.as_mut().reset(Instant::now() + Duration::from_millis(3));
+    woken.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(timer.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+}
+
+#[test]
+fn the_time_of_a_run_is_its_own() {
+    set_timer();
+    if sim::SIMULATED {
+        let run = sim::Runner::new().hermetic().run_seed(0, async || {
+            sleep(Duration::from_secs(3600)).await;
+        });
+        assert_eq!(run.outcome, sim::run::Outcome::Passed);
+    }
 }

@@ -57,7 +57,7 @@ mod statics;
 pub(crate) mod stress;
 mod task_id;
 pub(crate) mod threads;
-mod timer;
+pub(crate) mod timer;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub(crate) mod value;
 

@@ -1,15 +1,29 @@
-//! Timers on the clock of the system, without a runtime.
+//! Timers on the clock of the system, without a runtime or with those that the program sets.
 
+use std::fmt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
 
 /// A time that is not waited for: about 30 years.
 pub(super) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
+
+/// A future that ends when its time has passed.
+pub(crate) type TimerFuture = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+
+type MakeTimer = Box<dyn Fn(Duration) -> TimerFuture + Send + Sync>;
+
+static MAKE: OnceLock<MakeTimer> = OnceLock::new();
+
+/// Has `make` make timers from here on. Returns `false` if one was set before; then that one stays.
+pub(crate) fn set_timer(make: MakeTimer) -> bool {
+    MAKE.set(make).is_ok()
+}
 
 /// The moment that is `after` from `now`; [`FAR`] from it, if the clock cannot represent that.
 pub(super) fn add(now: Instant, after: Duration) -> Instant {
@@ -18,21 +32,81 @@ pub(super) fn add(now: Instant, after: Duration) -> Instant {
 
 /// A timer on the clock of the system. A panic elsewhere leaves it as it is.
 #[derive(Debug)]
-pub(super) struct RealTimer(AssertUnwindSafe<Delay>);
+pub(super) struct RealTimer(AssertUnwindSafe<Source>);
+
+enum Source {
+    OfThread(Delay),
+    Made(MadeTimer),
+}
+
+/// A timer that the program has made.
+struct MadeTimer {
+    /// None once it has ended.
+    future: Option<TimerFuture>,
+    /// The waker of the last poll.
+    waker: Option<Waker>,
+}
 
 impl RealTimer {
     pub(super) fn new(deadline: Instant) -> RealTimer {
-        RealTimer(AssertUnwindSafe(Delay::new(left(deadline))))
+        let after = left(deadline);
+        let source = match MAKE.get() {
+            Some(make) => Source::Made(MadeTimer { future: Some(make(after)), waker: None }),
+            None => Source::OfThread(Delay::new(after)),
+        };
+        RealTimer(AssertUnwindSafe(source))
     }
 
     /// Ready if the deadline has passed; else the waker is called when it has.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        Pin::new(&mut *self.0).poll(cx)
+        match &mut *self.0 {
+            Source::OfThread(delay) => Pin::new(delay).poll(cx),
+            Source::Made(timer) => {
+                let polled = timer.poll(cx);
+                timer.waker = polled.is_pending().then(|| cx.waker().clone());
+                polled
+            }
+        }
     }
 
     /// Changes the deadline. The waker of the last poll is called at the new one.
     pub(super) fn reset(&mut self, deadline: Instant) {
-        self.0.reset(left(deadline));
+        let after = left(deadline);
+        match &mut *self.0 {
+            Source::OfThread(delay) => delay.reset(after),
+            Source::Made(timer) => timer.reset(after),
+        }
+    }
+}
+
+impl MadeTimer {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // A future that is ready must not be polled again; the timer may be.
+        let Some(future) = &mut self.future else { return Poll::Ready(()) };
+        let polled = future.as_mut().poll(cx);
+        if polled.is_ready() {
+            self.future = None;
+        }
+        polled
+    }
+
+    fn reset(&mut self, after: Duration) {
+        self.future = MAKE.get().map(|make| make(after));
+        // The new one has no waker before it is polled.
+        let Some(waker) = self.waker.take() else { return };
+        match self.poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(()) => waker.wake(),
+            Poll::Pending => self.waker = Some(waker),
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::OfThread(delay) => delay.fmt(f),
+            Source::Made(_) => f.write_str("a timer of the program"),
+        }
     }
 }
 

@@ -170,6 +170,25 @@ impl LocalSet {
         .await
     }
 
+    /// Runs `future` to its end on the calling thread, with the tasks of the set. tokio's takes the runtime, too; here none is
+    /// needed.
+    ///
+    /// # Panics
+    /// Inside a run, as [`block_on`](crate::block_on): await [`run_until`](Self::run_until).
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    ///
+    /// let (local, value) = (sim::task::LocalSet::new(), Rc::new(7));
+    /// let sum = local.block_on(async {
+    ///     sim::task::spawn_local(async move { *value + 1 }).await.unwrap()
+    /// });
+    /// assert_eq!(sum, 8);
+    /// ```
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        super::block_on(self.run_until(future))
+    }
+
     /// Makes the set the current one of this thread until the guard is dropped.
     pub fn enter(&self) -> LocalEnterGuard {
         LocalEnterGuard::new(Some(self.tasks.clone()))

@@ -5,7 +5,7 @@
 //! a wait that another task could still end. Tasks that are due at one time step in any order.
 //!
 //! Outside of runs, and in the real build, time is that of the system. No runtime is needed: one thread of the process
-//! wakes the tasks of any executor.
+//! wakes the tasks of any executor. [`set_timer`] has the timers of a runtime in its place.
 //!
 //! | item | in a run |
 //! |---|---|
@@ -46,6 +46,7 @@
 pub mod error;
 mod instant;
 mod interval;
+mod set_timer;
 mod sleep;
 mod timeout;
 
@@ -53,6 +54,7 @@ pub use std::time::Duration;
 
 pub use self::instant::Instant;
 pub use self::interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub use self::set_timer::{TimerSet, set_timer};
 pub use self::sleep::{Sleep, sleep, sleep_until};
 pub use self::timeout::{Timeout, timeout, timeout_at};
 

@@ -194,3 +194,18 @@ fn a_panic_of_a_local_task_is_one_of_the_run() {
         }
     }
 }
+
+#[test]
+fn a_thread_blocks_on_a_set() {
+    let local = LocalSet::new();
+    let count = Rc::new(Cell::new(0));
+    let other = count.clone();
+    local.spawn_local(async move { other.set(other.get() + 1) }).detach();
+    let got = local.block_on(async {
+        let count = count.clone();
+        spawn_local(async move { count.set(count.get() + 1) }).await.unwrap();
+        yield_now().await;
+        7
+    });
+    assert_eq!((got, count.get()), (7, 2));
+}

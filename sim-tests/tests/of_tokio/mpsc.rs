@@ -6,7 +6,8 @@ use std::task::Poll;
 use futures::future::{Either, poll_fn, select};
 use sim::spawn;
 use sim::task::yield_now;
-use sim::tokio::sync::mpsc::error::{TryRecvError, TrySendError};
+use sim::time::Duration;
+use sim::tokio::sync::mpsc::error::{SendTimeoutError, TryRecvError, TrySendError};
 use sim::tokio::sync::{mpsc, oneshot};
 
 use crate::{Results, holds};
@@ -374,4 +375,42 @@ fn more_room_than_there_can_be_is_refused() {
         assert_eq!(sender.capacity(), 2);
         assert!(sender.same_channel(&sender.clone()));
     });
+}
+
+/// Sends to a full channel for a time, while the receiver waits as long before it makes room. Returns `true` if it was in time.
+async fn sends_for_a_time() -> bool {
+    let (sender, mut receiver) = mpsc::channel(1);
+    let soon = Duration::from_millis(1);
+    sender.send_timeout(1, soon).await.unwrap();
+    let late = spawn(async move {
+        sim::time::sleep(soon).await;
+        let first = receiver.recv().await;
+        (first, receiver)
+    });
+    let sent = sender.send_timeout(2, soon).await;
+    let (first, mut receiver) = late.await.unwrap();
+    assert_eq!(first, Some(1));
+    match sent {
+        Ok(()) => assert_eq!(receiver.recv().await, Some(2)),
+        Err(error) => assert_eq!(error, SendTimeoutError::Timeout(2)),
+    }
+    // The room that the call had queued for is free again.
+    assert_eq!(sender.capacity(), 1);
+    drop(receiver);
+    assert_eq!(sender.send_timeout(3, soon).await, Err(SendTimeoutError::Closed(3)));
+    sent.is_ok()
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "the timers of tokio need its runtime")]
+fn a_send_gives_up_when_its_time_is_over() {
+    let results = Results::new();
+    holds(async || results.add(sends_for_a_time().await));
+    results.are([false, true]);
+}
+
+#[test]
+fn a_send_gives_up_when_its_time_is_over_on_a_runtime() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(sends_for_a_time());
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use ::tokio::sync::mpsc as real;
 
-use super::error::{SendError, TryRecvError, TrySendError};
+use super::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::receiver::receiver;
 use super::sender::sender;
 use super::*;
@@ -160,6 +161,52 @@ impl<T> Sender<T> {
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let room = Room::new(&self.end.channel, 1);
         attempt(&room, TRY_SEND, here(), || self.real.try_send(message), Room::sent)
+    }
+
+    /// Waits for room for at most `timeout`, and sends a message. A point, and one step more if it waits.
+    ///
+    /// A dropped call loses its place in the queue and the message.
+    ///
+    /// # Errors
+    /// The message, if there was no room in time, or the receiver is or becomes closed.
+    ///
+    /// ```
+    /// use sim::time::Duration;
+    /// use sim::tokio::sync::mpsc::{self, error::SendTimeoutError};
+    ///
+    /// let report = sim::Runner::new().hermetic().run(async || {
+    ///     let (sender, mut receiver) = mpsc::channel(1);
+    ///     let soon = Duration::from_millis(5);
+    ///     sender.send_timeout(1, soon).await.unwrap();
+    ///     assert_eq!(sender.send_timeout(2, soon).await, Err(SendTimeoutError::Timeout(2)));
+    ///     assert_eq!(receiver.recv().await, Some(1));
+    ///     sender.send_timeout(3, soon).await.unwrap();
+    /// });
+    /// # if sim::SIMULATED { assert!(report.passed()) }
+    /// ```
+    #[track_caller]
+    pub fn send_timeout(
+        &self,
+        value: T,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<(), SendTimeoutError<T>>> + use<'_, T> {
+        self.send_timeout_at(value, timeout, here())
+    }
+
+    async fn send_timeout_at(
+        &self,
+        value: T,
+        timeout: Duration,
+        here: Here,
+    ) -> Result<(), SendTimeoutError<T>> {
+        match crate::time::timeout(timeout, self.reserve_at(here)).await {
+            Ok(Ok(permit)) => {
+                permit.send(value);
+                Ok(())
+            }
+            Ok(Err(_)) => Err(SendTimeoutError::Closed(value)),
+            Err(_) => Err(SendTimeoutError::Timeout(value)),
+        }
     }
 
     /// Blocks the thread until the message is sent, outside of runs. In a run it fails the run: await

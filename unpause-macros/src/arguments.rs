@@ -411,6 +411,19 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_of_own_steps_is_a_number_from_1() {
+        for right in ["lock-free", "wait-free", "wait-free:7"] {
+            let (arguments, found) = parse(quote!(progress = #right));
+            assert!(found.is_empty(), "{found:?}");
+            assert_eq!(arguments.progress.map(|s| s.value()), Some(right.into()));
+        }
+        assert_eq!(
+            errors(quote!(progress = "wait-free:0")),
+            ["`progress` needs a number from 1 after `wait-free:`, such as \"wait-free:2\""]
+        );
+    }
+
+    #[test]
     fn points_are_those_of_plain_threads() {
         let (arguments, found) = parse(quote!(native, points = "all", arc));
         assert!(found.is_empty() && arguments.arc);

@@ -31,6 +31,11 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
         ("SIM_JOBS", "0", "should be a number of threads from 1 to 1024"),
         ("SIM_SHARD", "5/4", "should be k/n with k from 1 to n, like 2/4"),
         ("SIM_HANG", "-1s", time),
+        (
+            "SIM_PROGRESS",
+            "wait-free:0",
+            "should be `lock-free`, `obstruction-free`, `wait-free`, or `wait-free:` and a number from 1",
+        ),
         ("SIM_LOG", "loud", "should be off, replay or all"),
         ("SIM_OUT", "", "should be the name of a folder"),
     ] {

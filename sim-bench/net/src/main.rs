@@ -25,7 +25,7 @@ const USAGE: &str = "\
 usage: net-bench [quick | long] [tcp udp typed gossip-10 gossip-100 ...]
        net-bench alone PEER WORKLOAD RUNS
 
-  quick   a rough picture: 3 short turns each; long: 21 turns
+  quick   a rough picture: 3 short turns each; long: 15 long ones
   tcp...  only these workloads
   alone   so many runs of one peer, measured by a tool of yours
 ";
@@ -62,12 +62,12 @@ fn tables(words: &[String]) -> Option<()> {
         let turn = Duration::from_millis(millis);
         Effort { repetitions, turn, runs_min: 1, clock: Clock::Processor }
     };
-    let mut chosen = effort(9, 80);
+    let mut chosen = effort(7, 300);
     let mut workloads = Vec::new();
     for word in words {
         match word.as_str() {
-            "quick" => chosen = effort(3, 20),
-            "long" => chosen = effort(21, 150),
+            "quick" => chosen = effort(3, 60),
+            "long" => chosen = effort(15, 600),
             name => workloads.push(workload(name)?),
         }
     }

@@ -10,6 +10,7 @@ mod corpus;
 mod exhaustive;
 mod generated;
 mod measure;
+mod net;
 mod peers;
 // The corpus, compiled over shuttle: `tools` stands for the module of this name there. Items that
 // only their tests use are dead here.
@@ -36,12 +37,14 @@ fn main() -> ExitCode {
         Some("corpus") => return corpus(words),
         Some("exhaustive") => return exhaustive(words),
         Some("generated") => return generated(words),
+        Some("net") => return net(words),
         Some("threads") => return threads(words),
         _ => {}
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
         eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
-        eprint!("{}{}{}", exhaustive::USAGE, generated::USAGE, threads::USAGE);
+        eprint!("{}{}", exhaustive::USAGE, generated::USAGE);
+        eprint!("{}{}", net::USAGE, threads::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -109,6 +112,18 @@ fn threads(words: impl Iterator<Item = String>) -> ExitCode {
     }
     match threads::table(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Nodes that talk to each other: a bar that is missed is shown and fails nothing.
+fn net(words: impl Iterator<Item = String>) -> ExitCode {
+    match net::table(words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use super::datagrams::Datagrams;
 use super::fabric::{Fabric, Host};
@@ -73,7 +72,7 @@ pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M
     let here = here();
     let (from, to) = (Host::of(from), Host::of(to));
     let link = Fabric::of_run().link(from, to, here);
-    let inbox = Datagrams::new(to, &link.name(), ROOM, here);
+    let inbox = Datagrams::new(to, link.name(), ROOM, here);
     link.add_flow(inbox.clone());
     let send = {
         let inbox = inbox.clone();
@@ -160,13 +159,10 @@ impl<M: Send + 'static> Sender<M> {
         let mut turn = Turn::new(way.ops(), here);
         let mut value = Some(value);
         poll_fn(move |cx| {
-            let send = |_: &mut Context<'_>| {
-                let value = value.take().expect(crate::seam::SPENT);
-                Poll::Ready(way.send(value, here))
-            };
+            let send = || way.send(value.take().expect(crate::seam::SPENT), here);
             let came =
                 |sent: &Result<(), M>| if sent.is_ok() { Came::Done } else { Came::ToNothing };
-            turn.poll(&way.inbox().mark, cx, send, came).map_err(Closed)
+            turn.poll_at_once(&way.inbox().mark, cx, send, came).map_err(Closed)
         })
     }
 }

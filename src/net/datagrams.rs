@@ -6,7 +6,7 @@ use super::fabric::{Flow, Host, Link};
 use super::inbox::Inbox;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Cargo, Here, Latch, Way};
+use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
@@ -36,7 +36,7 @@ impl<T: Send + 'static> Datagrams<T> {
         }
         for _ in 0..link.faults().draw_copies() {
             let not_before = link.faults().draw_delay(here);
-            let way = Way { op: &ARRIVE, at: self.inbox.mark.clone(), not_before };
+            let way = Way { op: &ARRIVE, not_before };
             let (to, link, datagram) = (self.clone(), link.clone(), datagram.clone());
             let route = link.route();
             seam::carry(Datagram { to, link, datagram, here }, way, route, here);
@@ -65,14 +65,18 @@ struct Datagram<T> {
 }
 
 impl<T: Send + 'static> Cargo for Datagram<T> {
+    fn at(&self) -> &Wrapped {
+        &self.to.inbox.mark
+    }
+
     fn may_arrive(&mut self, _: Latch) -> bool {
         true
     }
 
     fn arrive(self) {
         let Datagram { to, link, datagram, here } = self;
-        if link.passes(here) && to.inbox.len() < to.room {
-            to.inbox.put(datagram);
+        if link.passes(here) {
+            to.inbox.put_within(to.room, datagram);
         }
     }
 }

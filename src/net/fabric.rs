@@ -1,6 +1,7 @@
 //! The net of a run: its links, and what may happen to messages on them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::faults::Faults;
@@ -17,7 +18,7 @@ const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS).quiet();
 const LOSE: Op = Op::of_kind("lose", Access::Peek, link::PASS);
 
 /// An end of a link: a node, or the outside.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Host(u32);
 
 impl Host {
@@ -35,11 +36,7 @@ impl Host {
     /// Its node; none for the outside.
     pub(crate) fn node(self) -> Option<Node> {
         let number = self.0.checked_sub(1)?;
-        seam::kept::<Cluster>().nodes().into_iter().nth(number as usize)
-    }
-
-    fn name(self) -> Arc<str> {
-        self.node().map_or_else(|| "outside".into(), |node| node.name().into())
+        seam::kept::<Cluster>().nth(number)
     }
 }
 
@@ -56,28 +53,54 @@ pub(crate) trait Flow: Send + Sync {
 pub(crate) struct Link {
     from: Host,
     to: Host,
-    route: Arc<Route>,
+    names: &'static Names,
     mark: Wrapped,
     /// Those of the net: they are set before the first link is made.
     faults: Faults,
-    state: Mutex<LinkState>,
+    is_cut: AtomicBool,
+    /// The number of messages that a cut has lost or held.
+    met: AtomicU64,
+    /// For the whole run: to forget one would be an effect of who forgets it.
+    flows: Mutex<Vec<Arc<dyn Flow>>>,
 }
 
-#[derive(Default)]
-struct LinkState {
-    is_cut: bool,
-    /// The number of messages that a cut has lost or held.
-    met: u64,
-    /// For the whole run: to forget one would be an effect of who forgets it.
-    flows: Vec<Arc<dyn Flow>>,
+fn name(node: Option<&Node>) -> &str {
+    node.map_or("outside", Node::name)
+}
+
+/// The names of a link.
+struct Names {
+    route: Route,
+    link: String,
+    /// That of what goes over it.
+    way: String,
+}
+
+impl Names {
+    /// The names of the link between two hosts of these names: the same for the whole process, since these are few.
+    fn of(from: &str, to: &str) -> &'static Names {
+        type Known = BTreeMap<&'static str, BTreeMap<&'static str, &'static Names>>;
+        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = known.get(from).and_then(|known| known.get(to)) {
+            return names;
+        }
+        let [from, to]: [&'static str; 2] = [from, to].map(|name| &*name.to_owned().leak());
+        let route = Route { from, to };
+        let (link, way) = (format!("{from}>{to}"), format!("{from}→{to}"));
+        let names: &'static Names = Box::leak(Box::new(Names { route, link, way }));
+        known.entry(from).or_default().insert(to, names);
+        names
+    }
 }
 
 impl Link {
     fn new(from: Host, to: Host, faults: Faults, here: Here) -> Arc<Link> {
-        let route = Arc::new(Route { from: from.name(), to: to.name() });
-        let name = format!("{}>{}", route.from, route.to);
-        let mark = Wrapped::outside_named("link", &name, here);
-        Arc::new(Link { from, to, route, mark, faults, state: Mutex::default() })
+        let [sender, receiver] = [from, to].map(Host::node);
+        let names = Names::of(name(sender.as_ref()), name(receiver.as_ref()));
+        let mark = Wrapped::outside_named("link", &names.link, here);
+        let (is_cut, met, flows) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
+        Arc::new(Link { from, to, names, mark, faults, is_cut, met, flows })
     }
 
     pub(crate) fn ends(&self) -> (Host, Host) {
@@ -85,13 +108,13 @@ impl Link {
     }
 
     /// The way of its messages, for reports.
-    pub(crate) fn route(&self) -> Arc<Route> {
-        self.route.clone()
+    pub(crate) fn route(&self) -> Route {
+        self.names.route
     }
 
     /// The name of what goes over it, in reports.
-    pub(crate) fn name(&self) -> String {
-        format!("{}→{}", self.route.from, self.route.to)
+    pub(crate) fn name(&self) -> &'static str {
+        &self.names.way
     }
 
     /// The faults that its messages may have.
@@ -101,50 +124,40 @@ impl Link {
 
     /// Adds a stream, whose messages a cut holds.
     pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>) {
-        self.state().flows.push(flow);
+        self.flows().push(flow);
     }
 
     /// Counts a message that was on its way when the link was cut.
     pub(crate) fn note_held(&self) {
-        self.state().met += 1;
+        self.met.fetch_add(1, Relaxed);
     }
 
     /// Returns `true` if it is cut, for one that holds its messages. Their operations are recorded by the [`Flow`].
     pub(crate) fn holds(&self) -> bool {
-        let mut state = self.state();
-        state.met += u64::from(state.is_cut);
-        state.is_cut
-    }
-
-    /// Counts a message that was on its way already when the link was cut.
-    pub(crate) fn meets(&self) {
-        self.state().met += 1;
+        let is_cut = self.is_cut.load(Relaxed);
+        if is_cut {
+            self.note_held();
+        }
+        is_cut
     }
 
     /// Has a message go over it, in the step in which it arrives. Returns `false` if it is lost.
     pub(crate) fn passes(&self, here: Here) -> bool {
-        let is_cut = {
-            let mut state = self.state();
-            state.met += u64::from(state.is_cut);
-            state.is_cut
-        };
+        let is_cut = self.holds();
         let op = if is_cut { &LOSE } else { &PASS };
         self.mark.act(op, here, || ());
         !is_cut
     }
 
     fn set_cut(&self, is_cut: bool, here: Here) {
-        let flows = {
-            let mut state = self.state();
-            state.is_cut = is_cut;
-            state.flows.clone()
-        };
+        self.is_cut.store(is_cut, Relaxed);
+        let flows = self.flows().clone();
         self.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
         flows.iter().for_each(|flow| flow.set_cut(is_cut, here));
     }
 
-    fn state(&self) -> MutexGuard<'_, LinkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn flows(&self) -> MutexGuard<'_, Vec<Arc<dyn Flow>>> {
+        self.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -154,8 +167,8 @@ pub(crate) struct Fabric(Mutex<FabricState>);
 
 #[derive(Default)]
 struct FabricState {
-    links: HashMap<(Host, Host), Arc<Link>>,
-    /// In the order in which they were made: that of a map is not the same in each run.
+    links: BTreeMap<(Host, Host), Arc<Link>>,
+    /// In the order in which they were made.
     order: Vec<Arc<Link>>,
     faults: Faults,
     listens: bool,
@@ -165,7 +178,7 @@ impl Drop for Fabric {
     /// Streams and links know each other.
     fn drop(&mut self) {
         for link in std::mem::take(&mut self.state().order) {
-            let flows = std::mem::take(&mut link.state().flows);
+            let flows = std::mem::take(&mut *link.flows());
             drop(flows);
         }
     }
@@ -179,7 +192,7 @@ impl Fabric {
             seam::kept::<Cluster>().listen(|node, death, here| {
                 let links = Fabric::of_run().state().order.clone();
                 for link in links {
-                    let flows = link.state().flows.clone();
+                    let flows = link.flows().clone();
                     let host = Host::of(node);
                     for flow in flows {
                         flow.died(host, death, here);
@@ -217,7 +230,7 @@ impl Fabric {
     /// The number of messages that cuts have lost or held so far.
     pub(crate) fn met(&self) -> u64 {
         let links = self.state().order.clone();
-        links.iter().map(|link| link.state().met).sum()
+        links.iter().map(|link| link.met.load(Relaxed)).sum()
     }
 
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {

@@ -75,22 +75,28 @@ impl<T> Inbox<T> {
         Inbox { mark, here, state: Mutex::new(state) }
     }
 
-    /// Puts a message in, in the step of its arrival. Returns `false` if it is closed: the message is dropped.
-    pub(crate) fn put(&self, message: T) -> bool {
+    /// Puts a message in, in the step of its arrival. If it is closed the message is dropped.
+    pub(crate) fn put(&self, message: T) {
+        self.put_within(usize::MAX, message);
+    }
+
+    /// As [`put`](Self::put). The message is dropped, too, if there are `room` of them.
+    pub(crate) fn put_within(&self, room: usize, message: T) {
+        let mut state = self.state();
+        if state.messages.len() >= room {
+            drop(state);
+            return drop(message);
+        }
         let object = Wrapped::outside("message", self.here);
         object.act(&PUT, self.here, || ());
-        let (waiting, unwanted) = {
-            let mut state = self.state();
-            match state.is_closed {
-                true => (Vec::new(), Some(message)),
-                false => {
-                    state.messages.push_back((message, object));
-                    (state.open(), None)
-                }
-            }
-        };
+        if state.is_closed {
+            drop(state);
+            return drop(message);
+        }
+        state.messages.push_back((message, object));
+        let waiting = state.open();
+        drop(state);
         waiting.into_iter().for_each(Waker::wake);
-        unwanted.is_none()
     }
 
     /// The end arrives, in the step of its arrival: nothing does after it.
@@ -121,32 +127,9 @@ impl<T> Inbox<T> {
         Some(message)
     }
 
-    /// Calls `visit` with the messages that are there, the first one first.
-    pub(crate) fn visit(&self, mut visit: impl FnMut(&mut T) -> Visit) {
-        let mut taken = Vec::new();
-        let mut state = self.state();
-        let mut seen = 0;
-        while let Some((message, object)) = state.messages.get_mut(seen) {
-            match visit(message) {
-                Visit::Stop => break,
-                Visit::Look => {
-                    object.act(&GET, self.here, || ());
-                    seen += 1;
-                }
-                Visit::Take => {
-                    object.act(&GET, self.here, || ());
-                    debug_assert_eq!(seen, 0, "messages are taken in their order");
-                    taken.extend(state.take());
-                }
-            }
-        }
-        drop(state);
-        drop(taken);
-    }
-
-    /// The sum of the sizes of the messages that are there.
-    pub(crate) fn sum(&self, size: impl Fn(&T) -> usize) -> usize {
-        self.state().messages.iter().map(|(message, _)| size(message)).sum()
+    /// The messages that are there, for a call that looks at several.
+    pub(crate) fn look(&self) -> Looking<'_, T> {
+        Looking { state: self.state(), taken: None, here: self.here }
     }
 
     /// Records that a call sees the end, which has arrived.
@@ -194,6 +177,40 @@ impl<T> Inbox<T> {
 
     fn state(&self) -> MutexGuard<'_, InboxState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The messages of an inbox, in the turn of a call.
+pub(crate) struct Looking<'a, T> {
+    state: MutexGuard<'a, InboxState<T>>,
+    /// Dropped after the lock is free.
+    taken: Option<(T, Wrapped)>,
+    here: Here,
+}
+
+impl<T> Looking<'_, T> {
+    /// The sum of the sizes of the messages.
+    pub(crate) fn sum(&self, size: impl Fn(&T) -> usize) -> usize {
+        self.state.messages.iter().map(|(message, _)| size(message)).sum()
+    }
+
+    /// Calls `visit` with the messages, the first one first.
+    pub(crate) fn visit(mut self, mut visit: impl FnMut(&mut T) -> Visit) {
+        let mut seen = 0;
+        while let Some((message, object)) = self.state.messages.get_mut(seen) {
+            match visit(message) {
+                Visit::Stop => break,
+                Visit::Look => {
+                    object.act(&GET, self.here, || ());
+                    seen += 1;
+                }
+                Visit::Take => {
+                    object.act(&GET, self.here, || ());
+                    debug_assert_eq!(seen, 0, "messages are taken in their order");
+                    self.taken = self.state.take();
+                }
+            }
+        }
     }
 }
 

@@ -109,7 +109,7 @@ struct Flight {
 impl<T: Send + 'static> Stream<T> {
     pub(crate) fn new(from: Host, to: Host, kind: &'static str, here: Here) -> Arc<Stream<T>> {
         let link = Fabric::of_run().link(from, to, here);
-        let inbox = Inbox::new(kind, &link.name(), here);
+        let inbox = Inbox::new(kind, link.name(), here);
         Stream::over(link, inbox)
     }
 }
@@ -131,10 +131,14 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
 
     /// Sends a message, unless nothing can be sent any more.
     pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
-        if self.flight().is_ended || self.inbox.is_closed() {
-            return Err(message);
-        }
-        self.send_on(Some(message), here);
+        let number = {
+            let mut flight = self.flight();
+            if flight.is_ended || self.inbox.is_closed() {
+                return Err(message);
+            }
+            flight.number()
+        };
+        self.send_as(number, Some(message), here);
         Ok(())
     }
 
@@ -147,22 +151,17 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
 
     /// Sends a message or the end, whatever was sent before.
     pub(crate) fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
+        let number = self.flight().number();
+        self.send_as(number, message, here);
+    }
+
+    fn send_as(self: &Arc<Self>, number: u64, message: Option<T>, here: Here) {
         if !seam::in_run() {
             return self.inbox.take_in(message, here);
         }
-        let number = {
-            let mut flight = self.flight();
-            flight.sent += 1;
-            flight.sent - 1
-        };
         let not_before = self.faults().draw_delay(here);
-        let way = Way { op: &ARRIVE, at: self.inbox.mark().clone(), not_before };
-        seam::carry(
-            Segment { stream: self.clone(), number, message, here },
-            way,
-            self.link.route(),
-            here,
-        );
+        let segment = Segment { stream: self.clone(), number, message, here };
+        seam::carry(segment, Way { op: &ARRIVE, not_before }, self.link.route(), here);
     }
 
     /// Returns `true` if messages wait since the link was cut, as the change of this number.
@@ -177,6 +176,12 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
 }
 
 impl Flight {
+    /// The number of a message that is sent.
+    fn number(&mut self) -> u64 {
+        self.sent += 1;
+        self.sent - 1
+    }
+
     /// The latch of the message that arrives next.
     fn next(&self) -> Option<Latch> {
         self.latches.iter().find(|(number, _)| *number == self.arrived).map(|(_, latch)| *latch)
@@ -197,9 +202,6 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
                 self.link.note_held();
             }
             latch.set(!is_cut);
-            if is_cut {
-                self.link.meets();
-            }
         }
         if let (true, Some(change)) = (is_cut, change) {
             self.inbox.was_cut(change, here);
@@ -235,6 +237,10 @@ struct Segment<T, S> {
 }
 
 impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
+    fn at(&self) -> &Wrapped {
+        self.stream.inbox.mark()
+    }
+
     fn may_arrive(&mut self, latch: Latch) -> bool {
         let is_next = {
             let mut flight = self.stream.flight();

@@ -76,6 +76,11 @@ impl Cluster {
         self.members().nodes.clone()
     }
 
+    /// The node with this number.
+    pub(crate) fn nth(&self, number: u32) -> Option<Node> {
+        self.members().nodes.get(number as usize).cloned()
+    }
+
     /// Has `listener` called when a node of the run dies.
     pub(crate) fn listen(&self, listener: Listener) {
         self.members().listeners.push(listener);

@@ -1,8 +1,6 @@
 //! Carriers: tasks whose steps are messages that arrive. A message on its way is a candidate like any task, so strategies,
 //! traces, searches and shrinking treat its arrival as they treat all steps.
 
-use std::sync::Arc;
-
 use super::body::BoxBody;
 use super::group::Group;
 use super::object::AnnouncementId;
@@ -25,7 +23,7 @@ impl World {
     /// Adds a carrier, without a future yet. It announces its `arrival` on an object at once, unless it is delayed.
     pub(crate) fn add_carrier(
         &self,
-        route: Arc<Route>,
+        route: Route,
         arrival: Option<(&'static Op, ObjectId)>,
         place: Place,
     ) -> (TaskId, Announcement) {
@@ -88,13 +86,14 @@ impl World {
         why: &'static str,
         is_fault: impl Fn(u64) -> bool,
     ) -> u64 {
+        if budget == 0 {
+            return 0;
+        }
         let mut state = self.state();
         let task = state.current();
         if state.slots.at_mut(task.index()).net_faults[kind] >= budget {
             // A search that never asks must say so.
-            if budget > 0 {
-                state.record.unseen.insert(BEYOND);
-            }
+            state.record.unseen.insert(BEYOND);
             return 0;
         }
         drop(state);

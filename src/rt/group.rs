@@ -236,13 +236,15 @@ impl RunState {
         let shared = self.board.events.iter().find_map(|event| {
             let object = event.object?;
             let user = self.group_of(event.task);
-            let record = &self.objects.rows[object.index()].record;
-            if record.place == CLOCK.place() {
-                // Its operations are those of all nodes.
-                return None;
-            }
-            let creator = record.creator.map(|_| self.objects.rows[object.index()].group);
-            let owner = *owners[object.index()].get_or_insert(creator.unwrap_or(user));
+            let owner = *owners[object.index()].get_or_insert_with(|| {
+                let row = &self.objects.rows[object.index()];
+                match row.record.creator {
+                    // Its operations are those of all nodes.
+                    _ if row.record.place == CLOCK.place() => Group::OUTSIDE,
+                    Some(_) => row.group,
+                    None => user,
+                }
+            });
             let is_shared = owner != user && owner != Group::OUTSIDE && user != Group::OUTSIDE;
             is_shared.then_some((object, owner, user, event.op.name, event.place))
         });

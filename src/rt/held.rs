@@ -22,6 +22,7 @@ pub(crate) enum Hold {
 
 impl World {
     /// Records an operation of the current task that took effect.
+    #[inline]
     pub(crate) fn did(
         &self,
         op: &'static Op,
@@ -30,7 +31,9 @@ impl World {
         (values, hold): (Values, Hold),
     ) {
         let mut state = self.state();
-        state.hold(object, hold, place);
+        if hold != Hold::Stays {
+            state.hold(object, hold, place);
+        }
         state.happened(op, Some(object), place, values);
     }
 

@@ -200,7 +200,7 @@ impl Worker {
         let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
         for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
             let name = row.name.as_deref().map(str::to_owned);
-            let route = row.route.as_deref();
+            let route = row.route;
             let from = route.map(|route| route.from.to_string());
             let node = route.map(|route| route.to.to_string());
             let node = node.or_else(|| state.node_of(TaskId(tasks.len() as u32)));

@@ -118,15 +118,19 @@ impl RunState {
     pub(super) fn forget_timer(
         &mut self,
         id: AnnouncementId,
-        clock: Option<ObjectId>,
+        object: Option<ObjectId>,
         place: Place,
     ) {
+        if self.objects.find(&CLOCK).is_some_and(|clock| object != Some(clock)) {
+            // It waits for something else.
+            return;
+        }
         let Timers { now, announced, hand, .. } = &mut self.timers;
         let Some(at) = announced.iter().position(|(_, waiting)| *waiting == id) else { return };
         let (deadline, _) = announced.swap_remove(at);
         if deadline > *now && hand.is_some() && !self.over {
             self.attention = true;
-            self.happened(&UNSET, clock, place, Values::Wrote(deadline));
+            self.happened(&UNSET, object, place, Values::Wrote(deadline));
         }
     }
 

@@ -60,10 +60,10 @@ pub enum Status {
 }
 
 /// The ends of the way of a message, by name.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Route {
-    pub(crate) from: Arc<str>,
-    pub(crate) to: Arc<str>,
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
 }
 
 /// A task as strategies and reports see it.
@@ -94,7 +94,7 @@ pub struct TaskRow {
     /// It takes no step any more.
     pub(crate) stalled: bool,
     /// The way of the message that arrives in its steps, if it is one.
-    pub(crate) route: Option<Arc<Route>>,
+    pub(crate) route: Option<Route>,
     /// It takes no step until its group goes on.
     pub(crate) paused: bool,
 }

@@ -8,6 +8,9 @@ use crate::run::op::Op;
 
 /// A message on its way.
 pub(crate) trait Cargo: Send + 'static {
+    /// The object at which it arrives.
+    fn at(&self) -> &Wrapped;
+
     /// Returns `true` if it may arrive. If not, `latch` is opened when it may.
     fn may_arrive(&mut self, latch: Latch) -> bool;
 
@@ -16,11 +19,10 @@ pub(crate) trait Cargo: Send + 'static {
 }
 
 /// The way of a message.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// The operation by which it arrives, and its object.
+    /// The operation by which it arrives.
     pub(crate) op: &'static Op,
-    pub(crate) at: Arc<Wrapped>,
     /// The time before which it does not arrive; none if that is any.
     pub(crate) not_before: Option<Instant>,
 }

@@ -28,6 +28,7 @@ impl<T: private::Target + ?Sized> ToSocketAddrs for T {}
 #[derive(Clone, Debug)]
 #[doc(hidden)]
 pub enum Destination {
+    Address(SocketAddr),
     Addresses(Vec<SocketAddr>),
     Named(String, u16),
     Malformed(&'static str),
@@ -56,6 +57,7 @@ pub async fn lookup_host<T: ToSocketAddrs>(
 /// The addresses of a destination.
 pub(super) async fn resolve(destination: Destination) -> io::Result<Vec<SocketAddr>> {
     match destination {
+        Destination::Address(addr) => Ok(vec![addr]),
         Destination::Addresses(addresses) => Ok(addresses),
         Destination::Malformed(message) => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))
@@ -87,6 +89,9 @@ pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
     destination: Destination,
     mut act: impl FnMut(SocketAddr) -> F,
 ) -> io::Result<R> {
+    if let Destination::Address(addr) = destination {
+        return act(addr).await;
+    }
     let mut last = None;
     for addr in resolve(destination).await? {
         match act(addr).await {
@@ -118,7 +123,7 @@ macro_rules! addresses {
         impl Target for $type {
             fn destination(&self) -> Destination {
                 let $self = self;
-                Destination::Addresses(vec![SocketAddr::from($addr)])
+                Destination::Address(SocketAddr::from($addr))
             }
         }
     )*};
@@ -148,7 +153,7 @@ impl Target for Vec<SocketAddr> {
 impl Target for str {
     fn destination(&self) -> Destination {
         if let Ok(addr) = self.parse() {
-            return Destination::Addresses(vec![addr]);
+            return Destination::Address(addr);
         }
         let Some((host, port)) = self.rsplit_once(':') else {
             return Destination::Malformed("invalid socket address: write host:port");

@@ -1,6 +1,6 @@
 //! The ports of the hosts of a run: what is bound to them, and the numbers of those that are bound to none in particular.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::tcp::Backlog;
 use super::udp::Mailbox;
 use crate::net::fabric::Host;
-use crate::node::{Cluster, Death};
+use crate::node::{Cluster, Death, Node};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Wrapped};
 
@@ -24,7 +24,7 @@ const COUNT: u16 = u16::MAX - FIRST + 1;
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 
 /// The protocol of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Protocol {
     Tcp,
     Udp,
@@ -33,6 +33,8 @@ pub(super) enum Protocol {
 /// A port of a host.
 pub(super) struct Port {
     pub(super) host: Host,
+    /// That of the host.
+    node: Option<Node>,
     number: u16,
     /// The object at which messages to the port arrive.
     pub(super) mark: Arc<Wrapped>,
@@ -61,6 +63,11 @@ impl Port {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns `true` if its host is up.
+    pub(super) fn is_up(&self) -> bool {
+        self.node.as_ref().is_none_or(Node::is_up)
+    }
+
     /// The socket that is bound to it and answers at this address, in the step of an arrival at the port.
     pub(super) fn at(&self, ip: IpAddr) -> Option<Bound> {
         let bound = self.bound();
@@ -84,11 +91,11 @@ pub(super) struct Ports(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    ports: HashMap<(Host, Protocol, u16), Arc<Port>>,
+    ports: BTreeMap<(Host, Protocol, u16), Arc<Port>>,
     /// In the order in which they were first named.
     order: Vec<Arc<Port>>,
     /// The number of ports that tasks were given.
-    given: HashMap<(Host, u64), u16>,
+    given: BTreeMap<(Host, u64), u16>,
     listens: bool,
 }
 
@@ -132,12 +139,13 @@ impl Ports {
         if let Some(port) = self.state().ports.get(&(host, protocol, number)) {
             return port.clone();
         }
-        let name = match host.node() {
+        let node = host.node();
+        let name = match &node {
             Some(node) => format!("{node}:{number}"),
             None => format!("outside:{number}"),
         };
         let mark = Arc::new(Wrapped::outside_named("port", &name, here));
-        let port = Arc::new(Port { host, number, mark, bound: Mutex::default() });
+        let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
         let mut state = self.state();
         state.ports.insert((host, protocol, number), port.clone());
         state.order.push(port.clone());
@@ -233,8 +241,7 @@ pub(super) fn host_at(from: Host, ip: IpAddr) -> Option<Host> {
     if ip == IpAddr::V4(OUTSIDE) {
         return Some(Host::OUTSIDE);
     }
-    let nodes = seam::kept::<Cluster>().nodes();
-    nodes.iter().find(|node| node.addr() == ip).map(Host::of)
+    crate::node::at(ip).map(|node| Host::of(&node))
 }
 
 /// The address to bind, if it is one of the host.

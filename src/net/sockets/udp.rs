@@ -1,5 +1,6 @@
 //! [`UdpSocket`]: datagrams, which overtake each other and get lost.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -82,6 +83,8 @@ enum Inner {
 struct OfRun {
     mailbox: Arc<Mailbox>,
     origin: Origin,
+    /// The ways that it has sent on, by the address that was named.
+    lines: Mutex<BTreeMap<SocketAddr, Arc<Line>>>,
     /// The call of [`UdpSocket::poll_recv_from`].
     call: Mutex<GuardedCall>,
     here: Here,
@@ -97,40 +100,50 @@ impl Drop for OfRun {
     }
 }
 
-/// A datagram on its way.
-struct Flying {
-    from: Arc<Mailbox>,
+/// The way from a socket to an address.
+struct Line {
     addr: SocketAddr,
     to: SocketAddr,
     port: Arc<Port>,
     link: Arc<Link>,
+}
+
+/// A datagram on its way.
+struct Flying {
+    from: Arc<Mailbox>,
+    line: Arc<Line>,
     bytes: Vec<u8>,
     here: Here,
 }
 
 impl Cargo for Flying {
+    fn at(&self) -> &Wrapped {
+        &self.line.port.mark
+    }
+
     fn may_arrive(&mut self, _: Latch) -> bool {
         true
     }
 
     fn arrive(self) {
-        let Flying { from, addr, to, port, link, bytes, here } = self;
-        let is_up = port.host.node().is_none_or(|node| node.is_up());
-        if !is_up || !link.passes(here) {
+        let Flying { from, line, bytes, here } = self;
+        let Line { addr, to, port, link } = &*line;
+        if !port.is_up() || !link.passes(here) {
             return;
         }
         match port.at(to.ip()) {
             Some(Bound::Mailbox(mailbox)) => {
-                let is_from_peer = mailbox.peer().is_none_or(|peer| peer == addr);
-                if is_from_peer && mailbox.inbox.len() < ROOM {
-                    mailbox.inbox.put(Datagram { from: addr, bytes: Some(bytes) });
+                let is_from_peer = mailbox.peer().is_none_or(|peer| peer == *addr);
+                if is_from_peer {
+                    let datagram = Datagram { from: *addr, bytes: Some(bytes) };
+                    mailbox.inbox.put_within(ROOM, datagram);
                 }
             }
             // A connected sender learns that nobody is there.
             _ => {
                 from.port.mark.act(&REFUSE, here, || ());
-                if from.peer() == Some(to) {
-                    from.inbox.put(Datagram { from: to, bytes: None });
+                if from.peer() == Some(*to) {
+                    from.inbox.put(Datagram { from: *to, bytes: None });
                 }
             }
         }
@@ -144,43 +157,49 @@ impl OfRun {
 
     /// Sends in the current step.
     fn send(&self, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
-        let host = self.mailbox.port.host;
-        let target = names::host(host, to)?;
         if bytes.len() > LARGEST {
             let text = format!("a datagram has {LARGEST} bytes at most: send several");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let fabric = Fabric::of_run();
-        let link = fabric.link(host, target, here);
-        let port = Ports::of_run().port(target, Protocol::Udp, to.port(), here);
-        let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
-        let to = if to.ip().is_unspecified() { SocketAddr::new(LOOPBACK, to.port()) } else { to };
+        let line = self.line(to, here)?;
+        let link = &line.link;
+        for _ in 0..link.faults().draw_copies() {
+            let not_before = link.faults().draw_delay(here);
+            let way = Way { op: &ARRIVE, not_before };
+            let (from, line) = (self.mailbox.clone(), line.clone());
+            let flying = Flying { from, line, bytes: bytes.to_vec(), here };
+            seam::carry(flying, way, link.route(), here);
+        }
+        Ok(bytes.len())
+    }
+
+    /// The way to an address, looked up when it is first named.
+    fn line(&self, named: SocketAddr, here: Here) -> io::Result<Arc<Line>> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.get(&named) {
+            return Ok(line.clone());
+        }
+        let host = self.mailbox.port.host;
+        let target = names::host(host, named)?;
+        let link = Fabric::of_run().link(host, target, here);
+        let port = Ports::of_run().port(target, Protocol::Udp, named.port(), here);
+        let ip = named.ip();
+        let is_local = ip.is_loopback() || ip.is_unspecified();
+        let to = SocketAddr::new(if ip.is_unspecified() { LOOPBACK } else { ip }, named.port());
         let ip = match self.mailbox.addr.ip() {
             ip if !ip.is_unspecified() => ip,
             _ if is_local => to.ip(),
             _ => ports::address(host),
         };
         let addr = SocketAddr::new(ip, self.mailbox.addr.port());
-        for _ in 0..link.faults().draw_copies() {
-            let not_before = link.faults().draw_delay(here);
-            let way = Way { op: &ARRIVE, at: port.mark.clone(), not_before };
-            let flying = Flying {
-                from: self.mailbox.clone(),
-                addr,
-                to,
-                port: port.clone(),
-                link: link.clone(),
-                bytes: bytes.to_vec(),
-                here,
-            };
-            seam::carry(flying, way, link.route(), here);
-        }
-        Ok(bytes.len())
+        let line = Arc::new(Line { addr, to, port, link });
+        lines.insert(named, line.clone());
+        Ok(line)
     }
 
     fn take(&self, buffer: &mut [u8], takes: bool) -> Option<io::Result<(usize, SocketAddr)>> {
         let mut found = None;
-        self.mailbox.inbox.visit(|datagram| {
+        self.mailbox.inbox.look().visit(|datagram| {
             if found.is_some() {
                 return Visit::Stop;
             }
@@ -450,10 +469,9 @@ async fn send(socket: &OfRun, bytes: &[u8], to: SocketAddr, here: Here) -> io::R
     let mut turn = Turn::new(&SEND_DATAGRAM, here);
     poll_fn(|cx| {
         socket.origin.check(here)?;
-        let send = |_: &mut Context<'_>| Poll::Ready(socket.send(bytes, to, here));
         let came =
             |sent: &io::Result<usize>| if sent.is_ok() { Came::Done } else { Came::ToNothing };
-        turn.poll(socket.mark(), cx, send, came)
+        turn.poll_at_once(socket.mark(), cx, || socket.send(bytes, to, here), came)
     })
     .await
 }
@@ -469,7 +487,8 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
     Ports::of_run().bind(host, (Protocol::Udp, addr), make, here)?;
     let mailbox = bound.expect("it was made");
     let call = Mutex::new(GuardedCall::new(&RECV, here));
-    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin: Origin::here(), call, here })))
+    let (origin, lines) = (Origin::here(), Mutex::default());
+    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin, lines, call, here })))
 }
 
 impl fmt::Debug for UdpSocket {

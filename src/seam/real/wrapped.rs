@@ -123,6 +123,16 @@ impl Turn {
         ask(cx)
     }
 
+    pub(crate) fn poll_at_once<R>(
+        &mut self,
+        _: &Wrapped,
+        _: &mut Context<'_>,
+        act: impl FnOnce() -> R,
+        _: impl FnOnce(&R) -> Came,
+    ) -> Poll<R> {
+        Poll::Ready(act())
+    }
+
     pub(crate) fn leave(&mut self, _: &Wrapped) {}
 }
 
@@ -169,7 +179,7 @@ impl Latch {
 }
 
 /// Has `cargo` arrive at once.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Arc<Route>, _: Here) {
+pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Route, _: Here) {
     if cargo.may_arrive(Latch) {
         cargo.arrive();
     }

@@ -18,8 +18,8 @@ use crate::seam::wakes_nobody;
 pub(crate) struct Turn {
     ops: &'static CallOps,
     pending: PendingOp,
-    /// Made when the object is first asked.
-    ear: Option<Arc<Ear>>,
+    /// Made when the object is first asked, and its waker.
+    ear: Option<(Arc<Ear>, Waker)>,
     /// True from the point until the object has given its answer.
     waits: bool,
     /// True while it waits and was last polled by hand: the object has the waker of that poll.
@@ -93,10 +93,9 @@ impl Turn {
         if self.poll_turn(wrapped, cx).is_pending() {
             return Poll::Pending;
         }
-        let ear = self.ear.get_or_insert_with(|| WORLD.with(World::ear));
+        let (ear, waker) = self.ear.get_or_insert_with(new_ear);
         ear.open();
-        let waker = Waker::from(ear.clone());
-        match ask(&mut Context::from_waker(&waker)) {
+        match ask(&mut Context::from_waker(waker)) {
             Poll::Ready(result) => {
                 self.done(judge(&result));
                 Poll::Ready(result)
@@ -107,6 +106,28 @@ impl Turn {
                 Poll::Pending
             }
         }
+    }
+
+    /// As [`poll`](Self::poll), for a call that never waits for its object.
+    pub(crate) fn poll_at_once<R>(
+        &mut self,
+        wrapped: &Wrapped,
+        cx: &mut Context<'_>,
+        act: impl FnOnce() -> R,
+        judge: impl FnOnce(&R) -> Came,
+    ) -> Poll<R> {
+        if !in_run() {
+            return Poll::Ready(act());
+        }
+        if is_by_hand(cx.waker()) {
+            return self.poll_by_hand(wrapped, cx, |_| Poll::Ready(act()), judge);
+        }
+        if self.poll_turn(wrapped, cx).is_pending() {
+            return Poll::Pending;
+        }
+        let result = act();
+        self.done(judge(&result));
+        Poll::Ready(result)
     }
 
     /// Has the object asked in the current step, with the waker of the poll.
@@ -154,7 +175,7 @@ impl Turn {
     /// Announces that a call waits which was polled by hand: the object is asked in its turn, for it has another waker.
     #[cold]
     fn wait_after_hand(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) {
-        let ear = self.ear.get_or_insert_with(|| WORLD.with(World::ear)).clone();
+        let (ear, _) = self.ear.get_or_insert_with(new_ear);
         ear.open();
         ear.wake_by_ref();
         self.wait(wrapped, cx, Values::None);
@@ -162,7 +183,7 @@ impl Turn {
 
     /// Ready when the object may be asked: the point has come, or the object has woken the call.
     fn poll_turn(&mut self, wrapped: &Wrapped, cx: &mut Context<'_>) -> Poll<()> {
-        let ear = self.ear.as_deref().filter(|_| self.waits);
+        let ear = self.ear.as_ref().map(|(ear, _)| &**ear).filter(|_| self.waits);
         self.pending.poll_turn(cx, wrapped, ear)
     }
 
@@ -195,7 +216,7 @@ impl Turn {
         self.pending = PendingOp::new(&self.ops.hear, self.pending.place);
         let polled = self.pending.poll_waiting(cx, wrapped);
         debug_assert!(polled.is_pending(), "an operation is announced before it is done");
-        if let Some(ear) = &self.ear {
+        if let Some((ear, _)) = &self.ear {
             ear.listen(&self.pending);
         }
     }
@@ -217,10 +238,18 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let (Some(ear), true) = (self.ear.take(), in_run()) {
+        if let (Some((ear, waker)), true) = (self.ear.take(), in_run()) {
+            // Of which there are then no more copies, but those of the object.
+            drop(waker);
             WORLD.with(|world| world.keep_ear(ear));
         }
     }
+}
+
+fn new_ear() -> (Arc<Ear>, Waker) {
+    let ear = WORLD.with(World::ear);
+    let waker = ear.clone().into();
+    (ear, waker)
 }
 
 pin_project! {

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use super::time::Timer;
@@ -41,12 +40,12 @@ struct Carrier<C> {
 }
 
 /// Sends `cargo` on its way. `route` is for reports. In a run.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: Arc<Route>, here: Here) {
+pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: Route, here: Here) {
     debug_assert!(in_run());
     WORLD.with(|world| {
         let mut pending = PendingOp::new(way.op, here);
         let timer = way.not_before.map(|time| Timer::new(&TRAVEL, time, here));
-        let arrival = timer.is_none().then(|| (way.op, way.at.id(here)));
+        let arrival = timer.is_none().then(|| (way.op, cargo.at().id(here)));
         let (task, announcement) = world.add_carrier(route, arrival, here);
         if let Some((_, object)) = arrival {
             (pending.object, pending.announcement) = (Some(object), announcement);
@@ -65,24 +64,24 @@ impl<C: Cargo> Future for Carrier<C> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Carrier { cargo, way, pending, timer, here } = &mut *self;
+        let Carrier { cargo: slot, way, pending, timer, here } = &mut *self;
+        let cargo = slot.as_mut().expect("it is polled until it arrives");
         if let Some(wait) = timer {
             ready!(wait.poll(cx));
             *timer = None;
             // It arrives in this step, or waits as one that is not delayed.
-            let polled = pending.poll_waiting(cx, &*way.at);
+            let polled = pending.poll_waiting(cx, cargo.at());
             debug_assert!(polled.is_pending(), "it was not announced before");
-            let id = pending.announcement.id;
-            if !cargo.as_mut().is_some_and(|cargo| cargo.may_arrive(Latch(id))) {
+            if !cargo.may_arrive(Latch(pending.announcement.id)) {
                 return Poll::Pending;
             }
             WORLD.with(|world| world.take_turn_out_of_turn(pending));
             pending.announcement.close();
         } else {
-            ready!(pending.poll_turn(cx, &*way.at, None));
+            ready!(pending.poll_turn(cx, cargo.at(), None));
         }
-        way.at.now(here, || (), |()| (way.op, Values::None));
-        if let Some(cargo) = cargo.take() {
+        cargo.at().now(here, || (), |()| (way.op, Values::None));
+        if let Some(cargo) = slot.take() {
             cargo.arrive();
         }
         Poll::Ready(())

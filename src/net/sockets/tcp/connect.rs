@@ -15,7 +15,7 @@ use crate::net::inbox::Inbox;
 use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, names, outside};
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way};
+use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped};
 
 const CONNECT: CallOps = CallOps::acting(
     ("connect", "connect"),
@@ -124,7 +124,7 @@ struct Request {
 
 impl Request {
     fn send(self, not_before: Option<std::time::Instant>) {
-        let way = Way { op: &ARRIVE, at: self.port.mark.clone(), not_before };
+        let way = Way { op: &ARRIVE, not_before };
         let (route, here) = (self.links[0].route(), self.here);
         seam::carry(self, way, route, here);
     }
@@ -150,6 +150,10 @@ impl Request {
 }
 
 impl Cargo for Request {
+    fn at(&self) -> &Wrapped {
+        &self.port.mark
+    }
+
     fn may_arrive(&mut self, _: Latch) -> bool {
         true
     }
@@ -164,7 +168,7 @@ impl Cargo for Request {
             let text = format!("{} does not answer: its node is down, or the link is cut", self.to);
             return self.answer(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
         }
-        let is_up = self.port.host.node().is_none_or(|node| node.is_up());
+        let is_up = self.port.is_up();
         if !is_up || !self.links.iter().all(|link| link.passes(here)) {
             return self.again();
         }

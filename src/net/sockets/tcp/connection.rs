@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -43,10 +44,9 @@ pub(super) enum Parcel {
     Reset,
 }
 
-/// One end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The one who has an end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
-    #[default]
     Process,
     /// The process has closed it, or is dead: the kernel answers.
     Kernel,
@@ -63,12 +63,13 @@ pub(super) struct End {
     /// The bytes that this end writes.
     pub(super) window: Wrapped,
     out: OnceLock<Arc<Stream<Parcel, Incoming>>>,
+    /// An [`Owner`]. Changed within the lock of the state.
+    owner: AtomicU8,
     state: Mutex<EndState>,
 }
 
 #[derive(Default)]
 struct EndState {
-    owner: Owner,
     /// All bytes written.
     written: u64,
     /// Those that the other end has not read.
@@ -90,7 +91,16 @@ impl End {
             inbox: Inbox::new("stream", &name, here),
             window: Wrapped::outside_named("window", &format!("{addr}→{peer}"), here),
             out: OnceLock::new(),
+            owner: AtomicU8::new(Owner::Process as u8),
             state: Mutex::default(),
+        }
+    }
+
+    fn owner(&self) -> Owner {
+        match self.owner.load(Relaxed) {
+            owner if owner == Owner::Process as u8 => Owner::Process,
+            owner if owner == Owner::Kernel as u8 => Owner::Kernel,
+            _ => Owner::Nobody,
         }
     }
 
@@ -100,8 +110,7 @@ impl End {
 
     /// Returns `true` if a process has it, and it is not broken.
     fn is_in_use(&self) -> bool {
-        let state = self.state();
-        state.owner == Owner::Process && !state.is_reset
+        self.owner() == Owner::Process && !self.state().is_reset
     }
 
     fn out(&self) -> &Arc<Stream<Parcel, Incoming>> {
@@ -153,28 +162,24 @@ impl Connection {
         here: Here,
     ) -> Poll<Written> {
         let end = &self.ends[at];
-        let fits = {
-            let mut state = end.state();
-            if let Err(error) = writable(&mut state) {
-                return Poll::Ready(Written { result: Err(error), is_tight: false });
-            }
-            let room = WINDOW - state.unread;
-            if room == 0 && !bytes.is_empty() {
-                state.waiting.retain(|waker| !waker.will_wake(cx.waker()));
-                state.waiting.push(cx.waker().clone());
-                return Poll::Pending;
-            }
-            room.min(bytes.len())
-        };
+        let mut state = end.state();
+        if let Err(error) = writable(&mut state) {
+            return Poll::Ready(Written { result: Err(error), is_tight: false });
+        }
+        let room = WINDOW - state.unread;
+        if room == 0 && !bytes.is_empty() {
+            state.waiting.retain(|waker| !waker.will_wake(cx.waker()));
+            state.waiting.push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let fits = room.min(bytes.len());
         let faults = end.out().faults();
         let count = faults.draw_part(crate::net::faults::SHORT_WRITE, fits);
         let breaks = faults.draw_reset();
-        let is_tight = {
-            let mut state = end.state();
-            state.written += count as u64;
-            state.unread += count;
-            fits < bytes.len() || state.written > WINDOW as u64
-        };
+        state.written += count as u64;
+        state.unread += count;
+        let is_tight = fits < bytes.len() || state.written > WINDOW as u64;
+        drop(state);
         if count > 0 {
             let bytes = bytes[..count].to_vec();
             end.out().send_on(Some(Parcel::Bytes { bytes, read: 0, breaks }), here);
@@ -187,7 +192,7 @@ impl Connection {
         let end = &self.ends[at];
         {
             let mut state = end.state();
-            if state.is_reset || state.owner != Owner::Process {
+            if state.is_reset || end.owner() != Owner::Process {
                 return Err(io::ErrorKind::NotConnected.into());
             }
             if std::mem::replace(&mut state.is_finished, true) {
@@ -221,14 +226,16 @@ impl Connection {
         here: Here,
     ) -> Option<(io::Result<usize>, bool)> {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
-        if end.state().owner != Owner::Process {
+        if end.owner() != Owner::Process {
             return Some((Err(io::ErrorKind::NotConnected.into()), false));
         }
-        let there = end.inbox.sum(|parcel| match parcel {
+        let arrived = end.inbox.look();
+        let there = arrived.sum(|parcel| match parcel {
             Parcel::Bytes { bytes, read, .. } => bytes.len() - read,
             Parcel::Reset => 0,
         });
         if there == 0 {
+            drop(arrived);
             return self.read_end(at, takes, here);
         }
         let wanted = there.min(buffer.len());
@@ -237,7 +244,7 @@ impl Connection {
             false => wanted,
         };
         let mut copied = 0;
-        end.inbox.visit(|parcel| {
+        arrived.visit(|parcel| {
             let Parcel::Bytes { bytes, read, .. } = parcel else { return Visit::Stop };
             if copied == count {
                 return Visit::Stop;
@@ -301,7 +308,7 @@ impl Connection {
         other.inbox.mark.act(&NO_ANSWER, here, || ());
         let is_silent = match since {
             Some(change) => end.out().is_held_since(change),
-            None => other.state().owner == Owner::Nobody,
+            None => other.owner() == Owner::Nobody,
         };
         if is_silent && end.is_in_use() {
             end.inbox.close(false);
@@ -315,9 +322,9 @@ impl Connection {
         end.window.last(&FINISH, here);
         let was = {
             let mut state = end.state();
-            let before = (state.owner, state.is_finished, state.is_reset);
-            if state.owner == Owner::Process || to == Owner::Nobody {
-                state.owner = to;
+            let before = (end.owner(), state.is_finished, state.is_reset);
+            if before.0 == Owner::Process || to == Owner::Nobody {
+                end.owner.store(to as u8, Relaxed);
             }
             state.is_finished = true;
             before
@@ -405,7 +412,7 @@ impl Sink<Parcel> for Incoming {
 
     fn take_in(&self, parcel: Option<Parcel>, here: Here) {
         let end = self.end();
-        let owner = end.state().owner;
+        let owner = end.owner();
         let answers = match owner {
             Owner::Process => false,
             Owner::Kernel => true,

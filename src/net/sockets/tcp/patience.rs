@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::connection::Connection;
 use crate::net::fabric::Fabric;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, Cargo, Here, Latch, Way};
+use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
 
 const GIVE_UP: Op = Op::of_kind("give_up", Access::Act, net::ARRIVE);
 const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
@@ -29,12 +29,16 @@ impl Patience {
         let (end, other) = (&self.connection.ends[self.at], &self.connection.ends[1 - self.at]);
         let route = Fabric::of_run().link(other.host, end.host, here).route();
         let not_before = Some(seam::deadline(&WAIT, LONGEST, here));
-        let way = Way { op: &GIVE_UP, at: end.inbox.mark.clone(), not_before };
+        let way = Way { op: &GIVE_UP, not_before };
         seam::carry(self, way, route, here);
     }
 }
 
 impl Cargo for Patience {
+    fn at(&self) -> &Wrapped {
+        &self.connection.ends[self.at].inbox.mark
+    }
+
     fn may_arrive(&mut self, _: Latch) -> bool {
         true
     }

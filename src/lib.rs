@@ -319,6 +319,13 @@ pub mod __private {
         task.give_panic();
     }
 
+    /// Fails the run if two instants are of different clocks: of two nodes, or of two lives of one.
+    #[inline]
+    #[track_caller]
+    pub fn of_one_clock(one: std::time::Instant, other: std::time::Instant) {
+        crate::seam::of_one_clock(one, other, crate::seam::here());
+    }
+
     /// The error of a time-out.
     pub fn elapsed() -> crate::time::error::Elapsed {
         crate::time::error::Elapsed::new()

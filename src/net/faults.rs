@@ -105,7 +105,7 @@ impl Faults {
 
     pub(crate) fn draw_delay(&self, here: Here) -> Option<Instant> {
         let delay = self.latency.as_ref()?.draw();
-        (delay > Duration::ZERO).then(|| seam::deadline(&SEND, delay, here))
+        (delay > Duration::ZERO).then(|| seam::true_deadline(&SEND, delay, here))
     }
 }
 

@@ -33,6 +33,10 @@
 //! same node in a later life, fails the run at its end, with both places. Objects that were created [`outside`] are free to
 //! all: they are the test's. [`share_memory`] permits all of it.
 //!
+//! # The clock of a node
+//!
+//! Each node has a [`Clock`], which is true unless the test changes it. Timers of a node go at its rate.
+//!
 //! # The dead
 //!
 //! The step that kills a node is the last one of its tasks. Their futures are dropped in it, the newest first. Their
@@ -41,6 +45,7 @@
 //!
 //! Outside of runs and in the real build a node is a group of tasks, which are aborted when it is killed.
 
+mod clock;
 mod cluster;
 
 use std::fmt;
@@ -50,10 +55,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
+pub use self::clock::{Clock, Shift};
+pub(crate) use self::clock::{RUNGS, drawn_drift};
 pub(crate) use self::cluster::{Cluster, Death};
 use crate::run::Failure;
 use crate::run::op::{Access, Op, word};
-use crate::seam::{self, Group, Here, Wrapped, here};
+use crate::seam::{self, Group, Here, NodeClock, Wrapped, here};
 use crate::task::JoinHandle;
 
 const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ).quiet();
@@ -62,6 +69,9 @@ const POWER_OFF: Op = Op::of_kind("power_off", Access::Tell, word::WRITE);
 const RESTART: Op = Op::of_kind("restart", Access::Tell, word::WRITE);
 const PAUSE: Op = Op::of_kind("pause", Access::Tell, word::WRITE);
 const RESUME: Op = Op::of_kind("resume", Access::Tell, word::WRITE);
+const PACE: Op = Op::of_kind("pace", Access::Tell, word::WRITE).quiet();
+const SLOW: Op = Op::of_kind("slow", Access::Tell, word::WRITE);
+const SPEED_UP: Op = Op::of_kind("speed_up", Access::Tell, word::WRITE);
 const WIPE: Op = Op::of_kind("wipe", Access::Tell, word::WRITE);
 
 /// A node of the current run.
@@ -76,6 +86,7 @@ struct Inner {
     number: u32,
     /// Its state, as searches see it.
     mark: Wrapped,
+    clock: NodeClock,
     state: Mutex<State>,
 }
 
@@ -106,10 +117,11 @@ pub fn node(name: impl AsRef<str>) -> Node {
         );
     }
     cluster.add(|number| {
-        let group = Some(Group::begin(name.clone()));
+        let clock = NodeClock::new(&name, here);
+        let group = Some(Group::begin(name.clone(), &clock));
         let state = State { group, is_paused: false, life: 1, main: None };
         let mark = Wrapped::outside_named("node", &name, here);
-        Node(Arc::new(Inner { name, number, mark, state: Mutex::new(state) }))
+        Node(Arc::new(Inner { name, number, mark, clock, state: Mutex::new(state) }))
     })
 }
 
@@ -274,7 +286,7 @@ impl Node {
     /// As [`restart`](Self::restart), called at `here`. Returns the number of tasks that it ended.
     pub(crate) fn start_again(&self, here: Here) -> u32 {
         let ended = self.die(Death::Killed, &RESTART, here);
-        let group = Group::begin(self.0.name.clone());
+        let group = Group::begin(self.0.name.clone(), &self.0.clock);
         {
             let mut state = self.state();
             state.group = Some(group);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::object::ObjectRow;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::{Status, Watch};
+use crate::run::board::{Status, TaskRow, Watch};
 use crate::run::event::Event;
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -17,7 +17,7 @@ fn waits(state: &RunState) -> Vec<Wait> {
     let mut waits = Vec::new();
     for (index, row) in state.board.tasks.iter().enumerate() {
         let task = TaskId(index as u32);
-        if state.is_done(task) || state.timers.is_hand(task) || row.stalled {
+        if state.is_done(task) || state.timers.is_hand(task) || row.held & TaskRow::STALLED != 0 {
             continue;
         }
         if row.announced.is_empty() {

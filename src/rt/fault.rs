@@ -12,13 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake};
 
+use super::clocks::Moment;
 use super::ear::Ear;
 use super::object::Object;
 use super::own_steps::OwnSteps;
 use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::{WORLD, World};
-use crate::run::board::{Contact, Status};
+use crate::run::board::{Contact, Status, TaskRow};
 use crate::run::event::Values;
 use crate::run::faults::{Faults, Progress};
 use crate::run::ids::{Place, TaskId};
@@ -67,7 +68,7 @@ enum Fault {
     /// A future is dropped.
     Cancel(Arc<Cancellation>),
     /// The deadline of a timer passes.
-    Pass(Arc<Cancellation>, u64),
+    Pass(Arc<Cancellation>, Moment),
 }
 
 /// The number of faults that a task has decided on, by kind.
@@ -205,7 +206,7 @@ impl World {
     pub(crate) fn may_pass_early(
         &self,
         timer: &Arc<Cancellation>,
-        deadline: u64,
+        deadline: Moment,
         place: Place,
     ) -> bool {
         self.may_have(Fault::Pass(timer.clone(), deadline), place)
@@ -285,7 +286,7 @@ impl World {
     }
 
     /// The time has come for a timer. All that is due by then is due, too.
-    fn pass_early(&self, timer: &Cancellation, deadline: u64, place: Place) {
+    fn pass_early(&self, timer: &Cancellation, deadline: Moment, place: Place) {
         let is_late = timer.is_over.load(Ordering::Relaxed);
         let op = if is_late { &COME_LATE } else { &PASS };
         self.record_last(op, &timer.object, place);
@@ -326,7 +327,7 @@ impl RunState {
             return;
         }
         self.remove_ready(task);
-        self.board.tasks.at_mut(task.index()).stalled = true;
+        self.board.tasks.at_mut(task.index()).held |= TaskRow::STALLED;
         self.faults.has_stalled = true;
         self.happened(&STALL, None, place, Values::Task(task));
     }
@@ -337,8 +338,8 @@ impl RunState {
             return false;
         }
         let count = self.board.tasks.len();
-        let mut excused: Vec<bool> =
-            (0..count).map(|index| self.board.tasks[index].stalled).collect();
+        let has_stalled = |index: usize| self.board.tasks[index].held & TaskRow::STALLED != 0;
+        let mut excused: Vec<bool> = (0..count).map(has_stalled).collect();
         // Each round adds a task, or it is the last.
         loop {
             let waits_for_one = |index: &usize| {

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use super::clocks::NodeClock;
 use super::state::RunState;
 use super::timers::CLOCK;
 use super::world::World;
 use crate::run::Failure;
-use crate::run::board::Contact;
+use crate::run::board::{Contact, TaskRow};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, task};
@@ -27,24 +28,40 @@ impl Group {
     /// The group of the body and of all tasks that are in no other.
     pub(crate) const OUTSIDE: Group = Group(0);
 
-    fn row(self) -> Option<usize> {
+    pub(super) fn row(self) -> Option<usize> {
         (self.0 as usize).checked_sub(1)
+    }
+
+    /// The group with this number: 0 is the outside.
+    pub(super) fn numbered(number: u32) -> Group {
+        Group(number)
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0
     }
 }
 
 /// A group that was begun.
 #[derive(Debug)]
-struct GroupRow {
+pub(super) struct GroupRow {
     name: Arc<str>,
-    members: Vec<TaskId>,
-    is_over: bool,
+    /// The number of its node's clock.
+    clock: u32,
+    pub(super) members: Vec<TaskId>,
+    pub(super) is_over: bool,
     is_paused: bool,
+    /// The time that each step of a task takes, in nanoseconds.
+    pub(super) rest: u64,
 }
 
 /// The groups of a run.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    rows: Vec<GroupRow>,
+    pub(super) rows: Vec<GroupRow>,
+    pub(super) clocks: Vec<NodeClock>,
+    /// The object of the time, if a node is slow, or was.
+    pub(super) slow: Option<ObjectId>,
     /// The group of the code that runs, if it is not that of the current task.
     entered: Option<Group>,
     /// Tasks of groups that are over, with futures to drop, in the order in which they are dropped from the end.
@@ -58,8 +75,10 @@ pub(super) struct Groups {
 impl Groups {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
+        self.clocks.clear();
         self.dying.clear();
         (self.entered, self.share, self.all_over) = (None, false, false);
+        self.slow = None;
     }
 
     /// Returns `true` if there are futures to drop.
@@ -88,24 +107,35 @@ impl Groups {
         self.entered = before;
     }
 
+    /// The number of the clock of a group; none of those outside of nodes.
+    pub(super) fn clock_of(&self, group: Group) -> Option<u32> {
+        Some(self.rows.get(group.row()?)?.clock)
+    }
+
+    /// The name of the node of a group, and the life of the node, from 1.
+    pub(super) fn life_of(&self, group: Group) -> Option<(&str, usize)> {
+        let row = group.row().filter(|row| *row < self.rows.len())?;
+        let GroupRow { name, clock, .. } = &self.rows[row];
+        Some((name, self.rows[..=row].iter().filter(|row| row.clock == *clock).count()))
+    }
+
     fn is_over(&self, group: Group) -> bool {
         group.row().is_some_and(|row| self.rows[row].is_over)
     }
 }
 
 impl World {
-    /// Begins a group of this name.
-    pub(crate) fn begin_group(&self, name: Arc<str>) -> Group {
+    /// Begins a group of this name, with the clock of this number.
+    pub(crate) fn begin_group(&self, name: Arc<str>, clock: u32) -> Group {
         let rows = &mut self.state().groups.rows;
-        rows.push(GroupRow { name, members: Vec::new(), is_over: false, is_paused: false });
+        let (is_over, is_paused, members) = (false, false, Vec::new());
+        rows.push(GroupRow { name, clock, members, is_over, is_paused, rest: 0 });
         Group(rows.len() as u32)
     }
 
     /// The group of the code that runs.
     pub(crate) fn group(&self) -> Group {
-        let state = self.state();
-        let of_task = || state.slots[state.current().index()].group;
-        state.groups.entered.unwrap_or_else(of_task)
+        self.state().running_group()
     }
 
     /// Returns `true` if the group is not over.
@@ -180,7 +210,8 @@ impl World {
             }
             state.happened(op, None, place, Values::Task(task));
             tasks += 1;
-            state.board.tasks.at_mut(task.index()).paused = is_paused;
+            let held = &mut state.board.tasks.at_mut(task.index()).held;
+            *held = *held & !TaskRow::PAUSED | if is_paused { TaskRow::PAUSED } else { 0 };
             match is_paused {
                 true => state.remove_ready(task),
                 false if state.can_step(task) => state.insert_ready(task),
@@ -193,12 +224,17 @@ impl World {
 }
 
 impl RunState {
+    /// The group of the code that runs.
+    pub(super) fn running_group(&self) -> Group {
+        self.groups.entered.unwrap_or_else(|| self.group_of(self.current()))
+    }
+
     /// Puts a task that was just spawned into its group.
     pub(super) fn join_group(&mut self, task: TaskId, parent: TaskId) {
         let (group, is_paused) = self.groups.join(task, self.group_of(parent));
         self.slots.at_mut(task.index()).group = group;
         if is_paused {
-            self.board.tasks.at_mut(task.index()).paused = true;
+            self.board.tasks.at_mut(task.index()).held |= TaskRow::PAUSED;
             self.remove_ready(task);
         }
         if self.groups.is_over(group) {
@@ -222,7 +258,7 @@ impl RunState {
     }
 
     /// The group of a task.
-    fn group_of(&self, task: TaskId) -> Group {
+    pub(super) fn group_of(&self, task: TaskId) -> Group {
         self.slots[task.index()].group
     }
 

@@ -108,7 +108,7 @@ impl World {
         state.timers.now = next.unwrap_or(before);
         let values = Values::Changed(before, state.timers.now);
         state.happened(pending.op, pending.object, pending.place, values);
-        state.hear_due();
+        state.hear_due(pending.place);
     }
 
     /// Does the announced operation `pending`: the time has moved, and the hand may make the next move.

@@ -19,7 +19,7 @@ impl RunState {
     #[inline]
     pub(super) fn insert_ready(&mut self, task: TaskId) {
         let row = self.board.tasks.at_mut(task.index());
-        if row.ready_at == NOT_READY && !row.stalled && !row.paused {
+        if row.ready_at == NOT_READY && row.held == 0 {
             row.ready_at = self.board.ready.len() as u32;
             row.status = Status::Ready;
             self.board.ready.push(task);
@@ -44,5 +44,5 @@ impl RunState {
 
 #[inline]
 pub(super) fn can_step(row: &TaskRow) -> bool {
-    (row.enabled > 0 || row.woken || row.aborted) && !row.stalled && !row.paused
+    (row.enabled > 0 || row.woken || row.aborted) && row.held == 0
 }

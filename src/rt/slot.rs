@@ -31,6 +31,8 @@ pub(crate) struct TaskSlot {
     pub(super) group: Group,
     /// The faults of the net that it has caused, by kind.
     pub(super) net_faults: [u8; FAULT_KINDS],
+    /// The number of its steps that took time.
+    pub(super) rests: u16,
     /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }
@@ -48,6 +50,7 @@ impl TaskSlot {
         self.left_over = false;
         self.group = Group::OUTSIDE;
         self.net_faults = [0; FAULT_KINDS];
+        self.rests = 0;
     }
 }
 

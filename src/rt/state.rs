@@ -195,8 +195,7 @@ impl RunState {
             enabled: 0,
             woken: true,
             aborted: false,
-            stalled: false,
-            paused: false,
+            held: 0,
             route: None,
         });
         row.parent = parent;
@@ -212,8 +211,7 @@ impl RunState {
         // Its first step needs no announcement.
         row.woken = true;
         row.aborted = false;
-        row.stalled = false;
-        row.paused = false;
+        row.held = 0;
         row.route = None;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;

@@ -73,13 +73,19 @@ impl RunState {
             let announced = || now::announces_in(self.board.step).then(now::announced);
             let announced = kept.or_else(announced);
             self.pass_over();
+            if self.groups.slow.is_some() {
+                self.rest();
+            }
             self.board.step = steps;
             self.update_ready(self.board.current, announced);
         }
         // A step that is counted is no plain one.
         let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
-        self.attention =
-            !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0 || counts;
+        self.attention = !self.board.watches.is_empty()
+            || !self.foreign.is_empty()
+            || self.aborts > 0
+            || self.groups.slow.is_some()
+            || counts;
     }
 
     fn update_ready(&mut self, task: TaskId, announced: Option<Announced>) {

@@ -9,6 +9,7 @@ use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
 
+use super::clocks::Moment;
 use super::object::{AnnouncementId, Object};
 use super::pending::{PendingOp, object_id};
 use super::state::RunState;
@@ -27,13 +28,26 @@ const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
 /// The clock. One object for all runs, so that its place is the same in each.
 pub(crate) static CLOCK: Object = Object::new("clock", Location::caller(), true);
 
+/// An announcement that waits for a time or is due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timer {
+    id: AnnouncementId,
+    /// The deadline, on the clock of a node.
+    pub(super) until: Moment,
+    /// It is enabled so much later.
+    pub(super) late: u64,
+    /// The time at which it is enabled.
+    pub(super) due: u64,
+}
+
 /// The timers of a run.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     /// The time since the run began, in nanoseconds.
     pub(super) now: u64,
-    /// Deadlines, and the announcements that wait for them or are due.
-    announced: Vec<(u64, AnnouncementId)>,
+    pub(super) announced: Vec<Timer>,
+    /// Tasks of slow nodes, and the times until which they take no step.
+    pub(super) resting: Vec<(u64, TaskId)>,
     /// The [hand](super::hand), if the run has one: its time may move at any moment.
     pub(super) hand: Option<TaskId>,
     /// The announcement of the hand, from its first step on.
@@ -51,12 +65,14 @@ impl Timers {
         (self.now, self.hand, self.hand_op) = (0, None, None);
         (self.hand_rests, self.hand_retired) = (false, false);
         self.announced.clear();
+        self.resting.clear();
         self.waiting.clear();
     }
 
     /// The earliest deadline to come.
     pub(super) fn next(&self) -> Option<u64> {
-        let deadlines = self.announced.iter().map(|(deadline, _)| *deadline);
+        let deadlines = self.announced.iter().map(|timer| timer.due);
+        let deadlines = deadlines.chain(self.resting.iter().map(|(until, _)| *until));
         deadlines.filter(|deadline| *deadline > self.now).min()
     }
 
@@ -67,12 +83,12 @@ impl Timers {
 
     /// Returns `true` if the task waits for a time.
     pub(super) fn has(&self, task: TaskId) -> bool {
-        self.announced.iter().any(|(_, id)| id.task() == task)
+        self.announced.iter().any(|timer| timer.id.task() == task)
     }
 
     /// The announcements that are due.
     fn due(&self) -> impl Iterator<Item = AnnouncementId> {
-        self.announced.iter().filter(|(deadline, _)| *deadline <= self.now).map(|(_, id)| *id)
+        self.announced.iter().filter(|timer| timer.due <= self.now).map(|timer| timer.id)
     }
 }
 
@@ -101,11 +117,12 @@ impl RunState {
                 let to = Duration::from_nanos(deadline);
                 self.board.time_moves.push(TimeMove { step: self.board.step, to });
                 for at in 0..self.timers.announced.len() {
-                    let (until, id) = self.timers.announced[at];
-                    if until <= deadline {
+                    let Timer { due, id, .. } = self.timers.announced[at];
+                    if due <= deadline {
                         self.set_enabled(id, true);
                     }
                 }
+                self.end_rests(None);
             }
             (_, Some(time)) => self.end_timers(time),
             (_, None) => return false,
@@ -126,11 +143,11 @@ impl RunState {
             return;
         }
         let Timers { now, announced, hand, .. } = &mut self.timers;
-        let Some(at) = announced.iter().position(|(_, waiting)| *waiting == id) else { return };
-        let (deadline, _) = announced.swap_remove(at);
-        if deadline > *now && hand.is_some() && !self.over {
+        let Some(at) = announced.iter().position(|timer| timer.id == id) else { return };
+        let timer = announced.swap_remove(at);
+        if timer.due > *now && hand.is_some() && !self.over {
             self.attention = true;
-            self.happened(&UNSET, object, place, Values::Wrote(deadline));
+            self.happened(&UNSET, object, place, Values::Wrote(timer.until.at));
         }
     }
 
@@ -157,10 +174,11 @@ impl RunState {
     }
 
     /// Enables, at the end of the step, the announcements that are due.
-    pub(super) fn hear_due(&mut self) {
+    pub(super) fn hear_due(&mut self, place: Place) {
         let RunState { timers, heard, .. } = self;
         heard.extend(timers.due());
         self.attention = true;
+        self.end_rests(Some(place));
     }
 
     /// Wakes the tasks that wait until `time` or an earlier one.
@@ -204,56 +222,73 @@ impl RunState {
 
 /// The clock, for `sim::time`.
 impl World {
-    /// Reads the time since the run began, in nanoseconds.
-    pub(crate) fn read_clock(&self, op: &'static Op, clock: ObjectId, place: Place) -> u64 {
+    /// Reads the clock of the code that runs.
+    pub(crate) fn read_clock(&self, op: &'static Op, clock: ObjectId, place: Place) -> Moment {
         let mut state = self.state();
-        let now = state.timers.now;
-        state.happened(op, Some(clock), place, Values::Read(now));
+        let now = state.local_now();
+        state.happened(op, Some(clock), place, Values::Read(now.at));
         now
     }
 
-    /// Records that a timer is set to a deadline in so many nanoseconds, which is returned.
+    /// Records that a timer is set to a deadline in so many nanoseconds on the clock of the code that runs. Returns it.
     pub(crate) fn note_deadline(
         &self,
         op: &'static Op,
         clock: ObjectId,
         after: u64,
         place: Place,
-    ) -> u64 {
+    ) -> Moment {
         let mut state = self.state();
-        let deadline = state.timers.now.saturating_add(after);
-        state.happened(op, Some(clock), place, Values::Wrote(deadline));
+        let mut deadline = state.local_now();
+        deadline.at = deadline.at.saturating_add(after);
+        state.happened(op, Some(clock), place, Values::Wrote(deadline.at));
         deadline
     }
 
+    /// Returns `true` if the time has reached `deadline`, as the operation `op` reads.
+    pub(crate) fn has_reached(
+        &self,
+        op: &'static Op,
+        (clock, place): (ObjectId, Place),
+        deadline: Moment,
+    ) -> bool {
+        let mut state = self.state();
+        let now = state.timers.now;
+        state.happened(op, Some(clock), place, Values::Read(now));
+        now >= state.due(deadline)
+    }
+
     /// Enables the operation `pending`, which was just announced, when the time has reached `deadline`.
-    pub(crate) fn wait_until(&self, pending: &PendingOp, deadline: u64) {
+    pub(crate) fn wait_until(&self, pending: &PendingOp, until: Moment) {
+        let late = self.draw_lateness();
         let mut state = self.state();
         let id = pending.announcement.id;
-        state.timers.announced.push((deadline, id));
-        if deadline <= state.timers.now {
+        let due = state.due(until).saturating_add(late);
+        state.timers.announced.push(Timer { id, until, late, due });
+        if due <= state.timers.now {
             state.heard.push(id);
             state.attention = true;
         } else if state.timers.hand.is_some() {
             state.attention = true;
             let (clock, place) = (pending.object, pending.place);
-            state.happened(&SET, clock, place, Values::Wrote(deadline));
+            state.happened(&SET, clock, place, Values::Wrote(until.at));
         }
     }
 
     /// Enables the announced operation `pending` when the time has reached `deadline`, and not at its former deadline.
     /// `op` is recorded if another task waits.
-    pub(crate) fn wait_anew(&self, op: &'static Op, pending: &PendingOp, deadline: u64) {
+    pub(crate) fn wait_anew(&self, op: &'static Op, pending: &PendingOp, until: Moment) {
         let mut state = self.state();
         let id = pending.announcement.id;
+        let due = state.due(until);
         let timers = state.timers.announced.iter_mut();
-        let found = timers.into_iter().find(|(_, other)| *other == id);
+        let found = timers.into_iter().find(|timer| timer.id == id);
         let Some(found) = found.filter(|_| pending.announcement.run == super::now::run()) else {
             return;
         };
-        found.0 = deadline;
+        *found = Timer { id, until, late: 0, due };
         let mut waker = None;
-        if deadline <= state.timers.now {
+        if due <= state.timers.now {
             state.heard.push(id);
             state.attention = true;
             // A mock that polled it by hand is called in the reset, as by tokio.
@@ -277,17 +312,17 @@ impl World {
     }
 
     /// Moves the time on to `deadline`, although tasks can step, unless it has passed.
-    pub(super) fn move_time_to(&self, deadline: u64, place: Place) {
+    pub(super) fn move_time_to(&self, deadline: Moment, place: Place) {
         let clock = Some(object_id(&CLOCK, ValueKind::Time, place, || 0));
         let mut state = self.state();
-        let before = state.timers.now;
+        let (before, deadline) = (state.timers.now, state.due(deadline));
         if deadline <= before {
             state.happened(&FIND_PASSED, clock, place, Values::Read(before));
             return;
         }
         state.timers.now = deadline;
         state.happened(&MOVE_TO, clock, place, Values::Changed(before, deadline));
-        state.hear_due();
+        state.hear_due(place);
     }
 
     /// Does the announced operation `pending`: moves the time on by `nanoseconds`.
@@ -297,7 +332,7 @@ impl World {
         state.timers.now = before.saturating_add(nanoseconds);
         let values = Values::Changed(before, state.timers.now);
         state.happened(pending.op, pending.object, pending.place, values);
-        state.hear_due();
+        state.hear_due(pending.place);
     }
 }
 

@@ -91,15 +91,20 @@ pub struct TaskRow {
     pub(crate) woken: bool,
     /// To be dropped at its next step.
     pub(crate) aborted: bool,
-    /// It takes no step any more.
-    pub(crate) stalled: bool,
+    /// The reasons for which it takes no step, as bits: 0 if there are none.
+    pub(crate) held: u8,
     /// The way of the message that arrives in its steps, if it is one.
     pub(crate) route: Option<Route>,
-    /// It takes no step until its group goes on.
-    pub(crate) paused: bool,
 }
 
 impl TaskRow {
+    /// It takes no step any more.
+    pub(crate) const STALLED: u8 = 1;
+    /// It takes no step until its group goes on.
+    pub(crate) const PAUSED: u8 = 2;
+    /// It takes no step until the time has moved, because its group is slow.
+    pub(crate) const RESTS: u8 = 4;
+
     /// Its position among the [candidates](super::choice::View::candidates), of which it is one.
     #[inline]
     pub(crate) fn candidate(&self) -> usize {

@@ -1,4 +1,4 @@
-//! When the time of a run moves: a setting.
+//! When the time of a run moves: a setting. Changes of the clocks of nodes.
 
 /// When the time of a run moves to the next deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,6 +29,37 @@ impl ClockMode {
             }
         }
     }
+}
+
+/// A change of the clock of a node, in nanoseconds, or billionths of its rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ClockChange {
+    /// The rate is so much more than that of true time.
+    Drift(i64),
+    /// The wall clock is so much further than before.
+    Jump(i64),
+    /// The wall clock is so much further than true time.
+    Offset(i64),
+    /// The wall clock has true time, and the rate of it.
+    Correct,
+}
+
+/// The state of the clock of a node, in nanoseconds, and billionths of its rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ClockState {
+    pub(crate) offset: i64,
+    pub(crate) drift: i64,
+}
+
+/// The number of events that saw a clock of a node that was not true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ClockMet {
+    /// Its wall clock was read.
+    pub(crate) walls: u64,
+    /// A timer began to wait at another rate, or got another time because the rate changed, or the time was read.
+    pub(crate) timers: u64,
+    /// A step took time.
+    pub(crate) steps: u64,
 }
 
 #[cfg(test)]

@@ -295,8 +295,7 @@ impl Interpreter<'_> {
             enabled: 0,
             woken: true,
             aborted: false,
-            stalled: false,
-            paused: false,
+            held: 0,
             route: None,
         });
     }

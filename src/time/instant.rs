@@ -10,6 +10,10 @@ const NOW: Op = Op::of_kind("now", Access::Peek, clock::READ);
 
 /// A moment: of the run, or outside of runs of the system.
 ///
+/// In a node it is one of the [clock of the node](crate::Node::clock), in a life of it. Instants of two nodes, or of two lives
+/// of one, have nothing to do with each other: a run in which they are compared or subtracted fails, and they are never equal.
+/// A node's clock counts at the rate of the clock, and never jumps.
+///
 /// All functions are those of [`std::time::Instant`], from and to which it converts.
 ///
 /// ```
@@ -20,7 +24,7 @@ const NOW: Op = Op::of_kind("now", Access::Peek, clock::READ);
 /// assert_eq!(later.duration_since(now), Duration::from_secs(1));
 /// assert_eq!(now.checked_duration_since(later), None);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Instant {
     std: std::time::Instant,
 }
@@ -35,6 +39,11 @@ impl Instant {
     /// The current time, read by an operation of another name.
     pub(super) fn read(op: &'static Op, here: seam::Here) -> Instant {
         Instant { std: seam::now(op, here) }
+    }
+
+    /// The current time of the run, read by an operation of another name.
+    pub(super) fn read_truth(op: &'static Op, here: seam::Here) -> Instant {
+        Instant { std: seam::true_now(op, here) }
     }
 
     /// A moment that no timer is waited for until: in about 30 years.
@@ -60,21 +69,26 @@ macro_rules! __instant {
             }
 
             /// The time from an earlier moment to this one; zero if the other one is later.
+            #[track_caller]
             pub fn duration_since(&self, earlier: $instant) -> ::std::time::Duration {
+                $crate::__private::of_one_clock(self.std, earlier.std);
                 self.std.saturating_duration_since(earlier.std)
             }
 
             /// The time from an earlier moment to this one; none if the other one is later.
+            #[track_caller]
             pub fn checked_duration_since(
                 &self,
                 earlier: $instant,
             ) -> Option<::std::time::Duration> {
+                $crate::__private::of_one_clock(self.std, earlier.std);
                 self.std.checked_duration_since(earlier.std)
             }
 
             /// As [`duration_since`](Self::duration_since).
+            #[track_caller]
             pub fn saturating_duration_since(&self, earlier: $instant) -> ::std::time::Duration {
-                self.std.saturating_duration_since(earlier.std)
+                self.duration_since(earlier)
             }
 
             /// The time from this moment to now; zero if this moment is still to come. Not a point.
@@ -91,6 +105,41 @@ macro_rules! __instant {
             /// The moment so much earlier; none if the clock cannot represent it.
             pub fn checked_sub(&self, duration: ::std::time::Duration) -> Option<$instant> {
                 self.std.checked_sub(duration).map($instant::from_std)
+            }
+        }
+
+        impl ::std::cmp::PartialOrd for $instant {
+            #[track_caller]
+            fn partial_cmp(&self, other: &$instant) -> Option<::std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+
+            #[track_caller]
+            fn lt(&self, other: &$instant) -> bool {
+                self.cmp(other).is_lt()
+            }
+
+            #[track_caller]
+            fn le(&self, other: &$instant) -> bool {
+                self.cmp(other).is_le()
+            }
+
+            #[track_caller]
+            fn gt(&self, other: &$instant) -> bool {
+                self.cmp(other).is_gt()
+            }
+
+            #[track_caller]
+            fn ge(&self, other: &$instant) -> bool {
+                self.cmp(other).is_ge()
+            }
+        }
+
+        impl ::std::cmp::Ord for $instant {
+            #[track_caller]
+            fn cmp(&self, other: &$instant) -> ::std::cmp::Ordering {
+                $crate::__private::of_one_clock(self.std, other.std);
+                self.std.cmp(&other.std)
             }
         }
 
@@ -114,6 +163,7 @@ macro_rules! __instant {
             type Output = ::std::time::Duration;
 
             /// Zero if the other moment is later.
+            #[track_caller]
             fn sub(self, earlier: $instant) -> ::std::time::Duration {
                 self.duration_since(earlier)
             }
@@ -152,7 +202,7 @@ macro_rules! __instant {
 __instant!(Instant);
 
 impl fmt::Debug for Instant {
-    /// In a run, the time since its begin, which is the same in every process.
+    /// In a run, the time since its begin, or that of the node's clock, which is the same in every process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match seam::since_start(self.std) {
             Some(since) => write!(f, "Instant({since:?})"),

@@ -12,7 +12,7 @@
 //! | [`sleep()`], [`sleep_until`] | a point, which waits until the time has reached the deadline |
 //! | [`timeout()`], [`timeout_at`] | the points of the future inside; a future that is ready in the same step wins |
 //! | [`Interval::tick`] | a point, as a sleep |
-//! | [`Instant::now`] | no point |
+//! | [`Instant::now`], [`SystemTime::now`], [`truth()`] | no point |
 //! | [`advance`] | a point, then the time moves on |
 //!
 //! With `#[sim::test(clock = "any")]`, [`Runner::clock`](crate::Runner::clock) or `SIM_CLOCK=any`, the time may move at
@@ -20,6 +20,9 @@
 //! then a task of the run, whose steps move the time to the next deadline. With `late:K` in place of `any` there are at most
 //! `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is about single deadlines: those
 //! of time-outs, and of timers in branches of `select!`, may pass at any point of what they can end.
+//!
+//! Tasks of a node have the [clock of the node](crate::Node::clock): timers and [`Instant`]s go at its rate, and [`SystemTime`] is its
+//! wall clock. It is true unless the test changes it. The test, outside of nodes, has the true clock.
 //!
 //! A search over a program with timers is a proof: the time moves after all steps before it and before all steps after
 //! it, so there is no other order to explore.
@@ -39,7 +42,8 @@
 //!
 //! # Limits
 //!
-//! - `std::time::Instant::now()` in a run is the clock of the system. Read [`Instant::now`] instead.
+//! - `std::time::Instant::now()` and `std::time::SystemTime::now()` in a run are the clock of the system. Read [`Instant::now`]
+//!   and [`SystemTime::now`] instead.
 //! - An instant that was made outside of a run means nothing in it.
 //! - tokio rounds deadlines up to milliseconds; these are exact.
 
@@ -48,6 +52,7 @@ mod instant;
 mod interval;
 mod set_timer;
 mod sleep;
+mod system;
 mod timeout;
 
 pub use std::time::Duration;
@@ -56,6 +61,7 @@ pub use self::instant::Instant;
 pub use self::interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use self::set_timer::{TimerSet, set_timer};
 pub use self::sleep::{Sleep, sleep, sleep_until};
+pub use self::system::SystemTime;
 pub use self::timeout::{Timeout, timeout, timeout_at};
 
 use std::future::Future;
@@ -64,7 +70,31 @@ use crate::run::op::{Access, Op, clock};
 use crate::seam::{self, here};
 
 const ADVANCE: Op = Op::of_kind("advance", Access::Act, clock::ADVANCE);
+const TRUTH: Op = Op::of_kind("truth", Access::Peek, clock::READ);
 const YIELD: Op = Op::new("yield_now", Access::Yield);
+
+/// The true time of the run, in any node: what [`Instant::now`] gives outside of nodes. For tests, which may compare moments of
+/// several nodes by it.
+///
+/// ```
+/// use sim::time::{Duration, sleep, truth};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// db.clock().set_drift(0.25);
+/// let task = db.spawn(async {
+///     let begin = truth();
+///     sleep(Duration::from_secs(10)).await;
+///     assert!(!sim::SIMULATED || truth() - begin == Duration::from_secs(8), "its clock is fast");
+/// });
+/// # if sim::SIMULATED { task.await.unwrap() }
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn truth() -> Instant {
+    Instant::read_truth(&TRUTH, here())
+}
 
 /// Moves the time of the run on, and lets the tasks that are due then go first.
 ///

@@ -13,6 +13,7 @@ const SETS: Bits = 1 << 4;
 const UNSETS: Bits = 1 << 5;
 const MOVES: Bits = 1 << 6;
 const RESTS: Bits = 1 << 7;
+const ADJUSTS: Bits = 1 << 8;
 
 /// Read the time, or set a timer relative to it.
 pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES).looks();
@@ -22,7 +23,7 @@ pub(crate) const DUE: Kind = Kind::of(DUES).conflicts_with(ADVANCES | RESETS | M
 
 /// Moved the time on.
 pub(crate) const ADVANCE: Kind = Kind::of(ADVANCES)
-    .conflicts_with(READS | DUES | ADVANCES | SETS | MOVES)
+    .conflicts_with(READS | DUES | ADVANCES | SETS | MOVES | ADJUSTS)
     .enables(DUES)
     .disables(MOVES);
 
@@ -40,9 +41,13 @@ pub(crate) const UNSET: Kind = Kind::of(UNSETS).conflicts_with(MOVES).disables(M
 
 /// Moved the time to the next deadline, although tasks can step. Guard: there is a deadline to come.
 pub(crate) const MOVE: Kind = Kind::of(MOVES)
-    .conflicts_with(READS | DUES | ADVANCES | RESETS | SETS | UNSETS | MOVES)
+    .conflicts_with(READS | DUES | ADVANCES | RESETS | SETS | UNSETS | MOVES | ADJUSTS)
     .enables(DUES)
     .disables(MOVES);
+
+/// Changed the rate of a node's clock, which goes on from the time that it has. So timers are due at other times to come, and
+/// none at the present one. Changes of one clock have another object that orders them.
+pub(crate) const ADJUST: Kind = Kind::of(ADJUSTS).conflicts_with(ADVANCES | MOVES);
 
 /// Found that the time has moved because no task could step. Guard: it has. That move is a barrier and no operation, so
 /// this one has no relation.
@@ -60,5 +65,6 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("unset", UNSET),
         ("move", MOVE),
         ("rest", REST),
+        ("adjust", ADJUST),
     ],
 };

@@ -14,10 +14,11 @@ const STALLS: Bits = 1 << 7;
 const COUNTS: Bits = 1 << 8;
 const KILLS: Bits = 1 << 9;
 const RESUMES: Bits = 1 << 10;
+const PACES: Bits = 1 << 11;
 
 /// The task took a step, whatever it did. In every step of it; asked for as long as it has not ended.
-pub(crate) const LIVE: Kind =
-    Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | KILLS | RESUMES);
+pub(crate) const LIVE: Kind = Kind::of(LIVES)
+    .conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | KILLS | RESUMES | PACES);
 
 /// The task ended.
 pub(crate) const END: Kind =
@@ -51,13 +52,16 @@ pub(crate) const RESUME: Kind =
 /// It ended because another task ended its group, whatever it did.
 pub(crate) const KILL: Kind = Kind::of(KILLS)
     .conflicts_with(
-        LIVES | ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES,
+        LIVES | ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,
     )
     .enables(JOINS)
     .disables(LIVES);
 
 /// Another task acted on which tasks it had spawned.
 pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LIVES | KILLS);
+
+/// Another task changed the time that its steps take.
+pub(crate) const PACE: Kind = Kind::of(PACES).conflicts_with(LIVES | KILLS);
 
 /// The call of a waker of a task that was not woken yet.
 pub(crate) const WAKE_BY_WAKER: Op = Op::new("wake", Access::Tell);
@@ -77,5 +81,6 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("count", COUNT),
         ("resume", RESUME),
         ("kill", KILL),
+        ("pace", PACE),
     ],
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Here;
+use super::{Here, NodeClock};
 use crate::seam::groups;
 
 /// A group of tasks; see [`node`](mod@crate::node).
@@ -11,7 +11,7 @@ pub(crate) struct Group(u32);
 
 impl Group {
     /// Begins a group of this name.
-    pub(crate) fn begin(_: Arc<str>) -> Group {
+    pub(crate) fn begin(_: Arc<str>, _: &NodeClock) -> Group {
         Group(groups::begin())
     }
 
@@ -45,6 +45,9 @@ impl Group {
     pub(crate) fn set_paused(self, _: bool, _: Here) -> u32 {
         0
     }
+
+    /// Does nothing: real tasks have the pace of the system.
+    pub(crate) fn set_pace(self, _: u64, _: Here) {}
 
     /// Does nothing: real memory is shared.
     pub(crate) fn share_objects() {}

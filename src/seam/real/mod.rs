@@ -7,6 +7,7 @@
 mod bell;
 mod branches;
 mod cancel;
+mod clock;
 mod fence;
 mod group;
 mod handle;
@@ -28,6 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use self::bell::{Bell, Listen};
 pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::cancel::Cancel;
+pub(crate) use self::clock::NodeClock;
 pub(crate) use self::fence::{fence, pass};
 pub(crate) use self::group::{Group, kept};
 pub(crate) use self::handle::{
@@ -40,7 +42,9 @@ pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
-pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
+pub(crate) use self::time::{
+    Advance, Timer, deadline, now, of_one_clock, since_start, true_deadline, true_now, wall,
+};
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
     CallOps, Came, GuardedCall, Latch, PlainCall, Turn, Wrapped, carry, suffers, suffers_rarely,

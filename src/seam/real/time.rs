@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Here;
 use crate::run::op::Op;
@@ -13,6 +13,25 @@ use crate::seam::timer::{RealTimer, add};
 pub(crate) fn now(_: &'static Op, _: Here) -> Instant {
     Instant::now()
 }
+
+/// The wall clock of the system.
+pub(crate) fn wall(_: &'static Op, _: Here) -> SystemTime {
+    SystemTime::now()
+}
+
+/// As [`now`]: all clocks are true in this build.
+pub(crate) fn true_now(op: &'static Op, here: Here) -> Instant {
+    now(op, here)
+}
+
+/// As [`deadline`]: all clocks are true in this build.
+pub(crate) fn true_deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
+    deadline(op, after, here)
+}
+
+/// Does nothing: all clocks are one in this build.
+#[inline(always)]
+pub(crate) fn of_one_clock(_: Instant, _: Instant, _: Here) {}
 
 /// The moment that is `after` from now. In about 30 years, if the clock cannot represent it.
 pub(crate) fn deadline(_: &'static Op, after: Duration, _: Here) -> Instant {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::clock::NodeClock;
 use super::{Here, in_run};
 use crate::rt::{self, WORLD};
 use crate::seam::groups;
@@ -15,11 +16,19 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Begins a group of this name.
-    pub(crate) fn begin(name: Arc<str>) -> Group {
-        match in_run() {
-            true => Group::Run(WORLD.with(|world| world.begin_group(name))),
-            false => Group::Real(groups::begin()),
+    /// Begins a group of this name, whose tasks have this clock.
+    pub(crate) fn begin(name: Arc<str>, clock: &NodeClock) -> Group {
+        match clock.number() {
+            Some(clock) => Group::Run(WORLD.with(|world| world.begin_group(name, clock))),
+            None => Group::Real(groups::begin()),
+        }
+    }
+
+    /// The group of the run; none of those outside of runs.
+    pub(super) fn in_run(self) -> Option<rt::Group> {
+        match self {
+            Group::Run(group) if in_run() => Some(group),
+            _ => None,
         }
     }
 
@@ -72,6 +81,13 @@ impl Group {
                 WORLD.with(|world| world.set_paused(group, is_paused, here))
             }
             _ => 0,
+        }
+    }
+
+    /// Has each step of its tasks take so many nanoseconds. Outside of runs it does nothing.
+    pub(crate) fn set_pace(self, rest: u64, here: Here) {
+        if let Some(group) = self.in_run() {
+            WORLD.with(|world| world.set_pace(group, rest, here));
         }
     }
 

@@ -7,6 +7,7 @@ mod branches;
 mod call;
 mod cancel;
 mod carrier;
+mod clock;
 mod crew;
 mod fence;
 mod foreign;
@@ -36,6 +37,7 @@ pub(crate) use self::branches::{Before, Turns};
 pub(crate) use self::call::{Call, Turn};
 pub(crate) use self::cancel::Cancel;
 pub(crate) use self::carrier::{Latch, carry, suffers, suffers_rarely};
+pub(crate) use self::clock::NodeClock;
 pub(crate) use self::crew::Crew;
 pub(crate) use self::fence::{fence, pass};
 #[cfg_attr(not(unpause_native), allow(unused_imports))]
@@ -55,7 +57,9 @@ pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
-pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
+pub(crate) use self::time::{
+    Advance, Timer, deadline, now, of_one_clock, since_start, true_deadline, true_now, wall,
+};
 pub(crate) use self::word::Word;
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::wrapped::{CallOps, Came, Owner, Wrapped};

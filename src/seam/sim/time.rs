@@ -1,17 +1,22 @@
 //! Time: the virtual clock of the run, and the clock of the system outside of runs.
 //!
 //! An instant of a run is the time since the run began, added to an instant of the process that is the same for all
-//! runs. So it can be compared with others, and converted from and to std's.
+//! runs. So it can be compared with others, and converted from and to std's. Those of a node have the time that its clock
+//! has counted, and a distance for each life of it: see [`Moment`].
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Here;
+use super::group::Group;
 use super::point::RunObject;
-use crate::rt::{CLOCK, Cancellation, PendingOp, WORLD, World, in_run, is_by_hand, object_id};
+use crate::rt::{
+    CLOCK, Cancellation, Moment, PendingOp, WORLD, World, in_run, is_by_hand, object_id,
+};
+use crate::run::Failure;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, cancellation, clock};
@@ -48,9 +53,22 @@ pub(crate) fn now(op: &'static Op, here: Here) -> Instant {
         return Instant::now();
     }
     let clock = clock_id(here);
-    let now = WORLD.with(|world| world.read_clock(op, clock, here));
-    start() + Duration::from_nanos(now)
+    instant(WORLD.with(|world| world.read_clock(op, clock, here)))
 }
+
+/// The wall clock: in a run that of the node, which begins with a day of its own; else that of the system.
+pub(crate) fn wall(op: &'static Op, here: Here) -> SystemTime {
+    if !in_run() {
+        return SystemTime::now();
+    }
+    let clock = clock_id(here);
+    let since = WORLD.with(|world| world.read_wall(op, clock, here));
+    let (begin, by) = (UNIX_EPOCH + BEGIN, Duration::from_nanos(since.unsigned_abs()));
+    if since < 0 { begin - by } else { begin + by }
+}
+
+/// The time from 1970 to the begin of all runs: the first of January 2026.
+const BEGIN: Duration = Duration::from_secs(1_767_225_600);
 
 /// The moment that is `after` from now, to which a timer is set by the operation `op`. In about 30 years, if the clock
 /// cannot represent it.
@@ -60,19 +78,54 @@ pub(crate) fn deadline(op: &'static Op, after: Duration, here: Here) -> Instant 
     }
     let clock = clock_id(here);
     let after = u64::try_from(after.as_nanos()).unwrap_or(FAR.as_nanos() as u64);
-    let deadline = WORLD.with(|world| world.note_deadline(op, clock, after, here));
-    start() + Duration::from_nanos(deadline)
+    instant(WORLD.with(|world| world.note_deadline(op, clock, after, here)))
 }
 
-/// The time from the begin of the current run to an instant of it. None outside of runs, and for an earlier instant.
+/// As [`deadline`], in true time, whoever calls.
+pub(crate) fn true_deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
+    Group::outside().enter(|| deadline(op, after, here))
+}
+
+/// As [`now`], in true time, whoever calls.
+pub(crate) fn true_now(op: &'static Op, here: Here) -> Instant {
+    Group::outside().enter(|| now(op, here))
+}
+
+/// The time that the clock of an instant of the current run had counted then. None outside of runs, and for an earlier
+/// instant.
 pub(crate) fn since_start(instant: Instant) -> Option<Duration> {
-    if in_run() { instant.checked_duration_since(start()) } else { None }
+    let since = if in_run() { instant.checked_duration_since(start()) } else { None };
+    since.map(|since| Duration::from_nanos(Moment::of(since).at))
 }
 
-/// The time from the begin of the run in nanoseconds; 0 for an earlier instant.
-fn nanoseconds(instant: Instant) -> u64 {
-    let since = instant.saturating_duration_since(start());
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+/// Fails the run if two instants are of different clocks.
+#[inline]
+pub(crate) fn of_one_clock(one: Instant, other: Instant, here: Here) {
+    if in_run() && one != other {
+        let [one, other] = [moment(one), moment(other)];
+        if one.group != other.group {
+            refuse([one, other], here);
+        }
+    }
+}
+
+#[cold]
+fn refuse(moments: [Moment; 2], here: Here) {
+    let [one, other] = moments.map(|moment| WORLD.with(|world| world.clock_name(moment)));
+    let message = format!(
+        "an instant of {one} is compared with an instant of {other}: each life of a node has a clock of its own. \
+         Compare instants of one life, send durations, or read the true time of the run with sim::time::truth()"
+    );
+    super::fail(|| Failure::Misuse { message, place: here.to_string() });
+}
+
+fn instant(moment: Moment) -> Instant {
+    start() + moment.since_start()
+}
+
+/// The begin of the run for an earlier instant.
+fn moment(instant: Instant) -> Moment {
+    Moment::of(instant.saturating_duration_since(start()))
 }
 
 /// A timer: ready when the time has reached its deadline. In a run, its wait is a point.
@@ -113,7 +166,7 @@ impl Timer {
             real.reset(deadline);
         }
         if in_run() && self.pending.announcement.is_open() {
-            WORLD.with(|world| world.wait_anew(op, &self.pending, nanoseconds(deadline)));
+            WORLD.with(|world| world.wait_anew(op, &self.pending, moment(deadline)));
         }
     }
 
@@ -146,7 +199,7 @@ impl Timer {
         let before = pending.announcement.is_open().then_some(pending.announcement.id);
         if pending.poll_waiting(cx, &Clock).is_pending() {
             if before != Some(pending.announcement.id) {
-                let deadline = nanoseconds(*deadline);
+                let deadline = moment(*deadline);
                 WORLD.with(|world| world.wait_until(pending, deadline));
                 if before.is_none() && WORLD.with(World::cancels_selects) {
                     *chance = draw_chance(*races, deadline, pending.place);
@@ -165,8 +218,8 @@ impl Timer {
     fn is_due_by_hand(&mut self) -> bool {
         let Timer { pending, deadline, .. } = self;
         let clock = clock_id(pending.place);
-        let now = WORLD.with(|world| world.read_clock(&POLL_BY_HAND, clock, pending.place));
-        let is_due = now >= nanoseconds(*deadline);
+        let (at, deadline) = ((clock, pending.place), moment(*deadline));
+        let is_due = WORLD.with(|world| world.has_reached(&POLL_BY_HAND, at, deadline));
         if is_due {
             pending.object = Some(clock);
             pending.begin_by_hand();
@@ -191,7 +244,7 @@ impl Drop for Timer {
 
 /// Decides if the deadline, for which the current task begins to wait, may pass at any moment: one of a time-out, or in a
 /// branch of a `select!`.
-fn draw_chance(races: bool, deadline: u64, place: Place) -> Option<Arc<Cancellation>> {
+fn draw_chance(races: bool, deadline: Moment, place: Place) -> Option<Arc<Cancellation>> {
     if !races && !WORLD.with(World::is_racing) {
         return None;
     }

@@ -87,7 +87,7 @@ impl Observer {
     pub(crate) fn after_last(&mut self, view: &View<'_>) {
         self.after(view);
         let waits = |row: &TaskRow| {
-            row.status == Status::Blocked && row.announced.is_empty() && !row.stalled && !row.paused
+            row.status == Status::Blocked && row.announced.is_empty() && row.held == 0
         };
         let waiting = (0..).zip(view.tasks()).filter(|(_, row)| waits(row));
         self.ends_stalled = view.ends_stalled();

@@ -12,7 +12,7 @@ use sim::__private::in_run;
 /// let now = Instant::now();
 /// assert_eq!(now + Duration::from_secs(1) - now, Duration::from_secs(1));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Instant {
     std: std::time::Instant,
 }

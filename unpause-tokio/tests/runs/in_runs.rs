@@ -308,3 +308,23 @@ fn a_pipe_that_nobody_writes_to_is_a_deadlock() {
     });
     assert!(matches!(run.outcome, Outcome::Failed(Failure::Deadlock { .. })), "{:?}", run.outcome);
 }
+
+#[test]
+fn timers_of_a_node_go_at_the_rate_of_its_clock() {
+    holds(async || {
+        let db = sim::node("db-1");
+        db.clock().set_drift(0.25);
+        let begin = sim::time::truth();
+        let work = db.spawn(async {
+            let there = Instant::now();
+            assert!(timeout(Duration::from_secs(5), sleep(Duration::from_secs(6))).await.is_err());
+            assert_eq!(there.elapsed(), Duration::from_secs(5));
+        });
+        work.await.unwrap();
+        assert_eq!(sim::time::truth() - begin, Duration::from_secs(4));
+    });
+    refused("an instant of db-1 is compared with an instant of the test outside", async || {
+        let there = sim::node("db-1").enter(Instant::now);
+        let _ = there - Instant::now();
+    });
+}

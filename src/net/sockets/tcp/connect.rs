@@ -133,7 +133,7 @@ impl Request {
     fn again(mut self) {
         let wait = Duration::from_secs(1 << self.tries);
         self.tries += 1;
-        let not_before = seam::deadline(&LATER, wait, self.here);
+        let not_before = seam::true_deadline(&LATER, wait, self.here);
         self.send(Some(not_before));
     }
 

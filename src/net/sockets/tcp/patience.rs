@@ -28,7 +28,7 @@ impl Patience {
         let here = self.here;
         let (end, other) = (&self.connection.ends[self.at], &self.connection.ends[1 - self.at]);
         let route = Fabric::of_run().link(other.host, end.host, here).route();
-        let not_before = Some(seam::deadline(&WAIT, LONGEST, here));
+        let not_before = Some(seam::true_deadline(&WAIT, LONGEST, here));
         let way = Way { op: &GIVE_UP, not_before };
         seam::carry(self, way, route, here);
     }

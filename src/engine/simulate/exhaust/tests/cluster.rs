@@ -1,16 +1,21 @@
 //! Acts on nodes and links.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::act::Act;
 use super::diamond::diamonds_of;
 use super::program::Program;
 use crate::net::{self, Receiver, Sender};
+use crate::node::Shift;
+use crate::run::clock::ClockMode;
+use crate::run::op::clock as time_kinds;
 use crate::run::op::kind::faults;
 use crate::run::op::net as kinds;
 use crate::run::op::task as task_kinds;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
+use crate::time::{Instant, SystemTime};
 use crate::{Atomic, Node};
 
 /// The next act of a task.
@@ -35,9 +40,26 @@ pub(super) enum OnCluster {
     Look(usize),
     /// Spawns a task of the node, which writes twice.
     Spawn(usize),
+    /// Spawns a task of the node, which sleeps so many seconds of its clock and writes.
+    Nap(usize, u64),
+    /// Has its clock go at a rate that is so many halves more.
+    Drift(usize, i8),
+    /// Has its clock jump by so many seconds.
+    Jump(usize, u64),
+    Correct(usize),
+    /// Reads its wall clock.
+    Wall(usize),
+    Now(usize),
+    Slow(usize, u32),
+    Late(usize),
 }
 
 impl OnCluster {
+    /// Returns `true` if its tasks draw values.
+    pub(super) fn draws(self) -> bool {
+        matches!(self, OnCluster::Late(_))
+    }
+
     /// Returns `true` if it ends tasks of others: of their classes a few run twice.
     pub(super) fn kills(self) -> bool {
         matches!(self, OnCluster::Kill(_) | OnCluster::PowerOff(_) | OnCluster::Restart(_))
@@ -45,7 +67,8 @@ impl OnCluster {
 
     /// Returns `true` if it sees which tasks of a node have ended.
     pub(super) fn sees_ends(self) -> bool {
-        self.kills() || matches!(self, OnCluster::Pause(_) | OnCluster::Resume(_))
+        let is_about_tasks = matches!(self, OnCluster::Slow(..) | OnCluster::Late(_));
+        self.kills() || is_about_tasks || matches!(self, OnCluster::Pause(_) | OnCluster::Resume(_))
     }
 }
 
@@ -142,6 +165,29 @@ impl Objects {
                 });
                 task.detach();
             }
+            OnCluster::Nap(node, seconds) => {
+                let words = words.clone();
+                let task = self.nodes[node].spawn(async move {
+                    crate::time::sleep(Duration::from_secs(seconds)).await;
+                    words[0].fetch_add(1, SeqCst).await;
+                });
+                task.detach();
+            }
+            OnCluster::Drift(node, halves) => {
+                self.nodes[node].clock().set_drift(f64::from(halves) / 2.0);
+            }
+            OnCluster::Jump(node, by) => {
+                self.nodes[node].clock().jump(Shift::Ahead(Duration::from_secs(by)));
+            }
+            OnCluster::Correct(node) => self.nodes[node].clock().correct(),
+            OnCluster::Wall(node) => {
+                let there = self.nodes[node].enter(SystemTime::now);
+                let ahead = there.duration_since(SystemTime::now()).unwrap_or_default();
+                words[1].store(ahead.as_millis() as u64, SeqCst).await;
+            }
+            OnCluster::Now(node) => drop(self.nodes[node].enter(Instant::now)),
+            OnCluster::Slow(node, k) => self.nodes[node].slow(k),
+            OnCluster::Late(node) => self.nodes[node].clock().late_timers(1),
         }
     }
 }
@@ -178,6 +224,36 @@ impl Act {
         one_of(&[Pause(0), Resume(0), Resume(0)], rng)
     }
 
+    pub(super) fn clock_of_node(rng: &mut Rng) -> Act {
+        use OnCluster::{Correct, Drift, Jump, Now, Wall};
+        let node = rng.below(2) as usize;
+        let acts = [
+            Drift(node, 1),
+            Drift(node, -1),
+            Drift(node, 0),
+            Jump(node, 1),
+            Jump(node, 2),
+            Correct(node),
+            Wall(node),
+            Wall(node),
+            Now(node),
+        ];
+        one_of(&acts, rng)
+    }
+
+    pub(super) fn nap(rng: &mut Rng) -> Act {
+        Act::OnCluster(OnCluster::Nap(rng.below(2) as usize, 1 + rng.below(2)))
+    }
+
+    pub(super) fn slow_node(rng: &mut Rng) -> Act {
+        use OnCluster::Slow;
+        one_of(&[Slow(0, 1), Slow(0, 3), Slow(0, 0)], rng)
+    }
+
+    pub(super) fn late_timers(_: &mut Rng) -> Act {
+        Act::OnCluster(OnCluster::Late(0))
+    }
+
     pub(super) fn node_task(rng: &mut Rng) -> Act {
         Act::OnCluster(OnCluster::Spawn(rng.below(2) as usize))
     }
@@ -202,6 +278,43 @@ fn steps_on_clusters_that_do_not_conflict_can_be_swapped() {
     println!("{} pairs", found.pairs);
     assert_eq!(found.broken, None);
     assert!(found.pairs > 200);
+}
+
+/// Programs about clocks of nodes and slow nodes, whose time moves at any moment.
+fn timed_diamonds(acts: &[fn(&mut Rng) -> Act], programs: u64) -> super::diamond::Found {
+    let generate = |rng: &mut Rng| Program::generate(rng, acts, (2, 3)).with_clock(ClockMode::Any);
+    diamonds_of(programs, generate)
+}
+
+#[test]
+fn steps_on_clocks_that_do_not_conflict_can_be_swapped() {
+    let clocks: &[fn(&mut Rng) -> Act] =
+        &[Act::clock_of_node, Act::clock_of_node, Act::nap, Act::advance];
+    let paces: &[fn(&mut Rng) -> Act] =
+        &[Act::slow_node, Act::node_task, Act::nap, Act::late_timers, Act::death, Act::advance];
+    for acts in [clocks, paces] {
+        let found = timed_diamonds(acts, super::effort().0);
+        println!("{} pairs", found.pairs);
+        assert_eq!(found.broken, None);
+        assert!(found.pairs > 100);
+    }
+}
+
+#[test]
+fn a_relation_of_clocks_that_is_not_declared_is_found() {
+    let drifts: &[fn(&mut Rng) -> Act] =
+        &[Act::clock_of_node, Act::clock_of_node, Act::nap, Act::advance];
+    let paces: &[fn(&mut Rng) -> Act] = &[Act::slow_node, Act::node_task, Act::advance];
+    let pairs = [
+        ("adjust, move", (time_kinds::ADJUST, time_kinds::MOVE), drifts),
+        ("adjust, advance", (time_kinds::ADJUST, time_kinds::ADVANCE), drifts),
+        ("pace, live", (task_kinds::PACE, task_kinds::LIVE), paces),
+        ("rest, advance", (time_kinds::SET, time_kinds::ADVANCE), paces),
+    ];
+    for (name, pair, acts) in pairs {
+        let found = faults::without(pair, || timed_diamonds(acts, 20_000));
+        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+    }
 }
 
 #[test]

@@ -201,6 +201,20 @@ families! {
         of(rng, (3, 2), &[Act::link, Act::death, Act::node_task, Act::node_task, Act::datagram]);
     pauses_of_nodes_are_explored_as_by_brute_force: "node pause", 25, |rng|
         of(rng, (3, 2), &[Act::pause_node, Act::node_task, Act::death, Act::load, Act::wait]);
+    clocks_of_nodes_are_explored_as_by_brute_force: "node clocks", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> =
+            &[Act::clock_of_node, Act::clock_of_node, Act::nap, Act::sleep, Act::advance, Act::load];
+        of(rng, (2, 2), acts).with_clock(clock)
+    };
+    slow_nodes_are_explored_as_by_brute_force: "slow nodes", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> = &[
+            Act::slow_node, Act::slow_node, Act::node_task, Act::nap, Act::late_timers, Act::death,
+            Act::sleep, Act::load,
+        ];
+        of(rng, (2, 2), acts).with_clock(clock)
+    };
     all_at_once_is_explored_as_by_brute_force: "all of these", 25, |rng| of(rng, (3, 3), &[
         Act::load, Act::store, Act::add, Act::exchange, Act::store_drawn, Act::lock, Act::unlock,
         Act::attempt, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave, Act::both,

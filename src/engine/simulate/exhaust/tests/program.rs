@@ -88,7 +88,7 @@ impl Program {
         let draws = |act: &Act| match act {
             Act::OnCell(act) => act.draws(),
             Act::OnToken(act) => act.draws(),
-            Act::OnCluster(act) => act.kills(),
+            Act::OnCluster(act) => act.kills() || act.draws(),
             act => {
                 use Act::{Cancellable, Notify, Select, StoreDrawn};
                 matches!(act, StoreDrawn(_) | Cancellable(_) | Notify(true) | Select(_))

@@ -1,0 +1,327 @@
+//! The clock of a node, as a test sees it: wrong by an offset, at a wrong rate, with jumps and late timers.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{LOOK, Node, PACE};
+use crate::run::clock::{ClockChange, ClockMet};
+use crate::run::op::{Access, Op, word};
+use crate::seam::{self, Here, here};
+
+const JUMP: Op = Op::of_kind("jump", Access::Tell, word::WRITE);
+const SET: Op = Op::of_kind("set", Access::Tell, word::WRITE);
+const DRIFT: Op = Op::of_kind("drift", Access::Tell, word::WRITE);
+const CORRECT: Op = Op::of_kind("correct", Access::Tell, word::WRITE);
+
+/// The greatest drift.
+const DRIFT_MAX: f64 = 0.9;
+
+/// Billionths.
+const GIGA: f64 = 1e9;
+
+/// The sizes of offsets and jumps that are drawn.
+const OFFSETS: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(500), Duration::from_secs(3600)];
+
+/// The sizes of drifts that are drawn, in billionths.
+const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
+
+/// The clock of a [node](Node::clock).
+///
+/// Its wall clock, [`SystemTime::now`](crate::time::SystemTime::now) in the node, may be off and jump. Its rate may be
+/// wrong, by a *drift*; this concerns the wall clock, [`Instant`](crate::time::Instant)s and all timers of the node: `sleep`,
+/// `timeout`, `interval`. With a drift of 0.1 its clock is fast: a time-out of 10 s is over after 9.1 s. Timers and `Instant`s
+/// never jump.
+///
+/// A new clock is true. It goes on when the node dies. Nothing here is a point. Outside of runs and in the real build all clocks
+/// are that of the system: nothing changes them, and they count as true.
+///
+/// ```
+/// use sim::node::Shift;
+/// use sim::time::{Duration, sleep, truth};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// let clock = db.clock();
+/// clock.set_offset(Shift::Behind(Duration::from_millis(500)));
+/// clock.set_drift(-0.2);
+/// sleep(Duration::from_secs(1)).await;
+/// # if !sim::SIMULATED { return }
+/// assert_eq!(clock.offset(), Shift::Behind(Duration::from_millis(700)));
+/// clock.correct();
+/// assert_eq!((clock.offset(), clock.drift()), (Shift::NONE, 0.0));
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Clock(Node);
+
+/// A time with a direction: from one clock to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shift {
+    /// Further by so much.
+    Ahead(Duration),
+    /// Less far by so much.
+    Behind(Duration),
+}
+
+impl Shift {
+    /// No difference.
+    pub const NONE: Shift = Shift::Ahead(Duration::ZERO);
+
+    fn nanoseconds(self) -> i64 {
+        let size = |by: Duration| i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
+        match self {
+            Shift::Ahead(by) => size(by),
+            Shift::Behind(by) => -size(by),
+        }
+    }
+
+    fn of(nanoseconds: i64) -> Shift {
+        let size = Duration::from_nanos(nanoseconds.unsigned_abs());
+        if nanoseconds < 0 { Shift::Behind(size) } else { Shift::Ahead(size) }
+    }
+
+    /// The shift for a drawn number below [`RUNGS`]: 0 is none.
+    pub(crate) fn drawn(number: u64) -> Shift {
+        let Some((rung, is_ahead)) = rung(number) else { return Shift::NONE };
+        if is_ahead { Shift::Ahead(OFFSETS[rung]) } else { Shift::Behind(OFFSETS[rung]) }
+    }
+
+    pub(crate) fn back(self) -> Shift {
+        Shift::of(-self.nanoseconds())
+    }
+}
+
+impl fmt::Display for Shift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shift::Ahead(by) => write!(f, "{by:?} ahead"),
+            Shift::Behind(by) => write!(f, "{by:?} behind"),
+        }
+    }
+}
+
+/// The number of rungs of offsets and of drifts, with none.
+pub(crate) const RUNGS: u64 = 7;
+
+fn rung(number: u64) -> Option<(usize, bool)> {
+    let number = number.checked_sub(1)?;
+    Some(((number / 2) as usize % 3, number % 2 == 0))
+}
+
+/// The drift for a drawn number below [`RUNGS`]: 0 is none.
+pub(crate) fn drawn_drift(number: u64) -> f64 {
+    let Some((rung, is_fast)) = rung(number) else { return 0.0 };
+    let drift = DRIFTS[rung] as f64 / GIGA;
+    if is_fast { drift } else { -drift }
+}
+
+impl Node {
+    /// Its clock.
+    pub fn clock(&self) -> Clock {
+        Clock(self.clone())
+    }
+
+    /// Has each step of its tasks take time from now on: 1 ms, 20 ms or 500 ms of true time with `k` 1, 2 or 3. 0 ends it, when
+    /// the steps that are on are over. A node is slow until its death; of each of its tasks 1,000 steps at most are.
+    ///
+    /// Not a point. Outside of runs and in the real build it does nothing.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let db = sim::node("db-1");
+    /// db.slow(2);
+    /// let begin = Instant::now();
+    /// let task = db.spawn(async {
+    ///     for _ in 0..3 {
+    ///         sim::task::yield_now().await;
+    ///     }
+    /// });
+    /// # if !sim::SIMULATED { return }
+    /// task.await.unwrap();
+    /// assert_eq!(begin.elapsed(), Duration::from_millis(60));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    ///
+    /// # Panics
+    /// If `k` is more than 3.
+    #[track_caller]
+    pub fn slow(&self, k: u32) {
+        assert!(k <= 3, "slow({k}): the slowest pace is 3");
+        self.set_pace(k, here());
+    }
+
+    /// As [`slow`](Self::slow), called at `here`.
+    pub(crate) fn set_pace(&self, k: u32, here: Here) {
+        let rest = [0, 1, 20, 500][k as usize % 4];
+        self.0.mark.last(&PACE, here);
+        let group = self.state().group;
+        if let Some(group) = group {
+            let (op, text) = match rest {
+                0 => (&super::SPEED_UP, format!("node {}", self.name())),
+                rest => (&super::SLOW, format!("{}, {rest}ms a step", self.name())),
+            };
+            seam::Wrapped::outside_named("clocks", &text, here).last(op, here);
+            group.set_pace(rest * 1_000_000, here);
+        }
+    }
+}
+
+impl Clock {
+    /// Its wall clock, less true time.
+    #[track_caller]
+    pub fn offset(&self) -> Shift {
+        Shift::of(self.0.0.clock.state(here()).offset)
+    }
+
+    /// Its rate, less that of true time: 0.1 is a tenth fast.
+    #[track_caller]
+    pub fn drift(&self) -> f64 {
+        self.0.0.clock.state(here()).drift as f64 / GIGA
+    }
+
+    /// Sets the wall clock to true time with so much of a difference, whatever it was before.
+    #[track_caller]
+    pub fn set_offset(&self, offset: Shift) {
+        self.set_to(offset, here());
+    }
+
+    pub(crate) fn set_to(&self, offset: Shift, here: Here) {
+        self.change(ClockChange::Offset(offset.nanoseconds()), &SET, &offset.to_string(), here);
+    }
+
+    /// Has the wall clock jump, as after a correction.
+    #[track_caller]
+    pub fn jump(&self, by: Shift) {
+        self.jump_by(by, here());
+    }
+
+    pub(crate) fn jump_by(&self, by: Shift, here: Here) {
+        self.change(ClockChange::Jump(by.nanoseconds()), &JUMP, &by.to_string(), here);
+    }
+
+    /// Has the clock count at another rate from now on: so much more than true time, or less if it is negative.
+    ///
+    /// # Panics
+    /// If it is not from -0.9 to 0.9.
+    #[track_caller]
+    pub fn set_drift(&self, drift: f64) {
+        assert!(
+            (-DRIFT_MAX..=DRIFT_MAX).contains(&drift),
+            "a drift of {drift}: the clock of a node goes from a tenth of its rate to 1.9 times that"
+        );
+        self.drift_by(drift, here());
+    }
+
+    pub(crate) fn drift_by(&self, drift: f64, here: Here) {
+        let text = match drift {
+            0.0 => "no more".to_owned(),
+            // Rounded, because a part of a hundred is none of two.
+            fast if fast > 0.0 => format!("{}% fast", rounded(fast * 100.0)),
+            slow => format!("{}% slow", rounded(-slow * 100.0)),
+        };
+        self.change(ClockChange::Drift((drift * GIGA).round() as i64), &DRIFT, &text, here);
+    }
+
+    /// Gives the clock true time and its rate, as a good time server does. Timers do not jump.
+    #[track_caller]
+    pub fn correct(&self) {
+        self.correct_at(here());
+    }
+
+    pub(crate) fn correct_at(&self, here: Here) {
+        self.change(ClockChange::Correct, &CORRECT, "true again", here);
+    }
+
+    /// Draws how wrong it is: in half of the runs nothing, else an offset of 0, ±10 ms, ±500 ms or ±1 h and a drift of 0,
+    /// ±1e-5, ±1e-3 or ±1e-1. The first of each is drawn as 0, so shrinking gives true clocks to a failure that needs
+    /// no others.
+    ///
+    /// ```
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// for name in ["a", "b", "c"] {
+    ///     sim::node(name).clock().draw();
+    /// }
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    #[track_caller]
+    pub fn draw(&self) {
+        let here = here();
+        if !seam::in_run() || seam::draw(2, "a clock that is not true") == 0 {
+            return;
+        }
+        let offset = Shift::drawn(seam::draw(RUNGS, "the offset of a clock"));
+        let drift = drawn_drift(seam::draw(RUNGS, "the drift of a clock"));
+        if offset != Shift::NONE {
+            self.set_to(offset, here);
+        }
+        if drift != 0.0 {
+            self.drift_by(drift, here);
+        }
+    }
+
+    /// Has timers of the node fire late: by 1 ms, 20 ms or 500 ms, or not, as is drawn when a task begins to wait. Of each task
+    /// `budget` timers at most are late; with 0, from now on, none.
+    ///
+    /// ```
+    /// use sim::time::{Duration, Instant, sleep};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let db = sim::node("db-1");
+    /// db.clock().late_timers(1);
+    /// db.spawn(async {
+    ///     let begin = Instant::now();
+    ///     sleep(Duration::from_millis(1)).await;
+    ///     assert!(begin.elapsed() <= Duration::from_millis(501) || !sim::SIMULATED);
+    /// });
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    #[track_caller]
+    pub fn late_timers(&self, budget: u8) {
+        let here = here();
+        let node = &self.0.0;
+        node.mark.last(&PACE, here);
+        let group = self.0.state().group;
+        node.clock.set_late_timers(budget, group, here);
+    }
+
+    /// The events so far that saw that it is not true.
+    pub(crate) fn met(&self) -> ClockMet {
+        self.0.0.clock.met()
+    }
+
+    fn change(&self, change: ClockChange, op: &'static Op, to: &str, here: Here) {
+        let node = &self.0.0;
+        node.mark.last(&LOOK, here);
+        node.clock.change(change, op, &format!("clock of {}, {to}", self.0.name()), here);
+    }
+}
+
+/// Without the error of binary fractions.
+fn rounded(percent: f64) -> f64 {
+    (percent * 1e7).round() / 1e7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rungs_are_as_said() {
+        let ms = Duration::from_millis;
+        let [ahead, behind] = [Shift::Ahead, Shift::Behind];
+        let hour = Duration::from_secs(3600);
+        let all: Vec<Shift> = (0..RUNGS).map(Shift::drawn).collect();
+        let pairs = [ms(10), ms(500), hour].into_iter().flat_map(|by| [ahead(by), behind(by)]);
+        assert_eq!(all, [Shift::NONE].into_iter().chain(pairs).collect::<Vec<_>>());
+        let drifts: Vec<f64> = (0..RUNGS).map(drawn_drift).collect();
+        assert_eq!(drifts, [0.0, 1e-5, -1e-5, 1e-3, -1e-3, 1e-1, -1e-1]);
+        assert!(all.iter().all(|shift| shift.back().back() == *shift));
+    }
+}

@@ -1,0 +1,319 @@
+//! Clocks of nodes. Each counts the time of the run at a rate of its own, and has a wall clock that may jump.
+//!
+//! All lives of a node have one clock. Its count goes on when its rate changes, so a change makes no timer due at once, and
+//! steps of the same time may be swapped with it. Timers of a node have deadlines on its clock, from which the time of the run
+//! at which they are due follows; a change of the rate computes these anew. Outside of nodes the clock is true.
+
+use std::time::Duration;
+
+use super::group::Group;
+use super::pending::object_id;
+use super::state::RunState;
+use super::timers::CLOCK;
+use super::world::World;
+use crate::run::clock::{ClockChange, ClockMet, ClockState};
+use crate::run::event::{ValueKind, Values};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::{Access, Op, clock, word};
+
+const ADJUST: Op = Op::of_kind("adjust", Access::Tell, clock::ADJUST).quiet();
+const CHANGE: Op = Op::of_kind("change", Access::Tell, word::WRITE).quiet();
+const SEE: Op = Op::of_kind("see", Access::Peek, word::READ).quiet();
+const READ: Op = Op::of_kind("read", Access::Peek, clock::READ).quiet();
+
+/// The rate of true time: so many nanoseconds of a clock in a second.
+const SECOND: i128 = 1_000_000_000;
+
+/// The number of a fault that makes a timer late; see [`World::suffers`].
+const LATE_TIMER: usize = 15;
+
+/// The times by which a timer may be late, in nanoseconds: 0, 1 ms, 20 ms, 500 ms.
+const LATE: [u64; 4] = [0, 1_000_000, 20_000_000, 500_000_000];
+
+/// A moment on the clock of a group.
+///
+/// As a time since the begin of the run it is so far from those of all other groups that they have nothing to do with
+/// each other: each group has a span of 2^40 seconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Moment {
+    pub(crate) group: Group,
+    /// Nanoseconds that the clock has counted.
+    pub(crate) at: u64,
+}
+
+impl Moment {
+    const SPAN_BITS: u32 = 40;
+
+    pub(crate) fn of(since: Duration) -> Moment {
+        let span = since.as_secs() >> Moment::SPAN_BITS;
+        let seconds = since.as_secs() & ((1 << Moment::SPAN_BITS) - 1);
+        let within = Duration::new(seconds, since.subsec_nanos());
+        let at = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
+        Moment { group: Group::numbered(span.try_into().unwrap_or(u32::MAX)), at }
+    }
+
+    pub(crate) fn since_start(self) -> Duration {
+        let span = u64::from(self.group.number()) << Moment::SPAN_BITS;
+        Duration::from_secs(span) + Duration::from_nanos(self.at)
+    }
+}
+
+/// The clock of a node.
+#[derive(Debug)]
+pub(super) struct NodeClock {
+    /// The object whose operations order changes of it.
+    mark: ObjectId,
+    /// The time of the run at which the rate changed last, and the count of the clock then.
+    since: u64,
+    counted: u64,
+    /// Its rate, less that of true time, in billionths.
+    drift: i64,
+    /// Its wall clock, less its count.
+    ahead: i64,
+    /// The number of timers of one task that may be late.
+    pub(super) late: u8,
+    pub(super) met: ClockMet,
+}
+
+impl NodeClock {
+    fn new(mark: ObjectId) -> NodeClock {
+        let met = ClockMet::default();
+        NodeClock { mark, since: 0, counted: 0, drift: 0, ahead: 0, late: 0, met }
+    }
+
+    fn is_true(&self) -> bool {
+        self.drift == 0 && self.since == self.counted
+    }
+
+    /// Its count at a time of the run.
+    fn count(&self, now: u64) -> u64 {
+        if self.is_true() {
+            return now;
+        }
+        let passed = i128::from(now) - i128::from(self.since);
+        let counted = passed * (SECOND + i128::from(self.drift)) / SECOND;
+        u64::try_from(i128::from(self.counted) + counted).unwrap_or(u64::MAX)
+    }
+
+    /// The first time of the run at which its count is `at` or more, if it is still to come.
+    fn due(&self, at: u64) -> u64 {
+        if self.is_true() {
+            return at;
+        }
+        let left = (i128::from(at) - i128::from(self.counted)).max(0) * SECOND;
+        let rate = SECOND + i128::from(self.drift);
+        let wait = (left + rate - 1) / rate;
+        u64::try_from(i128::from(self.since) + wait).unwrap_or(u64::MAX)
+    }
+
+    /// Its wall clock, in nanoseconds from the begin of the run.
+    fn wall(&self, now: u64) -> i64 {
+        signed(self.count(now)).saturating_add(self.ahead)
+    }
+
+    fn offset(&self, now: u64) -> i64 {
+        self.wall(now).saturating_sub(signed(now))
+    }
+
+    fn change(&mut self, change: ClockChange, now: u64) {
+        let drift = match change {
+            ClockChange::Jump(by) => {
+                self.ahead = self.ahead.saturating_add(by);
+                return;
+            }
+            ClockChange::Offset(offset) => {
+                self.ahead = signed(now).saturating_add(offset) - signed(self.count(now));
+                return;
+            }
+            ClockChange::Correct => {
+                self.ahead = signed(now) - signed(self.count(now));
+                0
+            }
+            ClockChange::Drift(drift) => drift,
+        };
+        (self.counted, self.since, self.drift) = (self.count(now), now, drift);
+    }
+}
+
+fn signed(nanoseconds: u64) -> i64 {
+    i64::try_from(nanoseconds).unwrap_or(i64::MAX)
+}
+
+impl RunState {
+    /// The clock of a group; none of those outside of nodes, whose clock is true.
+    pub(super) fn clock_of(&mut self, group: Group) -> Option<&mut NodeClock> {
+        let clock = self.groups.clock_of(group)?;
+        self.groups.clocks.get_mut(clock as usize)
+    }
+
+    /// The time on the clock of a group.
+    fn moment(&mut self, group: Group) -> Moment {
+        let now = self.timers.now;
+        Moment { group, at: self.clock_of(group).map_or(now, |clock| clock.count(now)) }
+    }
+
+    /// The present on the clock of the code that runs.
+    pub(super) fn local_now(&mut self) -> Moment {
+        let group = self.running_group();
+        let moment = self.moment(group);
+        if let Some(clock) = self.clock_of(group) {
+            clock.met.timers += u64::from(clock.drift != 0);
+        }
+        moment
+    }
+
+    /// The time of the run at which a moment is reached.
+    pub(super) fn due(&mut self, moment: Moment) -> u64 {
+        self.clock_of(moment.group).map_or(moment.at, |clock| clock.due(moment.at))
+    }
+
+    /// Computes anew the times at which timers of a clock are due.
+    fn retime(&mut self, clock: u32) {
+        let mut moved = 0;
+        for nth in 0..self.timers.announced.len() {
+            let timer = self.timers.announced[nth];
+            let is_of_clock = self.groups.clock_of(timer.until.group) == Some(clock);
+            if is_of_clock && self.moment(timer.until.group).at < timer.until.at {
+                let due = self.due(timer.until).saturating_add(timer.late);
+                moved += u64::from(due != timer.due);
+                self.timers.announced[nth].due = due;
+            }
+        }
+        self.groups.clocks[clock as usize].met.timers += moved;
+    }
+}
+
+impl World {
+    /// Adds the clock of a node, whose changes are operations on `mark`. Returns its number.
+    pub(crate) fn add_clock(&self, mark: ObjectId) -> u32 {
+        let clocks = &mut self.state().groups.clocks;
+        clocks.push(NodeClock::new(mark));
+        clocks.len() as u32 - 1
+    }
+
+    /// Changes the clock of a node.
+    pub(crate) fn change_clock(&self, clock: u32, change: ClockChange, place: Place) {
+        let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
+        let mut state = self.state();
+        let (now, row) = (state.timers.now, &mut state.groups.clocks[clock as usize]);
+        row.change(change, now);
+        let mark = row.mark;
+        state.happened(&CHANGE, Some(mark), place, Values::None);
+        if !matches!(change, ClockChange::Jump(_)) {
+            state.happened(&ADJUST, Some(time), place, Values::None);
+            state.retime(clock);
+        }
+        state.attention = true;
+    }
+
+    /// Reads the state of the clock of a node.
+    pub(crate) fn clock_state(&self, clock: u32, place: Place) -> ClockState {
+        let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
+        let mut state = self.state();
+        let (now, row) = (state.timers.now, &state.groups.clocks[clock as usize]);
+        let (mark, read) = (row.mark, ClockState { offset: row.offset(now), drift: row.drift });
+        state.happened(&SEE, Some(mark), place, Values::None);
+        state.happened(&READ, Some(time), place, Values::None);
+        read
+    }
+
+    /// The number of events that saw that the clock of a node is not true.
+    pub(crate) fn clock_met(&self, clock: u32) -> ClockMet {
+        self.state().groups.clocks[clock as usize].met
+    }
+
+    /// Reads the wall clock of the code that runs, in nanoseconds from the begin of the run, by the operation `op`.
+    pub(crate) fn read_wall(&self, op: &'static Op, time: ObjectId, place: Place) -> i64 {
+        let mut state = self.state();
+        let (now, group) = (state.timers.now, state.running_group());
+        let (mut wall, mut mark) = (signed(now), None);
+        if let Some(clock) = state.clock_of(group) {
+            wall = clock.wall(now);
+            mark = Some(clock.mark);
+            clock.met.walls += u64::from(wall != signed(now));
+        }
+        if mark.is_some() {
+            state.happened(&SEE, mark, place, Values::None);
+        }
+        let values = u64::try_from(wall).map_or(Values::None, Values::Read);
+        state.happened(op, Some(time), place, values);
+        wall
+    }
+
+    /// The name of the life of the node whose clock a moment is of, for messages.
+    pub(crate) fn clock_name(&self, moment: Moment) -> String {
+        let state = self.state();
+        match state.groups.life_of(moment.group) {
+            Some((name, 1)) => name.to_string(),
+            Some((name, life)) => format!("{name} in life {life}"),
+            None => "the test outside of nodes".to_owned(),
+        }
+    }
+
+    /// Draws the time by which a timer of the current task is late.
+    pub(super) fn draw_lateness(&self) -> u64 {
+        let mut state = self.state();
+        let group = state.running_group();
+        let Some(budget) = state.clock_of(group).map(|clock| clock.late).filter(|late| *late > 0)
+        else {
+            return 0;
+        };
+        drop(state);
+        let rung = self.suffers(LATE_TIMER, (LATE.len() as u64, budget), "a late timer");
+        LATE[rung as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(changes: &[(u64, ClockChange)]) -> NodeClock {
+        let mut clock = NodeClock::new(ObjectId::new(0));
+        changes.iter().for_each(|(now, change)| clock.change(*change, *now));
+        clock
+    }
+
+    const TENTH: i64 = 100_000_000;
+
+    #[test]
+    fn a_clock_goes_at_its_rate_and_on_when_the_rate_changes() {
+        let fast = clock(&[(1_000, ClockChange::Drift(TENTH))]);
+        assert_eq!([500, 1_000, 2_000].map(|now| fast.count(now)), [450, 1_000, 2_100]);
+        let slow =
+            clock(&[(1_000, ClockChange::Drift(TENTH)), (2_000, ClockChange::Drift(-TENTH))]);
+        assert_eq!([2_000, 3_000].map(|now| slow.count(now)), [2_100, 3_000]);
+        assert_eq!((slow.offset(2_000), slow.offset(3_000)), (100, 0));
+    }
+
+    #[test]
+    fn a_deadline_is_due_at_the_first_time_that_has_it() {
+        for drift in [-TENTH, -1, 0, 1, 3, 77_777, TENTH, 900_000_000, -900_000_000] {
+            let clock = clock(&[(7, ClockChange::Drift(drift)), (1_000, ClockChange::Jump(-5))]);
+            for at in (clock.count(1_000) + 1)..3_000 {
+                let due = clock.due(at);
+                assert!(clock.count(due) >= at && clock.count(due - 1) < at, "{drift} {at} {due}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_jump_moves_the_wall_clock_alone() {
+        let jumped = clock(&[(10, ClockChange::Jump(-50))]);
+        assert_eq!((jumped.count(100), jumped.wall(100), jumped.due(200)), (100, 50, 200));
+        let set = clock(&[(10, ClockChange::Drift(TENTH)), (1_010, ClockChange::Offset(-7))]);
+        assert_eq!((set.offset(1_010), set.offset(2_010)), (-7, 93));
+        let mut corrected = set;
+        corrected.change(ClockChange::Correct, 2_010);
+        assert_eq!((corrected.offset(2_010), corrected.offset(9_999)), (0, 0));
+        assert_eq!(corrected.count(2_010), 2_210, "timers do not jump");
+    }
+
+    #[test]
+    fn moments_of_groups_have_nothing_to_do_with_each_other() {
+        for (number, at) in [(0, 0), (0, u64::MAX), (1, 5), (70_000, u64::MAX)] {
+            let moment = Moment { group: Group::numbered(number), at };
+            assert_eq!(Moment::of(moment.since_start()), moment);
+        }
+    }
+}

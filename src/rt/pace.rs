@@ -1,0 +1,108 @@
+//! The pace of nodes: each step of a task of a slow node takes time, in which the task rests.
+
+use super::group::Group;
+use super::pending::object_id;
+use super::state::RunState;
+use super::timers::CLOCK;
+use super::world::World;
+use crate::run::board::{Contact, TaskRow};
+use crate::run::event::{ValueKind, Values};
+use crate::run::ids::{Place, TaskId};
+use crate::run::op::{Access, Op, clock, task};
+
+/// The number of steps of a task that may take time, so that runs end.
+const RESTS_MAX: u16 = 1_000;
+
+const PACE: Op = Op::of_kind("pace", Access::Tell, task::PACE).quiet();
+const REST: Op = Op::of_kind("rest", Access::Peek, clock::SET).quiet();
+const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
+
+impl World {
+    /// Has each step of a task of the group take so many nanoseconds, from the next one on.
+    pub(crate) fn set_pace(&self, group: Group, rest: u64, place: Place) {
+        let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
+        let mut state = self.state();
+        let Some(at) = group.row() else { return };
+        state.groups.rows[at].rest = rest;
+        state.groups.slow = Some(time);
+        self.touch_members(&mut state, group, place);
+    }
+
+    /// Has so many timers of each task of a node, whose tasks are in this group, fire late.
+    pub(crate) fn set_late_timers(&self, clock: u32, late: u8, group: Option<Group>, place: Place) {
+        let mut state = self.state();
+        state.groups.clocks[clock as usize].late = late;
+        if let Some(group) = group {
+            self.touch_members(&mut state, group, place);
+        }
+    }
+
+    /// Records that a property of the node was changed that all steps of the tasks of the group depend on.
+    fn touch_members(&self, state: &mut RunState, group: Group, place: Place) {
+        let Some(at) = group.row() else { return };
+        for nth in 0..state.groups.rows[at].members.len() {
+            let task = state.groups.rows[at].members[nth];
+            match state.is_done(task) {
+                true => state.touch(task, Contact::Looked),
+                false => state.happened(&PACE, None, place, Values::Task(task)),
+            }
+        }
+        state.attention = true;
+    }
+}
+
+impl RunState {
+    /// At the end of a step: has its task rest, if its node is slow.
+    #[cold]
+    pub(super) fn rest(&mut self) {
+        let (task, now) = (self.current(), self.timers.now);
+        let group = self.group_of(task);
+        let Some(row) = group.row().map(|row| &self.groups.rows[row]) else { return };
+        if row.rest == 0 || row.is_over || self.over || self.is_done(task) {
+            return;
+        }
+        let until = now.saturating_add(row.rest);
+        let slot = self.slots.at_mut(task.index());
+        if slot.rests >= RESTS_MAX {
+            return;
+        }
+        slot.rests += 1;
+        if let Some(clock) = self.clock_of(group) {
+            clock.met.steps += 1;
+        }
+        let time = self.groups.slow;
+        self.happened(&REST, time, CLOCK.place(), Values::Wrote(until));
+        self.board.tasks.at_mut(task.index()).held |= TaskRow::RESTS;
+        self.remove_ready(task);
+        self.timers.resting.push((until, task));
+    }
+
+    /// Lets tasks go on whose rest is over. `place` is that of the operation that moved the time, if one did.
+    pub(super) fn end_rests(&mut self, place: Option<Place>) {
+        if self.timers.resting.is_empty() {
+            return;
+        }
+        let now = self.timers.now;
+        let mut rested: Vec<TaskId> = Vec::new();
+        self.timers.resting.retain(|(until, task)| {
+            rested.extend((*until <= now).then_some(*task));
+            *until > now
+        });
+        for task in rested {
+            if self.is_done(task) {
+                // Killed while it rested.
+                if place.is_some() {
+                    self.touch(task, Contact::Looked);
+                }
+                continue;
+            }
+            self.board.tasks.at_mut(task.index()).held &= !TaskRow::RESTS;
+            if let Some(place) = place {
+                self.happened(&GO_ON, None, place, Values::Task(task));
+            }
+            if self.can_step(task) {
+                self.insert_ready(task);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Clocks of nodes; see [`node`](mod@crate::node). Outside of runs there is the clock of the system only, which is true.
+
+use super::group::Group;
+use super::wrapped::Wrapped;
+use super::{Here, in_run};
+use crate::rt::WORLD;
+use crate::run::clock::{ClockChange, ClockMet, ClockState};
+use crate::run::op::Op;
+
+/// The clock of a node.
+#[derive(Debug)]
+pub(crate) struct NodeClock {
+    /// Its number in the run; none outside of runs.
+    number: Option<u32>,
+}
+
+impl NodeClock {
+    /// A clock that is true so far.
+    pub(crate) fn new(name: &str, here: Here) -> NodeClock {
+        let number = in_run().then(|| {
+            let mark = Wrapped::outside_named("clock", &format!("clock of {name}"), here).id(here);
+            WORLD.with(|world| world.add_clock(mark))
+        });
+        NodeClock { number }
+    }
+
+    /// Its number in the run.
+    pub(super) fn number(&self) -> Option<u32> {
+        self.number.filter(|_| in_run())
+    }
+
+    /// Changes it. Reports call the operation `op`, and the clock as `text` does. Outside of runs it does nothing.
+    pub(crate) fn change(&self, change: ClockChange, op: &'static Op, text: &str, here: Here) {
+        let Some(number) = self.number() else { return };
+        Wrapped::outside_named("clocks", text, here).last(op, here);
+        WORLD.with(|world| world.change_clock(number, change, here));
+    }
+
+    pub(crate) fn state(&self, here: Here) -> ClockState {
+        let read = |number| WORLD.with(|world| world.clock_state(number, here));
+        self.number().map_or_else(ClockState::default, read)
+    }
+
+    /// The events so far that saw that it is not true.
+    pub(crate) fn met(&self) -> ClockMet {
+        let met = |number| WORLD.with(|world| world.clock_met(number));
+        self.number().map_or_else(ClockMet::default, met)
+    }
+
+    /// Has so many timers of each task of its node fire late. The tasks are in `group`.
+    pub(crate) fn set_late_timers(&self, late: u8, group: Option<Group>, here: Here) {
+        let Some(number) = self.number() else { return };
+        let group = group.and_then(Group::in_run);
+        WORLD.with(|world| world.set_late_timers(number, late, group, here));
+    }
+}

@@ -1,6 +1,7 @@
 //! Kinds of faults: their begin, their end, and the things that they met.
 
-use super::plan::Command;
+use super::clocks;
+use super::plan::{Command, Pause};
 use super::shapes::{Partition, ordered};
 use super::{Nemesis, Victim};
 use crate::net;
@@ -17,6 +18,11 @@ pub(super) enum Kind {
     PowerOff,
     Restart,
     Pause,
+    Offset,
+    Drift,
+    Jump,
+    Strobe,
+    Slow,
 }
 
 /// The name of a kind, its operation in reports, and the condition that it has met something.
@@ -39,6 +45,11 @@ const KILL: Row = row!("kill", "a task");
 const POWER_OFF: Row = row!("power_off", "a task");
 const RESTART: Row = row!("restart", "a task");
 const PAUSE: Row = row!("pause", "a task");
+const OFFSET: Row = row!("offset", "a read of the wall clock");
+const DRIFT: Row = row!("drift", "a timer");
+const JUMP: Row = row!("jump", "a read of the wall clock");
+const STROBE: Row = row!("strobe", "a read of the wall clock");
+const SLOW: Row = row!("slow", "a step");
 
 impl Kind {
     fn row(self) -> Row {
@@ -50,6 +61,11 @@ impl Kind {
             Kind::PowerOff => POWER_OFF,
             Kind::Restart => RESTART,
             Kind::Pause => PAUSE,
+            Kind::Offset => OFFSET,
+            Kind::Drift => DRIFT,
+            Kind::Jump => JUMP,
+            Kind::Strobe => STROBE,
+            Kind::Slow => SLOW,
         }
     }
 
@@ -78,7 +94,7 @@ impl Package {
         match self.kind {
             Kind::Cut => 2,
             Kind::Partition => self.ways.len() as u64,
-            _ => 1,
+            kind => kind.sizes().unwrap_or(1),
         }
     }
 
@@ -97,10 +113,13 @@ impl Package {
         here: Here,
     ) -> Active {
         let way = self.ways.get((command.parameter % self.ways.len().max(1) as u64) as usize);
-        if way.is_none() && !victims.is_empty() {
+        let size = self.kind.sizes().map(|sizes| command.parameter % sizes);
+        // Clocks and nodes tell such a fault themselves.
+        let is_shown = size.is_none() || role.is_some();
+        if way.is_none() && !victims.is_empty() && is_shown {
             self.show(&victims, role, here);
         }
-        let mut fault = Active { kind: self.kind, victims, cuts: Vec::new(), met: 0 };
+        let mut fault = Active { kind: self.kind, victims, cuts: Vec::new(), met: 0, size };
         if let Some(way) = way {
             let nodes = ordered(nodes, command.victim);
             Wrapped::outside_named("nodes", &named(&nodes), here).last(PARTITION.1, here);
@@ -121,6 +140,11 @@ impl Package {
             Kind::Pause => {
                 let pause = |node: &Node| node.set_paused(true, here);
                 fault.met = fault.victims.iter().map(pause).sum::<u32>().into();
+            }
+            Kind::Offset | Kind::Drift | Kind::Jump | Kind::Strobe | Kind::Slow => {
+                // As with cuts.
+                fault.met = self.kind.met(&fault.victims);
+                self.kind.disturb(&fault.victims, size.unwrap_or(0), here);
             }
         }
         if !fault.cuts.is_empty() {
@@ -154,13 +178,20 @@ pub(super) struct Active {
     victims: Vec<Node>,
     /// The links that it has cut, from and to.
     cuts: Vec<(Node, Node)>,
-    /// The number of tasks that it met; of one with cuts, the number of messages met before it by any.
+    /// The number of tasks that it met; of one with cuts, or of a clock or pace, the number met before it by any.
     met: u64,
+    /// Of a fault of a clock or pace.
+    size: Option<u64>,
 }
 
 impl Active {
     pub(super) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Lets its time pass.
+    pub(super) async fn last(&self, time: Pause, here: Here) {
+        clocks::last(self.kind, &self.victims, self.size.unwrap_or(0), time, here).await;
     }
 
     /// Ends the fault, but for cuts that others make, too. Returns `true` if it has met something.
@@ -171,8 +202,10 @@ impl Active {
                 net::set_cut(from, to, false, here);
             }
         }
+        let is_alike =
+            |other: Kind| other == self.kind || (other.is_of_clock() && self.kind.is_of_clock());
         let acts_on =
-            |other: &Active, node: &Node| other.kind == self.kind && other.victims.contains(node);
+            |other: &Active, node: &Node| is_alike(other.kind) && other.victims.contains(node);
         for node in &self.victims {
             let is_held = others.iter().any(|other| acts_on(other, node));
             match self.kind {
@@ -182,12 +215,14 @@ impl Active {
                 Kind::Pause if node.is_paused() && !is_held => {
                     node.set_paused(false, here);
                 }
+                kind if !is_held => kind.calm(node, here),
                 _ => {}
             }
         }
-        match self.cuts.is_empty() {
-            true => self.met > 0,
-            false => net::met() > self.met,
+        match (self.size, self.cuts.is_empty()) {
+            (Some(_), _) => self.kind.met(&self.victims) > self.met,
+            (None, true) => self.met > 0,
+            (None, false) => net::met() > self.met,
         }
     }
 

@@ -34,9 +34,13 @@
 //! ([`Report::faults`](crate::report::Report::faults)), a test that passes has a warning for each kind that never met
 //! anything, and it fails with [`Nemesis::must_meet`].
 //!
-//! Outside of runs and in the real build, links are not cut, nodes are not paused, a pause takes 10 ms at most, and nothing is
+//! A fault of a clock has met something if it was read, or moved a timer, while it was wrong; one of a node's pace if the node
+//! took a step.
+//!
+//! Outside of runs and in the real build, clocks are true and no node is slow, links are not cut, nodes are not paused, a pause takes 10 ms at most, and nothing is
 //! counted.
 
+mod clocks;
 mod fault;
 mod plan;
 mod shapes;
@@ -126,6 +130,31 @@ impl Nemesis {
     /// [Pauses](Node::pause) the victim, and resumes it later.
     pub fn pause(self, victim: Victim) -> Nemesis {
         self.with(Kind::Pause, victim)
+    }
+
+    /// Sets the wall clock of the victim off by 10 ms, 500 ms or 1 h, ahead or behind, and corrects it later.
+    pub fn offset(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Offset, victim)
+    }
+
+    /// Has the [clock](Node::clock) of the victim go at a wrong rate, by 1e-5, 1e-3 or 1e-1, and corrects it later.
+    pub fn drift(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Drift, victim)
+    }
+
+    /// Has the wall clock of the victim jump by 10 ms, 500 ms or 1 h, and corrects it later.
+    pub fn jump(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Jump, victim)
+    }
+
+    /// Has the wall clock of the victim jump there and back several times, and corrects it later.
+    pub fn strobe(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Strobe, victim)
+    }
+
+    /// Has the victim be [slow](Node::slow) for a while.
+    pub fn slow(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Slow, victim)
     }
 
     fn with(mut self, kind: Kind, victim: Victim) -> Nemesis {
@@ -271,7 +300,7 @@ impl Underway<'_> {
         let begun = package.begin(&self.nodes, (victims, role), command, self.nemesis, self.here);
         match command.lasts {
             Some(time) => {
-                time.pass(self.here).await;
+                begun.last(time, self.here).await;
                 self.end(begun);
             }
             None => self.active.push(begun),

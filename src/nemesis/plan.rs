@@ -44,6 +44,14 @@ pub(super) enum Pause {
 }
 
 impl Pause {
+    /// One of so many parts of it.
+    pub(super) fn part(self, parts: u32) -> Pause {
+        match self {
+            Pause::Steps(steps) => Pause::Steps(steps.div_ceil(parts)),
+            Pause::Time(time) => Pause::Time(time / parts),
+        }
+    }
+
     pub(super) async fn pass(self, here: Here) {
         match self {
             Pause::Steps(steps) => {
@@ -94,7 +102,10 @@ fn sampled(nemesis: &Nemesis, nodes: usize) -> Option<Command> {
     // A multiple of the number of nodes, of that of their sets and, for up to seven, of that of their orders.
     let victim = seam::draw(nodes as u64 * ((1 << nodes) - 1) * 5040, VICTIM);
     let ways = nemesis.packages.iter().map(|package| package.ways.len() as u64);
-    let parameter = seam::draw(2 * ways.max().unwrap_or(0).max(1), PARAMETER);
+    // A multiple of all numbers of sizes, too.
+    let has_sizes = nemesis.packages.iter().any(|package| package.kind.sizes().is_some());
+    let ways = ways.max().unwrap_or(0).max(1) * if has_sizes { 3 } else { 1 };
+    let parameter = seam::draw(2 * ways, PARAMETER);
     let (lasting, gaps) = (pauses(&STEPS, &nemesis.lasting), pauses(&STEPS, &nemesis.gaps));
     let lasts = seam::draw(lasting.len() as u64 + 1, LASTING) as usize;
     let gap = seam::draw(gaps.len() as u64, GAP) as usize;

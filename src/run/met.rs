@@ -33,6 +33,9 @@ impl FaultCount {
     pub(crate) fn thing(&self) -> &'static str {
         match self.kind {
             "isolate" | "cut" | "partition" => "a message",
+            "offset" | "jump" | "strobe" => "a read of the wall clock",
+            "drift" => "a timer",
+            "slow" => "a step",
             _ => "a task",
         }
     }

@@ -1,6 +1,7 @@
 //! Nodes of a cluster: their deaths, their messages, their sockets.
 
 mod clients;
+mod clocks;
 mod fs;
 mod links;
 mod nemesis;

@@ -1,0 +1,71 @@
+//! Faults of clocks, and of the pace of nodes.
+
+use super::fault::Kind;
+use super::plan::Pause;
+use crate::node::{Node, RUNGS, Shift, drawn_drift};
+use crate::seam::Here;
+
+/// The number of parts of the duration of a strobe: the clock jumps between them.
+const FLASHES: u32 = 4;
+
+impl Kind {
+    /// Returns `true` for a fault of a clock.
+    pub(super) fn is_of_clock(self) -> bool {
+        matches!(self, Kind::Offset | Kind::Drift | Kind::Jump | Kind::Strobe)
+    }
+
+    /// The number of its sizes, if it is a fault of a clock or a pace.
+    pub(super) fn sizes(self) -> Option<u64> {
+        match self {
+            Kind::Slow => Some(3),
+            kind => kind.is_of_clock().then_some(RUNGS - 1),
+        }
+    }
+
+    /// Causes such a fault of this size.
+    pub(super) fn disturb(self, victims: &[Node], size: u64, here: Here) {
+        for node in victims {
+            match self {
+                Kind::Offset => node.clock().set_to(Shift::drawn(size + 1), here),
+                Kind::Drift => node.clock().drift_by(drawn_drift(size + 1), here),
+                Kind::Jump | Kind::Strobe => node.clock().jump_by(Shift::drawn(size + 1), here),
+                Kind::Slow => node.set_pace(size as u32 + 1, here),
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends such a fault.
+    pub(super) fn calm(self, node: &Node, here: Here) {
+        match self {
+            Kind::Slow if node.is_up() => node.set_pace(0, here),
+            kind if kind.is_of_clock() => node.clock().correct_at(here),
+            _ => {}
+        }
+    }
+
+    /// The number of events so far that such a fault has met.
+    pub(super) fn met(self, victims: &[Node]) -> u64 {
+        let met = victims.iter().map(|node| node.clock().met());
+        let seen = met.map(|met| match self {
+            Kind::Slow => met.steps,
+            Kind::Drift => met.timers,
+            _ => met.walls,
+        });
+        seen.sum()
+    }
+}
+
+/// Lets the time of a fault pass. In that of a strobe clocks jump there and back.
+pub(super) async fn last(kind: Kind, victims: &[Node], size: u64, time: Pause, here: Here) {
+    if kind != Kind::Strobe {
+        return time.pass(here).await;
+    }
+    let mut by = Shift::drawn(size + 1);
+    for _ in 1..FLASHES {
+        time.part(FLASHES).pass(here).await;
+        by = by.back();
+        victims.iter().for_each(|node| node.clock().jump_by(by, here));
+    }
+    time.part(FLASHES).pass(here).await;
+}

@@ -145,14 +145,6 @@ pub fn find(name: &str) -> Option<Node> {
     seam::kept::<Cluster>().find(name)
 }
 
-/// The node at this address of the run.
-pub(crate) fn at(addr: IpAddr) -> Option<Node> {
-    let IpAddr::V4(addr) = addr else { return None };
-    let [_, high, middle, low] = addr.octets();
-    let number = u32::from_be_bytes([0, high, middle, low]).checked_sub(1)?;
-    seam::kept::<Cluster>().nth(number).filter(|node| node.addr() == addr)
-}
-
 /// Calls `act` as code that is in no node: what it spawns lives on, and objects that it creates are free to all.
 ///
 /// ```

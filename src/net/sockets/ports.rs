@@ -241,7 +241,12 @@ pub(super) fn host_at(from: Host, ip: IpAddr) -> Option<Host> {
     if ip == IpAddr::V4(OUTSIDE) {
         return Some(Host::OUTSIDE);
     }
-    crate::node::at(ip).map(|node| Host::of(&node))
+    let IpAddr::V4(v4) = ip else { return None };
+    // The inverse of `Node::addr`.
+    let [_, high, middle, low] = v4.octets();
+    let number = u32::from_be_bytes([0, high, middle, low]).checked_sub(1)?;
+    let node = seam::kept::<Cluster>().nth(number).filter(|node| node.addr() == ip);
+    node.as_ref().map(Host::of)
 }
 
 /// The address to bind, if it is one of the host.

@@ -1,6 +1,5 @@
 //! Objects whose operations a run records: nothing in this build. Their calls are the bare calls.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::Here;

@@ -24,6 +24,7 @@
 //! stamped when it begins to wait: another task may do its work from then on.
 
 mod calls;
+mod feed;
 mod patience;
 mod records;
 
@@ -40,12 +41,15 @@ use crate::run::recording::{HistorySource, Timed};
 use crate::seam;
 use crate::seam::native::on_carrier;
 use unpause_check::history::{HistoryRecord, Operation, json_lines};
+use unpause_check::online::{OnlineChecker, OnlineStatus};
 use unpause_check::verdict::Verdict;
 use unpause_check::{Budget, Model, linearizable};
 
 pub use self::calls::{Invoked, Recorded};
 
 use self::calls::OpenCall;
+use self::feed::Feed;
+pub(crate) use self::feed::Make;
 use self::records::{Lane, RecorderCall, Records};
 
 /// The default number of configurations of a check: some seconds at the most, in optimised code.
@@ -81,6 +85,8 @@ struct Recorder<M: Model> {
     /// Its number in the run it is recorded in.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
+    /// The checker that is fed while calls are recorded, if there is one.
+    feed: OnceLock<Feed<M>>,
 }
 
 impl<M> History<M>
@@ -96,12 +102,63 @@ where
 
     fn begin(initial: M) -> History<M> {
         let records = Mutex::new(Records::default());
-        let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
+        let (number, feed) = (OnceLock::new(), OnceLock::new());
+        let recorder = Arc::new(Recorder { initial, number, records, feed });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // No other handle has the recorder yet.
             let _ = recorder.number.set(number);
         }
         History { recorder }
+    }
+
+    /// Feeds each call to a checker as it is recorded. The run fails at the first return after which the history is not
+    /// linearizable, and its trace ends there. `make` returns a checker of an object in its first state, such as
+    /// [`Online::new`](unpause_check::online::Online::new) or [`Chain::by_key`](unpause_check::chain::Chain::by_key).
+    ///
+    /// A call without a return may take effect at any later time. A checker that gives up says nothing: check the whole
+    /// history at the end as well. Under a search each order of calls is a run of its own.
+    ///
+    /// # Panics
+    /// If the history has such a checker. Later, outside a run, at the call that ends with a violation.
+    ///
+    /// ```
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::check::online::Online;
+    /// use sim::{Atomic, History, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let word = Atomic::new(0);
+    /// let history = History::new(Register::new(0)).check_online(Online::new);
+    /// let write = async {
+    ///     word.store(7, SeqCst).await;
+    ///     RegisterRet::Done
+    /// };
+    /// history.call(RegisterOp::Write(7), write).await;
+    /// let read = async { RegisterRet::Value(word.load(SeqCst).await) };
+    /// assert_eq!(history.call(RegisterOp::Read, read).await, RegisterRet::Value(7));
+    /// # });
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn check_online<C>(self, make: impl Fn(M) -> C + Send + Sync + 'static) -> History<M>
+    where
+        C: OnlineChecker<M> + Send + 'static,
+    {
+        // The run depends on the order of its calls from here on.
+        self.recorder.mark(CallPoint::Shown);
+        let make: Make<M> = Box::new(move |initial| Box::new(make(initial)));
+        self.feed_at(make, Location::caller());
+        self
+    }
+
+    /// Has calls fed to the checker that `make` returns, for a history that is checked at its end in all orders.
+    #[track_caller]
+    pub(crate) fn feed_at(&self, make: Make<M>, place: Place) {
+        let feed = Feed::new(make, place);
+        assert!(
+            self.recorder.feed.set(feed).is_ok(),
+            "a history with two online checks: give it one"
+        );
     }
 
     /// Records one call: `op` is the operation, and `work` performs it and returns its result.
@@ -216,16 +273,7 @@ where
         if verdict.is_consistent() {
             return;
         }
-        on_carrier(|| {
-            let Some(history) = self.recorder.number.get() else { return };
-            seam::fail(|| Failure::History {
-                history: *history,
-                condition: "linearizability".to_owned(),
-                verdict: verdict.clone(),
-                place,
-            });
-        });
-        panic!("the history is not linearizable: {verdict:?}");
+        on_carrier(|| self.recorder.not_linearizable(verdict, place))
     }
 }
 
@@ -270,6 +318,56 @@ impl<M: Model> Recorder<M> {
         }
     }
 
+    /// Feeds the checker, if there is one, and ends the run if it finds a violation.
+    fn feed(&self) {
+        if let Some(feed) = self.feed.get() {
+            self.feed_to(feed);
+        }
+    }
+
+    #[cold]
+    fn feed_to(&self, feed: &Feed<M>) {
+        let polled = self.lock().polled.clone();
+        for (call, before) in polled {
+            // A call that this one is a part of.
+            if seam::moved_since(before) {
+                self.invoked(call, before);
+            }
+        }
+        let place = feed.place;
+        match feed.take(&self.initial, &self.lock()) {
+            Ok(OnlineStatus::Violated) => {}
+            Ok(OnlineStatus::Possible | OnlineStatus::Unknown) => return,
+            Err(error) => {
+                let message = format!("an online check refuses a call: {error}");
+                let place = place.to_string();
+                seam::fail(|| Failure::Misuse { message: message.clone(), place });
+                panic!("{message}");
+            }
+        }
+        self.stamp_open();
+        let evidence = feed.confirm(&self.initial, &self.lock());
+        let Some(verdict) = evidence.map(|evidence| Verdict::Violated(Box::new(evidence))) else {
+            return;
+        };
+        self.lock().verdict = Some(verdict.clone());
+        self.not_linearizable(verdict, place);
+    }
+
+    /// Fails the run, or panics outside of one.
+    fn not_linearizable(&self, verdict: Verdict, place: Place) -> ! {
+        if let Some(history) = self.number.get() {
+            let condition = "linearizability".to_owned();
+            seam::fail(|| Failure::History {
+                history: *history,
+                condition,
+                verdict: verdict.clone(),
+                place,
+            });
+        }
+        panic!("the history is not linearizable: {verdict:?}");
+    }
+
     /// Adds a call of the current task. Returns its number.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
@@ -283,8 +381,18 @@ impl<M: Model> Recorder<M> {
             records.lanes.push(Lane { task, name });
             new
         });
-        let (invoked, returned, failed) = (None, None, false);
-        records.calls.push(RecorderCall { lane, op, made, invoked, returned, failed, explicit });
+        let (invoked, returned) = (None, None);
+        let (failed, lost) = (false, false);
+        records.calls.push(RecorderCall {
+            lane,
+            op,
+            made,
+            invoked,
+            returned,
+            failed,
+            lost,
+            explicit,
+        });
         records.calls.len() - 1
     }
 

@@ -5,6 +5,7 @@ mod fs;
 mod links;
 mod nemesis;
 mod nodes;
+mod online;
 mod tcp;
 mod tcp_faults;
 mod udp;

@@ -13,6 +13,8 @@ pub(super) struct Records<M: Model> {
     pub(super) of_tasks: BTreeMap<u64, LanesOf>,
     /// Distinguishes stamps between the same two operations.
     pub(super) stamps: u64,
+    /// The calls whose futures are being polled, with the clock before the poll: kept if a checker is fed.
+    pub(super) polled: Vec<(usize, u64)>,
     pub(super) verdict: Option<Verdict>,
 }
 
@@ -26,6 +28,8 @@ pub(super) struct RecorderCall<M: Model> {
     pub(super) returned: Option<(M::Ret, Stamp)>,
     /// True if the call failed: it is left out of the history.
     pub(super) failed: bool,
+    /// True if the call ended without an outcome: it may have taken effect, or will.
+    pub(super) lost: bool,
     /// True if it was made with [`History::invoke`](super::History::invoke), so that its accesses are not known.
     pub(super) explicit: bool,
 }
@@ -52,10 +56,23 @@ pub(super) struct Stamp {
     pub(super) order: u64,
 }
 
+impl Stamp {
+    /// Before all others.
+    pub(super) const FIRST: Stamp = Stamp { time: 0, order: 0 };
+    /// After all others.
+    pub(super) const LAST: Stamp = Stamp { time: u64::MAX, order: u64::MAX };
+
+    /// Before the operation with the number `clock`, and before all calls that it begins.
+    pub(super) fn before(clock: u64) -> Stamp {
+        Stamp { time: 2 * clock, order: 0 }
+    }
+}
+
 impl<M: Model> Default for Records<M> {
     fn default() -> Records<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
-        Records { calls, lanes, of_tasks: BTreeMap::new(), stamps: 0, verdict: None }
+        let (of_tasks, polled) = (BTreeMap::new(), Vec::new());
+        Records { calls, lanes, of_tasks, stamps: 0, polled, verdict: None }
     }
 }
 
@@ -92,10 +109,13 @@ impl<M: Model> Records<M> {
             // It made no access, so it took no time.
             self.calls[call].invoked = Some(self.stamp(after_last));
         }
-        if let Some(ret) = ret {
-            let stamp = self.stamp(after_last);
-            self.calls[call].returned = Some((ret, stamp));
-            self.close(call);
+        match ret {
+            Some(ret) => {
+                let stamp = self.stamp(after_last);
+                self.calls[call].returned = Some((ret, stamp));
+                self.close(call);
+            }
+            None => self.calls[call].lost = true,
         }
         new
     }

@@ -91,6 +91,7 @@ impl Example {
         // The calls that no order explains.
         let has_calls = |line: &&str| line.starts_with("── history");
         let calls = screen.lines().skip_while(|line| !has_calls(line));
+        head.push("");
         head.extend(calls.take_while(|line| has_calls(line) || !line.starts_with("──")));
         println!("{}\n", head.join("\n").trim_end());
         if found.passed() {

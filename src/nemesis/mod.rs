@@ -38,6 +38,7 @@
 //! counted.
 
 mod fault;
+mod liveness;
 mod plan;
 mod shapes;
 mod victim;
@@ -48,6 +49,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use self::fault::{Active, Kind, Package};
+pub use self::liveness::{majority, quiesce_core};
 use self::plan::Command;
 pub use self::shapes::Partition;
 pub use self::victim::Victim;

@@ -80,6 +80,7 @@ impl RunState {
         let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
         self.attention =
             !self.board.watches.is_empty() || !self.foreign.is_empty() || self.aborts > 0 || counts;
+        self.attention |= !self.invariants.is_empty();
     }
 
     fn update_ready(&mut self, task: TaskId, announced: Option<Announced>) {

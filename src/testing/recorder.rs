@@ -27,6 +27,7 @@ mod calls;
 mod feed;
 mod patience;
 mod records;
+mod source;
 
 use std::fmt;
 use std::future::Future;
@@ -36,11 +37,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::run::Failure;
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
-use crate::run::panics::{caught, text_of};
-use crate::run::recording::{HistorySource, Timed};
 use crate::seam;
 use crate::seam::native::on_carrier;
-use unpause_check::history::{HistoryRecord, Operation, json_lines};
+use crate::testing::generate::Guess;
+use unpause_check::history::Operation;
 use unpause_check::online::{OnlineChecker, OnlineStatus};
 use unpause_check::verdict::Verdict;
 use unpause_check::{Budget, Model, linearizable};
@@ -277,6 +277,42 @@ where
     }
 }
 
+impl<M: Model> History<M> {
+    /// A version, or another value that calls show, guessed from the calls so far; none if there is none to guess.
+    ///
+    /// `version` is given a call with its result, and returns the version that the call showed to its client; of a call
+    /// without a result, the version that it may bring about. A way that finds nothing falls back on the newest one.
+    ///
+    /// The client is the current task. Not a point; a search knows that the order of the calls matters from here on.
+    ///
+    /// ```
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::{History, generate::Guess};
+    ///
+    /// let history = History::new(Register::new(0));
+    /// history.invoke(RegisterOp::Write(7)).ok(RegisterRet::Done);
+    /// let open = history.invoke(RegisterOp::Write(8));
+    /// let version = |op: &RegisterOp<u64>, ret: Option<&RegisterRet<u64>>| match (op, ret) {
+    ///     (RegisterOp::Write(value), _) | (_, Some(RegisterRet::Value(value))) => Some(*value),
+    ///     _ => None,
+    /// };
+    /// assert_eq!(history.guess(Guess::Own, version), Some(7));
+    /// assert_eq!(history.guess(Guess::Open, version), Some(8));
+    /// # drop(open);
+    /// ```
+    pub fn guess<T: PartialEq>(
+        &self,
+        guess: Guess,
+        version: impl Fn(&M::Op, Option<&M::Ret>) -> Option<T>,
+    ) -> Option<T> {
+        on_carrier(|| {
+            self.recorder.mark(CallPoint::Shown);
+            let client = seam::client();
+            self.recorder.lock().guess(guess, client, version)
+        })
+    }
+}
+
 impl<M: Model> Recorder<M> {
     fn lock(&self) -> MutexGuard<'_, Records<M>> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
@@ -420,46 +456,6 @@ impl<M: Model> Recorder<M> {
         if let Some(first) = seam::first_access_since(made, task).or(others.then_some(made)) {
             self.lock().invoked(call, first);
         }
-    }
-}
-
-impl<M> HistorySource for Recorder<M>
-where
-    M: Model + Send + Sync,
-    M::Op: Send + Sync,
-    M::Ret: Send + Sync,
-{
-    fn record(&self) -> HistoryRecord {
-        let records = self.lock();
-        let write = |call: &RecorderCall<M>| {
-            caught(|| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret)))?
-        };
-        let asked = |call: &RecorderCall<M>| text_of(|| M::op_text(&call.op));
-        let clients = records.lanes.len() as u32;
-        let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
-        HistoryRecord {
-            model: M::name().to_owned(),
-            clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
-            operations: records.ranked(asked, |ret| text_of(|| M::ret_text(ret))),
-            verdict: records.verdict.clone(),
-            lines: self.initial.written_before().as_deref().and_then(lines),
-        }
-    }
-
-    fn holds_at(&self, times: &[Timed]) -> bool {
-        let records = self.lock();
-        let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));
-        let operation = |(call, timed): (&RecorderCall<M>, &Timed)| Operation {
-            client: call.lane,
-            op: call.op.clone(),
-            invoked: timed.invoked,
-            returned: call.returned.as_ref().map(|(ret, _)| ret.clone()).zip(timed.returned),
-        };
-        let operations: Vec<_> = calls.filter(|(call, _)| !call.failed).map(operation).collect();
-        drop(records);
-        let check = |budget: &Budget<'_>| linearizable(&self.initial, &operations, budget);
-        let verdict = patience::within(&Budget::nodes(NODES), true, check);
-        verdict.is_ok_and(|verdict| verdict.is_consistent())
     }
 }
 

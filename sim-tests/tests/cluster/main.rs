@@ -2,6 +2,8 @@
 
 mod clients;
 mod fs;
+mod guesses;
+mod invariants;
 mod links;
 mod nemesis;
 mod nodes;

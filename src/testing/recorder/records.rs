@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::testing::generate::Guess;
 use unpause_check::Model;
 use unpause_check::history::Operation;
 use unpause_check::verdict::Verdict;
@@ -125,6 +126,39 @@ impl<M: Model> Records<M> {
         let lane = self.calls[call].lane;
         let task = self.lanes[lane as usize].task;
         self.of_tasks.entry(task).or_default().free.insert(lane);
+    }
+
+    /// See [`History::guess`](super::History::guess).
+    pub(super) fn guess<T: PartialEq>(
+        &self,
+        guess: Guess,
+        client: u64,
+        version: impl Fn(&M::Op, Option<&M::Ret>) -> Option<T>,
+    ) -> Option<T> {
+        let calls = || self.calls.iter().filter(|call| !call.failed);
+        let ended = calls().filter_map(|call| Some((call, call.returned.as_ref()?)));
+        let mut ended: Vec<_> = ended.collect();
+        // The last one first.
+        ended.sort_by_key(|(_, (_, stamp))| std::cmp::Reverse(*stamp));
+        let of =
+            |(call, (ret, _)): &(&RecorderCall<M>, &(M::Ret, Stamp))| version(&call.op, Some(ret));
+        let newest = || ended.iter().find_map(of);
+        let found = match guess {
+            Guess::Own => {
+                let is_own = |call: &RecorderCall<M>| self.lanes[call.lane as usize].task == client;
+                ended.iter().filter(|(call, _)| is_own(call)).find_map(of)
+            }
+            Guess::Newest => None,
+            Guess::Before => {
+                let newest = newest();
+                ended.iter().filter_map(of).find(|version| Some(version) != newest.as_ref())
+            }
+            Guess::Open => {
+                let mut open = calls().rev().filter(|call| call.returned.is_none());
+                open.find_map(|call| version(&call.op, None))
+            }
+        };
+        found.or_else(newest)
     }
 
     /// The calls by time of invocation, their times numbered from 0.

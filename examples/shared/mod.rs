@@ -87,12 +87,7 @@ impl Example {
         let found = Runner::new().name(name).shrink(false).run(&program);
         let screen = screen(&found);
         let is_head = |line: &&str| !["  at ", "  tested "].iter().any(|end| line.starts_with(end));
-        let mut head: Vec<&str> = screen.lines().take_while(is_head).collect();
-        // The calls that no order explains.
-        let has_calls = |line: &&str| line.starts_with("── history");
-        let calls = screen.lines().skip_while(|line| !has_calls(line));
-        head.push("");
-        head.extend(calls.take_while(|line| has_calls(line) || !line.starts_with("──")));
+        let head: Vec<&str> = screen.lines().take_while(is_head).collect();
         println!("{}\n", head.join("\n").trim_end());
         if found.passed() {
             self.unexpected("no failure was found");

@@ -252,7 +252,12 @@ fn agree(events: &[ChainEvent]) -> bool {
 
 /// A possible history of the clients of a store, with `lies` of the results replaced. Updates are
 /// of the last version, an old one or a future one; some calls are lost, fail or are cut off.
-fn random(draw: &mut Draw, count: usize, clients: usize, lies: usize) -> Events<VersionedRegister> {
+pub(super) fn random(
+    draw: &mut Draw,
+    count: usize,
+    clients: usize,
+    lies: usize,
+) -> Events<VersionedRegister> {
     let (mut state, mut next) = (0u64, 1u64);
     let mut open: Vec<Option<(VersionedRegisterOp, Option<VersionedRegisterRet>)>> =
         vec![None; clients];

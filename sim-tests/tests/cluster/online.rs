@@ -140,7 +140,9 @@ async fn client(number: u64, words: Arc<Words>, history: History<Register>) {
                 let call = history.invoke(op.clone());
                 call.ok(words.call(op, is_stale).await);
             }
-            _ => drop(history.call(op.clone(), words.call(op, is_stale)).await),
+            _ => {
+                history.call(op.clone(), words.call(op, is_stale)).await;
+            }
         }
     }
 }

@@ -24,14 +24,9 @@ impl Guess {
     /// All ways.
     pub const ALL: [Guess; 4] = [Guess::Own, Guess::Newest, Guess::Before, Guess::Open];
 
-    /// One of them, drawn from the decisions of the run.
-    pub fn draw() -> Guess {
-        Guess::of(&mut crate::rand::below)
-    }
-
     /// One of them: the client's own in half of the cases, because a wrong guess costs a call.
-    fn of(draw: &mut dyn FnMut(u64) -> u64) -> Guess {
-        match draw(8) {
+    fn of(drawn: u64) -> Guess {
+        match drawn {
             0..4 => Guess::Own,
             4 | 5 => Guess::Newest,
             6 => Guess::Before,
@@ -44,6 +39,6 @@ impl<P: Model> Gen<'_, P> {
     /// A way to guess an argument, which [`Program::guess`](super::Program::guess) puts in when the command runs. Shrinks to
     /// [`Guess::Own`].
     pub fn guess(&mut self) -> Guess {
-        Guess::of(&mut |bound| self.below(bound))
+        Guess::of(self.below(8))
     }
 }

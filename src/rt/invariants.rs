@@ -6,12 +6,12 @@
 //!
 //! # In a search
 //!
-//! Whatever the condition reads is an event of the step, so two steps conflict if one changes what the condition read in
-//! the other. That is enough: if two steps in a row do not conflict, each is followed by an evaluation in both orders or in
-//! none, with the same values. It holds because the objects that make an evaluation due never become fewer. If they
-//! were those of the last evaluation alone, a step could take an object out of them that the next one changes; in the other
-//! order the change would be evaluated, and nothing would tell that the orders differ. For the same reason the end
-//! of a condition reads all of these objects.
+//! Each read of the condition is an event of the step, so two steps conflict if one changes an object that the condition
+//! read in the other. That is enough: if two steps in a row do not conflict, each is followed by an evaluation in both
+//! orders or in none, with the same values. The reason is that the objects that make an evaluation due never become fewer.
+//! If they were those of the last evaluation alone, a step could take an object out of them that the next step changes.
+//! In the other order the change would be evaluated, and no event would tell that the orders differ. For the same reason
+//! the end of a condition reads all of these objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

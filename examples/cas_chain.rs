@@ -156,7 +156,7 @@ fn main() -> ExitCode {
 //   remembered    at most 1032 versions
 //   decided       at event 450002
 //   VIOLATED      stale read
-//     Operation 225003 read version 75015. When it was invoked, the chain 75015 → 75016 → 75017 → 75018 → 75019 → 75020 was known already, 5 versions newer.
+//     Operation 225003 read version 75015. When it was invoked, the chain 75015 → 75016 → 75017 → 75018 → 75019 → 75020 was known already by operation 224997, 5 versions newer.
 //     225003 before 224978: read the version that it replaced
 //     224978 before 225003: returned before it was invoked
 //     should have returned 75020

@@ -281,6 +281,8 @@ pub use self::testing::generate::{
 #[doc(inline)]
 pub use self::testing::parallel::{self, parallel};
 #[doc(inline)]
+pub use self::testing::properties::{Invariant, invariant};
+#[doc(inline)]
 pub use self::testing::recorder::{self, History};
 #[doc(inline)]
 pub use unpause_check as check;

@@ -72,6 +72,7 @@ macro_rules! numbers {
                 assert_eq!(of::<$type>(atomic.fetch_or(1, SeqCst)).await, 2);
                 assert_eq!(of::<$type>(atomic.fetch_xor(7, SeqCst)).await, 3);
                 assert_eq!(of::<$type>(atomic.fetch_nand(4, SeqCst)).await, 4);
+                let _: $type = atomic.peek();
                 let last: &mut $type = atomic.get_mut();
                 assert_eq!(*last, !4);
                 let last: $type = atomic.into_inner();
@@ -130,6 +131,7 @@ fn a_cell() {
         of::<()>(cell.set(vec![2])).await;
         assert_eq!(of::<Vec<u8>>(cell.replace(vec![3])).await, [2]);
         assert_eq!(of::<Vec<u8>>(cell.take()).await, [3]);
+        let _: Vec<u8> = cell.peek();
         let last: &mut Vec<u8> = cell.get_mut();
         last.push(4);
         let last: Vec<u8> = cell.into_inner();
@@ -196,7 +198,18 @@ fn a_history() {
         let budget: sim::check::Budget<'_> = sim::check::Budget::nodes(1000);
         let _: sim::check::verdict::Verdict = history.check_within(&budget);
         let () = history.assert_linearizable();
+        let fed = History::new(Counter::default()).check_online(sim::check::online::Online::new);
+        fed.invoke(CounterOp::Increment).ok(CounterRet::Done);
+        let value = |_: &CounterOp, ret: Option<&CounterRet>| ret.cloned();
+        let guess: Option<CounterRet> = fed.guess(sim::generate::Guess::Own, value);
+        assert_eq!(guess, Some(CounterRet::Done));
     });
+}
+
+#[test]
+fn a_condition_that_holds_after_every_step() {
+    let held: sim::Invariant = sim::invariant("holds", || true);
+    is_static(&held);
 }
 
 #[test]

@@ -42,6 +42,7 @@
 
 mod clocks;
 mod fault;
+mod liveness;
 mod plan;
 mod shapes;
 mod victim;
@@ -52,6 +53,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use self::fault::{Active, Kind, Package};
+pub use self::liveness::{majority, quiesce_core};
 use self::plan::Command;
 pub use self::shapes::Partition;
 pub use self::victim::Victim;

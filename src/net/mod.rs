@@ -94,7 +94,11 @@ pub(crate) fn heal_all(here: Here) {
 /// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a point.
 #[track_caller]
 pub fn isolate(node: &Node) {
-    let here = here();
+    isolate_at(node, here());
+}
+
+/// Cuts a node off from all others, called at `here`.
+pub(crate) fn isolate_at(node: &Node, here: Here) {
     for other in seam::kept::<Cluster>().nodes() {
         if other != *node {
             let (one, other) = (Host::of(node), Host::of(&other));

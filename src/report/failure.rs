@@ -47,6 +47,7 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
             let steps = plural(*steps, "step");
             format!("{} has not ended its operation after {steps} of its own", names.task(*task))
         }
+        Failure::Invariant { name, .. } => format!("invariant {:?} does not hold", clean(name)),
         Failure::History { history, condition, verdict, .. } => {
             let model = finding.run.histories.get(*history).map_or("", |h| &h.model);
             let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
@@ -128,6 +129,11 @@ pub(super) fn facts(
                 let place = places::shown(&step.place);
                 field(screen, &step.label, &format!("{place} by {}{from}", names.task(step.task)));
             }
+        }
+        Failure::Invariant { task, place, .. } => {
+            let step = finding.run.steps.len().saturating_sub(1);
+            field(screen, "broken by", &format!("{} in step {step}", names.task(*task)));
+            field(screen, "checked at", &places::shown(place));
         }
         Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
         Failure::Starved { place, .. } => {
@@ -244,6 +250,7 @@ pub(super) fn details(
         Failure::Memory(error) if !error.remedy.is_empty() => help(screen, &error.remedy),
         Failure::Memory(_)
         | Failure::Panic { .. }
+        | Failure::Invariant { .. }
         | Failure::Crash { .. }
         | Failure::Error { .. }
         | Failure::Unreadable { .. }

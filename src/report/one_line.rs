@@ -25,6 +25,9 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
                 .collect();
             format!("{}: {}; {}", error.problem, error.message, steps.join(", "))
         }
+        Failure::Invariant { name, task: id, place } => {
+            format!("invariant {name:?} at {place} does not hold after a step of {}", task(*id))
+        }
         Failure::Error { message } => format!("the test returned the error {message}"),
         Failure::Deadlock { waits } => {
             let waits: Vec<String> = waits

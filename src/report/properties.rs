@@ -145,6 +145,7 @@ fn failure() -> impl Strategy<Value = Failure> {
             place
         }),
         t().prop_map(|message| Failure::Error { message }),
+        (task(), t(), t()).prop_map(|(task, name, place)| Failure::Invariant { name, task, place }),
         (task(), t(), t(), t()).prop_map(|(task, message, place, remedy)| {
             let step = MemoryStep {
                 label: message.clone(),

@@ -335,6 +335,7 @@ impl<'a> ScheduleTable<'a> {
             }
             Failure::Error { .. } => row(TaskId::MAIN, "returns an error", ""),
             Failure::Crash { task, cause, place, .. } => row(*task, cause, place),
+            Failure::Invariant { task, place, .. } => row(*task, "breaks the invariant", place),
             Failure::Hang { task, place, .. } if !place.is_empty() => {
                 row(*task, "does not reach a point", place);
             }

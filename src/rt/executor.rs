@@ -47,6 +47,11 @@ impl Executor<'_> {
             }
             let mut state = self.world.unsettled();
             let plain = state.leave_plain_step(stop);
+            if !plain && !state.invariants.is_empty() {
+                drop(state);
+                self.world.check_invariants();
+                state = self.world.unsettled();
+            }
             let kept = if !plain && state.groups.has_dying() {
                 drop(state);
                 let kept = self.bury();
@@ -439,5 +444,13 @@ fn note_stuck(state: &mut RunState) {
             let waiting = waiting(state, task);
             state.record.stuck.push((task, waiting));
         }
+    }
+}
+
+impl RunState {
+    /// Makes `task` the current one while its future is dropped after the end of the run.
+    fn resume(&mut self, task: TaskId) {
+        self.board.current = task;
+        self.slots.at_mut(task.index()).left_over = true;
     }
 }

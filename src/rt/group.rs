@@ -270,7 +270,8 @@ impl RunState {
         }
         let mut owners: Vec<Option<Group>> = vec![None; self.objects.rows.len()];
         let shared = self.board.events.iter().find_map(|event| {
-            let object = event.object?;
+            // An invariant looks at the memory of all nodes.
+            let object = event.object.filter(|_| *event.op != Op::PEEK_OF_INVARIANT)?;
             let user = self.group_of(event.task);
             let owner = *owners[object.index()].get_or_insert_with(|| {
                 let row = &self.objects.rows[object.index()];

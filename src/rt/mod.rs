@@ -20,6 +20,7 @@ mod fault;
 mod group;
 mod hand;
 mod held;
+mod invariants;
 mod kept;
 mod lock;
 mod memory;
@@ -36,6 +37,7 @@ mod ready;
 mod record;
 mod services;
 mod slot;
+mod standing;
 mod state;
 mod step;
 mod task_panics;
@@ -172,7 +174,8 @@ impl Worker {
                     // A kept value may hold ends of links, which then tell nobody.
                     world.state().groups.all_over = true;
                     let kept = world.state().kept.clear();
-                    drop(kept);
+                    let invariants = world.state().invariants.clear();
+                    drop((kept, invariants));
                     executor.fail_unseen_panics();
                 });
             });

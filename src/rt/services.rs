@@ -13,7 +13,7 @@ use super::slot::Announcement;
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{CallMark, CallPoint, Contact};
-use crate::run::event::Values;
+use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::program::ProgramSource;
@@ -298,7 +298,9 @@ impl World {
     pub(crate) fn first_access_since(&self, mark: u64, task: u64) -> Option<u64> {
         let state = self.state();
         let later = state.board.events.get(mark as usize..)?;
-        later.iter().position(|event| u64::from(event.task.0) == task).map(|at| mark + at as u64)
+        let is_own =
+            |event: &Event| u64::from(event.task.0) == task && *event.op != Op::PEEK_OF_INVARIANT;
+        later.iter().position(is_own).map(|at| mark + at as u64)
     }
 
     /// The number of the current task.
@@ -314,8 +316,13 @@ impl World {
 
     /// The name of the current task.
     pub(crate) fn client_name(&self) -> String {
+        let task = self.state().current();
+        self.name_of(task)
+    }
+
+    /// The name of a task.
+    pub(super) fn name_of(&self, mut task: TaskId) -> String {
         let state = self.state();
-        let mut task = state.current();
         let is_main = task == TaskId::MAIN;
         let name = state.board.tasks[task.index()].name.clone();
         let mut path = Vec::new();

@@ -14,6 +14,7 @@ use super::branches::PollLog;
 use super::choose::Chooser;
 use super::fault::FaultState;
 use super::group::Groups;
+use super::invariants::Invariants;
 use super::kept::Kept;
 use super::now;
 use super::object::{AnnouncementId, ObjectRow, Objects};
@@ -61,6 +62,7 @@ pub(crate) struct RunState {
     pub(super) faults: FaultState,
     pub(super) groups: Groups,
     pub(super) kept: Kept,
+    pub(super) invariants: Invariants,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
     pub(super) ends: Ends,
@@ -104,6 +106,7 @@ impl RunState {
             faults: FaultState::default(),
             groups: Groups::default(),
             kept: Kept::default(),
+            invariants: Invariants::default(),
             polls: PollLog::default(),
             ends: Ends::default(),
             parkings: Vec::new(),
@@ -257,12 +260,6 @@ impl RunState {
             self.attention = true;
             self.insert_ready(task);
         }
-    }
-
-    /// Makes `task` the current one while its future is dropped after the end of the run.
-    pub(crate) fn resume(&mut self, task: TaskId) {
-        self.board.current = task;
-        self.slots.at_mut(task.index()).left_over = true;
     }
 
     /// Ends `task`, whose result `body` holds. Returns the body if the task is detached, and wakers that the

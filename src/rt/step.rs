@@ -85,6 +85,7 @@ impl RunState {
             || !self.foreign.is_empty()
             || self.aborts > 0
             || self.groups.slow.is_some()
+            || !self.invariants.is_empty()
             || counts;
     }
 

@@ -210,7 +210,14 @@ impl RunState {
 }
 
 /// Records the step of an event if it changed one of the objects.
-fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
+fn note_change(event: &Event, objects: &[ObjectId], steps: &mut Vec<u32>) {
+    if changes(event, objects) && steps.last() != Some(&event.step) {
+        steps.push(event.step);
+    }
+}
+
+/// Returns `true` if an event changed one of the objects.
+pub(super) fn changes(event: &Event, objects: &[ObjectId]) -> bool {
     let of_these = event.object.is_some_and(|object| objects.contains(&object));
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
@@ -219,7 +226,5 @@ fn note_change(event: &Event, objects: &[ObjectId], changes: &mut Vec<u32>) {
         Access::Act | Access::Wait | Access::Tell => !event.is_look(),
         _ => false,
     };
-    if of_these && changed && changes.last() != Some(&event.step) {
-        changes.push(event.step);
-    }
+    of_these && changed
 }

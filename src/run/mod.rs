@@ -281,6 +281,15 @@ pub enum Failure {
         /// The waiting tasks.
         waits: Vec<Wait>,
     },
+    /// A condition that holds after every step does not hold.
+    Invariant {
+        /// Its name.
+        name: String,
+        /// The task that took the step.
+        task: TaskId,
+        /// The place of the condition, as `file:line:column`.
+        place: String,
+    },
     /// The run took more steps than allowed.
     StepLimit {
         /// The limit.
@@ -414,6 +423,7 @@ impl Failure {
             Failure::Deadlock { .. } => "deadlock",
             Failure::StepLimit { .. } => "step limit",
             Failure::Starved { .. } => "starved",
+            Failure::Invariant { .. } => "invariant",
             Failure::History { verdict: Verdict::Unknown(_), .. } => "undecided",
             Failure::History { .. } => "history",
             Failure::Diverged { .. } => "diverged",
@@ -434,6 +444,7 @@ impl Failure {
             Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
             Failure::Memory(error) => error.identity(),
             Failure::Crash { cause, place, .. } => format!("{cause} {place}"),
+            Failure::Invariant { name, place, .. } => format!("{name} {place}"),
             Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
                 let mut places: Vec<String> = core_of(waits)

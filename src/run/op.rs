@@ -74,6 +74,12 @@ impl Op {
         [self, self.by_hand()]
     }
 
+    /// Reads a word without a point.
+    pub(crate) const PEEK: Op = Op::of_kind("peek", Access::Peek, word::READ);
+
+    /// The same of an invariant that holds.
+    pub(crate) const PEEK_OF_INVARIANT: Op = Op::PEEK.quiet();
+
     /// Polled by hand in vain, and without a change of the object.
     pub(crate) const LOOK_BY_HAND: Op = Op::new("poll", Access::Peek).by_hand();
 

@@ -16,6 +16,7 @@
 //! | [`spawn`] | a task of the run | a task of the program's spawner |
 //! | [`Turns`] | draws which branch is polled first, if that can matter | a random one |
 //! | [`Spin`] | waits until an object that a condition read has changed | evaluates it again after a pause |
+//! | [`HeldInvariant`] | a condition that is evaluated after the steps that may change it | nothing |
 //! | [`Crew`] | tasks that are parts of the body of the test | threads of a scope |
 //! | [`Group`] | tasks that end together, in one step | tasks that are aborted together |
 //! | [`draw`] | a decision of the run | a random number |

@@ -85,6 +85,19 @@ impl<T: Value> Atomic<T> {
         self.word.into_inner()
     }
 
+    /// The value, without a point: for conditions on a whole system, such as an
+    /// [invariant](crate::invariant()). No task can be overtaken here, so code under test that uses it hides
+    /// interleavings.
+    ///
+    /// ```
+    /// let hits = sim::Atomic::new(7);
+    /// assert_eq!(hits.peek(), 7);
+    /// ```
+    #[track_caller]
+    pub fn peek(&self) -> T {
+        self.word.peek(here())
+    }
+
     /// Reads the value.
     ///
     /// # Panics

@@ -78,6 +78,12 @@ impl<T> Cell<T> {
 }
 
 impl<T: Clone + Send + 'static> Cell<T> {
+    /// A clone of the value, without a point: as [`Atomic::peek`](crate::Atomic::peek).
+    #[track_caller]
+    pub fn peek(&self) -> T {
+        self.slot.peek(here(), |value| value.clone())
+    }
+
     /// Reads the value: a clone of it.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = T> + Send + use<'_, T> {

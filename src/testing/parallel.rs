@@ -177,7 +177,7 @@ async fn run_book<P, F>(
     make: impl FnOnce(&P) -> (RunningProgram<P>, Option<Payload>),
     program: P,
     run: F,
-    hooks: Hooks<'_, P>,
+    mut hooks: Hooks<'_, P>,
     budget: u64,
     (place, here): (Place, Here),
 ) where
@@ -193,6 +193,9 @@ async fn run_book<P, F>(
         std::panic::resume_unwind(payload);
     }
     let history = History::new(program);
+    if let Some((make, place)) = hooks.online.take() {
+        history.feed_at(make, place);
+    }
     let actors = Actors { book: &book, history: &history, hooks: &hooks, run: &run };
     let crew = Crew::new();
     let script = actors.all(&crew, here);

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
+use crate::seam::{self, HeldInvariant, here};
 use crate::time::{Instant, sleep};
 
 /// Requires that a condition holds whenever a run reaches it: the property of a system, by its name, inside its code.
@@ -30,6 +31,60 @@ macro_rules! always {
     ($name:expr, $condition:expr $(,)?) => {
         $crate::__private::always($condition, $name, ::core::stringify!($condition))
     };
+}
+
+/// Requires that a condition holds after every step of the run: the property of a whole system, over all its nodes.
+///
+/// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek), [`Cell::peek`](crate::Cell::peek)
+/// or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end of this step, and again after each
+/// step that has changed an object which it has read. One that reads no object, but memory of the test that no run sees, is
+/// evaluated after each step. One that reads both must not depend on the memory alone. It ends when the returned value is
+/// dropped, and must hold then.
+///
+/// In a search two steps that change objects of one invariant do not commute, so that each state in between is seen. The
+/// condition must be a function of the objects; one that reads none makes no proof. Outside of runs and in the real build there are no steps, and the
+/// condition is never evaluated: use [`always!`](macro@crate::always) there.
+///
+/// The run fails at the step that breaks it, as [`Failure::Invariant`](crate::run::Failure::Invariant). A condition that
+/// does more than look, such as an operation with a point, a draw or a write, is a
+/// [`Misuse`](crate::run::Failure::Misuse).
+///
+/// ```
+/// use sim::run::{Failure, Outcome};
+/// use sim::{Atomic, Ordering::SeqCst, Runner};
+/// use std::sync::Arc;
+///
+/// let report = Runner::new().hermetic().run(async || {
+///     let accounts = Arc::new([Atomic::new(5), Atomic::new(0)]);
+///     let own = accounts.clone();
+///     let _sum = sim::invariant("nothing is lost", move || own[0].peek() + own[1].peek() == 5);
+///     accounts[0].fetch_sub(1, SeqCst).await;
+///     accounts[1].fetch_add(1, SeqCst).await;
+/// });
+/// # if sim::SIMULATED {
+/// let found = report.finding.unwrap();
+/// let Outcome::Failed(Failure::Invariant { name, .. }) = &found.run.outcome else { panic!() };
+/// assert_eq!(name, "nothing is lost");
+/// # }
+/// ```
+#[track_caller]
+pub fn invariant(
+    name: impl Into<String>,
+    condition: impl FnMut() -> bool + Send + 'static,
+) -> Invariant {
+    Invariant { _held: HeldInvariant::new(name.into(), here(), condition) }
+}
+
+/// A condition that holds after every step, until this value is dropped; see [`invariant()`].
+///
+/// ```
+/// let up = sim::invariant("one is one", || 1 == 1);
+/// drop(up);
+/// ```
+#[must_use = "an invariant ends when it is dropped"]
+#[derive(Debug)]
+pub struct Invariant {
+    _held: HeldInvariant,
 }
 
 /// Requires that a condition comes to hold within so much time: after the last fault, say, when a
@@ -59,7 +114,8 @@ macro_rules! always {
 /// ```
 ///
 /// # Panics
-/// If the condition does not hold when the time is over.
+/// If the condition does not hold when the time is over. In a run the message has the values that it saw last, what each
+/// task waits for, and the messages on their way.
 #[macro_export]
 macro_rules! eventually {
     ($condition:expr, within = $time:expr $(,)?) => {
@@ -89,8 +145,17 @@ pub fn eventually(
     async move {
         let begin = Instant::now();
         let mut nth = 0;
-        while !condition().await {
-            assert!(nth < TIMES, "`{text}` did not come to hold within {within:?} ({place})");
+        loop {
+            let before = seam::clock();
+            if condition().await {
+                return;
+            }
+            let standing = || seam::standing(before);
+            assert!(
+                nth < TIMES,
+                "`{text}` did not come to hold within {within:?} ({place}){}",
+                standing()
+            );
             nth += 1;
             let due = within.mul_f64(f64::from(nth) / f64::from(TIMES));
             sleep(due.saturating_sub(begin.elapsed())).await;

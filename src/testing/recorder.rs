@@ -24,8 +24,10 @@
 //! stamped when it begins to wait: another task may do its work from then on.
 
 mod calls;
+mod feed;
 mod patience;
 mod records;
+mod source;
 
 use std::fmt;
 use std::future::Future;
@@ -35,17 +37,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::run::Failure;
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
-use crate::run::panics::{caught, text_of};
-use crate::run::recording::{HistorySource, Timed};
 use crate::seam;
 use crate::seam::native::on_carrier;
-use unpause_check::history::{HistoryRecord, Operation, json_lines};
+use crate::testing::generate::Guess;
+use unpause_check::history::Operation;
+use unpause_check::online::{OnlineChecker, OnlineStatus};
 use unpause_check::verdict::Verdict;
 use unpause_check::{Budget, Model, linearizable};
 
 pub use self::calls::{Invoked, Recorded};
 
 use self::calls::OpenCall;
+use self::feed::Feed;
+pub(crate) use self::feed::Make;
 use self::records::{Lane, RecorderCall, Records};
 
 /// The default number of configurations of a check: some seconds at the most, in optimised code.
@@ -81,6 +85,8 @@ struct Recorder<M: Model> {
     /// Its number in the run it is recorded in.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
+    /// The checker that is fed while calls are recorded, if there is one.
+    feed: OnceLock<Feed<M>>,
 }
 
 impl<M> History<M>
@@ -96,12 +102,63 @@ where
 
     fn begin(initial: M) -> History<M> {
         let records = Mutex::new(Records::default());
-        let recorder = Arc::new(Recorder { initial, number: OnceLock::new(), records });
+        let (number, feed) = (OnceLock::new(), OnceLock::new());
+        let recorder = Arc::new(Recorder { initial, number, records, feed });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // No other handle has the recorder yet.
             let _ = recorder.number.set(number);
         }
         History { recorder }
+    }
+
+    /// Feeds each call to a checker as it is recorded. The run fails at the first return after which the history is not
+    /// linearizable, and its trace ends there. `make` returns a checker of an object in its first state, such as
+    /// [`Online::new`](unpause_check::online::Online::new) or [`Chain::by_key`](unpause_check::chain::Chain::by_key).
+    ///
+    /// A call without a return may take effect at any later time. A checker that gives up says nothing: check the whole
+    /// history at the end as well. Under a search each order of calls is a run of its own.
+    ///
+    /// # Panics
+    /// If the history has such a checker. Later, outside a run, at the call that ends with a violation.
+    ///
+    /// ```
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::check::online::Online;
+    /// use sim::{Atomic, History, Ordering::SeqCst};
+    ///
+    /// # sim::block_on(async {
+    /// let word = Atomic::new(0);
+    /// let history = History::new(Register::new(0)).check_online(Online::new);
+    /// let write = async {
+    ///     word.store(7, SeqCst).await;
+    ///     RegisterRet::Done
+    /// };
+    /// history.call(RegisterOp::Write(7), write).await;
+    /// let read = async { RegisterRet::Value(word.load(SeqCst).await) };
+    /// assert_eq!(history.call(RegisterOp::Read, read).await, RegisterRet::Value(7));
+    /// # });
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn check_online<C>(self, make: impl Fn(M) -> C + Send + Sync + 'static) -> History<M>
+    where
+        C: OnlineChecker<M> + Send + 'static,
+    {
+        // The run depends on the order of its calls from here on.
+        self.recorder.mark(CallPoint::Shown);
+        let make: Make<M> = Box::new(move |initial| Box::new(make(initial)));
+        self.feed_at(make, Location::caller());
+        self
+    }
+
+    /// Has calls fed to the checker that `make` returns, for a history that is checked at its end in all orders.
+    #[track_caller]
+    pub(crate) fn feed_at(&self, make: Make<M>, place: Place) {
+        let feed = Feed::new(make, place);
+        assert!(
+            self.recorder.feed.set(feed).is_ok(),
+            "a history with two online checks: give it one"
+        );
     }
 
     /// Records one call: `op` is the operation, and `work` performs it and returns its result.
@@ -216,16 +273,43 @@ where
         if verdict.is_consistent() {
             return;
         }
+        on_carrier(|| self.recorder.not_linearizable(verdict, place))
+    }
+}
+
+impl<M: Model> History<M> {
+    /// A version, or another value that calls show, guessed from the calls so far; none if there is none to guess.
+    ///
+    /// `version` is given a call with its result, and returns the version that the call showed to its client; of a call
+    /// without a result, the version that it may bring about. A way that finds nothing falls back on the newest one.
+    ///
+    /// The client is the current task. Not a point; a search knows that the order of the calls matters from here on.
+    ///
+    /// ```
+    /// use sim::check::models::{Register, RegisterOp, RegisterRet};
+    /// use sim::{History, generate::Guess};
+    ///
+    /// let history = History::new(Register::new(0));
+    /// history.invoke(RegisterOp::Write(7)).ok(RegisterRet::Done);
+    /// let open = history.invoke(RegisterOp::Write(8));
+    /// let version = |op: &RegisterOp<u64>, ret: Option<&RegisterRet<u64>>| match (op, ret) {
+    ///     (RegisterOp::Write(value), _) | (_, Some(RegisterRet::Value(value))) => Some(*value),
+    ///     _ => None,
+    /// };
+    /// assert_eq!(history.guess(Guess::Own, version), Some(7));
+    /// assert_eq!(history.guess(Guess::Open, version), Some(8));
+    /// # drop(open);
+    /// ```
+    pub fn guess<T: PartialEq>(
+        &self,
+        guess: Guess,
+        version: impl Fn(&M::Op, Option<&M::Ret>) -> Option<T>,
+    ) -> Option<T> {
         on_carrier(|| {
-            let Some(history) = self.recorder.number.get() else { return };
-            seam::fail(|| Failure::History {
-                history: *history,
-                condition: "linearizability".to_owned(),
-                verdict: verdict.clone(),
-                place,
-            });
-        });
-        panic!("the history is not linearizable: {verdict:?}");
+            self.recorder.mark(CallPoint::Shown);
+            let client = seam::client();
+            self.recorder.lock().guess(guess, client, version)
+        })
     }
 }
 
@@ -270,6 +354,56 @@ impl<M: Model> Recorder<M> {
         }
     }
 
+    /// Feeds the checker, if there is one, and ends the run if it finds a violation.
+    fn feed(&self) {
+        if let Some(feed) = self.feed.get() {
+            self.feed_to(feed);
+        }
+    }
+
+    #[cold]
+    fn feed_to(&self, feed: &Feed<M>) {
+        let polled = self.lock().polled.clone();
+        for (call, before) in polled {
+            // A call that this one is a part of.
+            if seam::moved_since(before) {
+                self.invoked(call, before);
+            }
+        }
+        let place = feed.place;
+        match feed.take(&self.initial, &self.lock()) {
+            Ok(OnlineStatus::Violated) => {}
+            Ok(OnlineStatus::Possible | OnlineStatus::Unknown) => return,
+            Err(error) => {
+                let message = format!("an online check refuses a call: {error}");
+                let place = place.to_string();
+                seam::fail(|| Failure::Misuse { message: message.clone(), place });
+                panic!("{message}");
+            }
+        }
+        self.stamp_open();
+        let evidence = feed.confirm(&self.initial, &self.lock());
+        let Some(verdict) = evidence.map(|evidence| Verdict::Violated(Box::new(evidence))) else {
+            return;
+        };
+        self.lock().verdict = Some(verdict.clone());
+        self.not_linearizable(verdict, place);
+    }
+
+    /// Fails the run, or panics outside of one.
+    fn not_linearizable(&self, verdict: Verdict, place: Place) -> ! {
+        if let Some(history) = self.number.get() {
+            let condition = "linearizability".to_owned();
+            seam::fail(|| Failure::History {
+                history: *history,
+                condition,
+                verdict: verdict.clone(),
+                place,
+            });
+        }
+        panic!("the history is not linearizable: {verdict:?}");
+    }
+
     /// Adds a call of the current task. Returns its number.
     fn open(&self, op: M::Op, made: u64, explicit: bool) -> usize {
         let task = seam::client();
@@ -283,8 +417,18 @@ impl<M: Model> Recorder<M> {
             records.lanes.push(Lane { task, name });
             new
         });
-        let (invoked, returned, failed) = (None, None, false);
-        records.calls.push(RecorderCall { lane, op, made, invoked, returned, failed, explicit });
+        let (invoked, returned) = (None, None);
+        let (failed, lost) = (false, false);
+        records.calls.push(RecorderCall {
+            lane,
+            op,
+            made,
+            invoked,
+            returned,
+            failed,
+            lost,
+            explicit,
+        });
         records.calls.len() - 1
     }
 
@@ -312,46 +456,6 @@ impl<M: Model> Recorder<M> {
         if let Some(first) = seam::first_access_since(made, task).or(others.then_some(made)) {
             self.lock().invoked(call, first);
         }
-    }
-}
-
-impl<M> HistorySource for Recorder<M>
-where
-    M: Model + Send + Sync,
-    M::Op: Send + Sync,
-    M::Ret: Send + Sync,
-{
-    fn record(&self) -> HistoryRecord {
-        let records = self.lock();
-        let write = |call: &RecorderCall<M>| {
-            caught(|| M::written(&call.op, call.returned.as_ref().map(|(ret, _)| ret)))?
-        };
-        let asked = |call: &RecorderCall<M>| text_of(|| M::op_text(&call.op));
-        let clients = records.lanes.len() as u32;
-        let lines = |before| json_lines(before, records.ranked(write, |_| ()), clients);
-        HistoryRecord {
-            model: M::name().to_owned(),
-            clients: records.lanes.iter().map(|lane| lane.name.clone()).collect(),
-            operations: records.ranked(asked, |ret| text_of(|| M::ret_text(ret))),
-            verdict: records.verdict.clone(),
-            lines: self.initial.written_before().as_deref().and_then(lines),
-        }
-    }
-
-    fn holds_at(&self, times: &[Timed]) -> bool {
-        let records = self.lock();
-        let calls = times.iter().map(|timed| (&records.calls[timed.call], timed));
-        let operation = |(call, timed): (&RecorderCall<M>, &Timed)| Operation {
-            client: call.lane,
-            op: call.op.clone(),
-            invoked: timed.invoked,
-            returned: call.returned.as_ref().map(|(ret, _)| ret.clone()).zip(timed.returned),
-        };
-        let operations: Vec<_> = calls.filter(|(call, _)| !call.failed).map(operation).collect();
-        drop(records);
-        let check = |budget: &Budget<'_>| linearizable(&self.initial, &operations, budget);
-        let verdict = patience::within(&Budget::nodes(NODES), true, check);
-        verdict.is_ok_and(|verdict| verdict.is_consistent())
     }
 }
 

@@ -8,14 +8,17 @@
 //! behind the last one at the invocation of the read?
 //!
 //! [`Chain`] takes events as they come, [`check`] takes all of them from an iterator; both use the same engine
-//! and give the same verdict. This file does not order operations of more than one object.
+//! and give the same verdict. [`Chain::by_key`] has a chain for each object of a store.
 
 mod evidence;
+mod keys;
 mod links;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
+
+pub use self::keys::{ChainsByKey, Versions};
 
 use self::links::{ChainFault, Links, VersionState};
 use super::models::{VersionedRegisterOp, VersionedRegisterRet};
@@ -23,7 +26,7 @@ use super::online::{ClientEvent, Clients, MalformedEvent, MalformedEventKind, On
 use crate::verdict::{Evidence, Verdict, Witness};
 
 /// The name of this engine in verdicts.
-const ENGINE: &str = "chain";
+pub(crate) const ENGINE: &str = "chain";
 
 /// An event of a client of a versioned store.
 pub type ChainEvent<I = u64> = ClientEvent<VersionedRegisterOp<I>, VersionedRegisterRet<I>>;

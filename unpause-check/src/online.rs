@@ -16,6 +16,7 @@
 //! number of possibilities can be exponential in the overlap: use [`linearizable`](super::linearizable()) for
 //! histories in memory with much overlap.
 
+mod checker;
 mod closure;
 mod engine;
 mod event;
@@ -34,6 +35,7 @@ use super::limits::Budget;
 use super::model::{Key, Model};
 use crate::verdict::{Anomaly, Evidence, Exhausted, Verdict, Witness};
 
+pub use self::checker::OnlineChecker;
 pub(super) use self::event::Clients;
 pub use self::event::{ClientEvent, MalformedEvent, MalformedEventKind, OnlineStatus};
 

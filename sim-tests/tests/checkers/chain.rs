@@ -107,7 +107,7 @@ fn a_stale_read_is_shown_with_the_chain_that_was_known() {
     assert_eq!(
         anomaly.text,
         "Operation 9 read version 1. When it was invoked, the chain 1 → (2 more) → 4 → 5 → 6 → 7 → \
-         8 → 9 was known already, 8 versions newer."
+         8 → 9 was known already by operation 8, 8 versions newer."
     );
     let edges: Vec<_> = anomaly.edges.iter().map(|edge| (edge.from, edge.to)).collect();
     assert_eq!(edges, [(9, 1), (1, 9)], "operation 1 replaced version 1 by 2");
@@ -252,7 +252,12 @@ fn agree(events: &[ChainEvent]) -> bool {
 
 /// A possible history of the clients of a store, with `lies` of the results replaced. Updates are
 /// of the last version, an old one or a future one; some calls are lost, fail or are cut off.
-fn random(draw: &mut Draw, count: usize, clients: usize, lies: usize) -> Events<VersionedRegister> {
+pub(super) fn random(
+    draw: &mut Draw,
+    count: usize,
+    clients: usize,
+    lies: usize,
+) -> Events<VersionedRegister> {
     let (mut state, mut next) = (0u64, 1u64);
     let mut open: Vec<Option<(VersionedRegisterOp, Option<VersionedRegisterRet>)>> =
         vec![None; clients];

@@ -5,6 +5,7 @@
 
 mod agreement;
 mod chain;
+mod chain_keys;
 mod eventual;
 mod forest;
 mod linearizable;

@@ -181,4 +181,95 @@ fn what_holds_eventually_does_so_in_time() {
         panic!("{}", screen(&late))
     };
     assert!(message.contains("did not come to hold within 100ms"), "{message}");
+    // The value that it read last, and the task that would change it.
+    assert!(message.contains("\nlast seen: load atomic = false at "), "{message}");
+    assert!(message.contains("\nwaits: 0.0: "), "{message}");
+    assert!(screen(&late).contains("last seen: load atomic = false"), "{}", screen(&late));
+}
+
+/// A message that a cut holds.
+async fn asks(is_cut: bool) {
+    let nodes = [node("a"), node("b")];
+    let (sender, mut inbox) = sim::net::link::<u64>(&nodes[0], &nodes[1]);
+    let heard = Arc::new(Atomic::new(0));
+    let own = heard.clone();
+    let hears = nodes[1].spawn(async move {
+        own.store(inbox.recv().await.unwrap_or(0), SeqCst).await;
+    });
+    if is_cut {
+        sim::net::cut(&nodes[0], &nodes[1]);
+    }
+    sender.send(7).await.unwrap();
+    sim::eventually!(heard.load(SeqCst).await == 7, within = Duration::from_millis(50)).await;
+    hears.await.unwrap();
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn what_does_not_hold_in_time_names_the_messages_on_their_way() {
+    let late = Runner::new().hermetic().seeds(0..20).run(async || asks(true).await);
+    let sim::run::Failure::Panic { message, .. } = failure(&late) else {
+        panic!("{}", screen(&late))
+    };
+    assert!(message.contains("\nwaits: 0.0 b: recv at "), "{message}");
+    assert!(message.contains("\non its way: a→b, sent at "), "{message}");
+    passes(&Runner::new().hermetic().seeds(0..20).run(async || asks(false).await));
+}
+
+/// Nodes that must all be up, or two of them, when the system lives by itself.
+async fn spreads(needs: usize) {
+    let nodes: Vec<_> = ["a", "b", "c"].map(node).into();
+    let known = Arc::new(Atomic::new(0));
+    for node in &nodes {
+        let known = known.clone();
+        node.run(move || {
+            let known = known.clone();
+            async move {
+                known.fetch_add(1, SeqCst).await;
+            }
+        });
+    }
+    nodes.iter().for_each(sim::Node::kill);
+    known.store(0, SeqCst).await;
+    let core = sim::nemesis::majority(&nodes);
+    sim::nemesis::quiesce_core(&nodes, &core, Duration::from_millis(10)).await;
+    assert_eq!(core.len(), 2);
+    assert!(nodes.iter().all(|node| node.is_up() == core.contains(node)));
+    sim::eventually!(known.load(SeqCst).await >= needs, within = Duration::from_millis(50)).await;
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_protocol_that_needs_all_nodes_does_not_live_with_the_core() {
+    let runner = || Runner::new().hermetic().seeds(0..30);
+    assert_eq!(failure(&runner().run(async || spreads(3).await)).kind(), "panic");
+    passes(&runner().run(async || spreads(2).await));
+}
+
+/// The core is connected, and the third node is cut off from it.
+async fn core_talks() {
+    let nodes: Vec<_> = ["a", "b", "c"].map(node).into();
+    sim::net::isolate(&nodes[0]);
+    let mut ends = Vec::new();
+    for from in &nodes {
+        for to in nodes.iter().filter(|to| *to != from) {
+            ends.push((from.clone(), to.clone(), sim::net::link::<()>(from, to)));
+        }
+    }
+    let core = sim::nemesis::majority(&nodes);
+    sim::nemesis::quiesce_core(&nodes, &core, Duration::from_millis(10)).await;
+    for (.., (sender, _)) in &ends {
+        sender.send(()).await.unwrap();
+    }
+    sleep(Duration::from_millis(10)).await;
+    for (from, to, (_, inbox)) in &mut ends {
+        let both = core.contains(from) && core.contains(to);
+        assert_eq!(inbox.try_recv().is_some(), both, "{} {}", from.name(), to.name());
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn only_the_core_is_healed() {
+    passes(&Runner::new().hermetic().seeds(0..50).run(core_talks));
 }

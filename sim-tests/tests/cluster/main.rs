@@ -3,9 +3,12 @@
 mod clients;
 mod clocks;
 mod fs;
+mod guesses;
+mod invariants;
 mod links;
 mod nemesis;
 mod nodes;
+mod online;
 mod tcp;
 mod tcp_faults;
 mod udp;

@@ -11,6 +11,7 @@ mod clock;
 mod fence;
 mod group;
 mod handle;
+mod invariant;
 mod locks;
 mod once;
 mod parking;
@@ -35,6 +36,7 @@ pub(crate) use self::group::{Group, kept};
 pub(crate) use self::handle::{
     Crew, End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
+pub(crate) use self::invariant::HeldInvariant;
 pub(crate) use self::locks::{Enter, Gate, Pass};
 pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
@@ -151,6 +153,11 @@ pub(crate) fn mark_call(_: Option<&usize>, _: CallPoint) {}
 /// Adds a history that begins. Returns its number in the stress run; none outside of one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     super::stress::add_history(history)
+}
+
+/// The state of a run in words: empty, as there is none in this build.
+pub(crate) fn standing(_: u64) -> String {
+    String::new()
 }
 
 /// Counts a condition in the stress run, if there is one.

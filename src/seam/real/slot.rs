@@ -44,6 +44,18 @@ impl<T> Slot<T> {
         Point::new(effect)
     }
 
+    /// Lends the value to `look`.
+    pub(crate) fn peek<R>(&self, _: Here, look: impl FnOnce(&T) -> R) -> R
+    where
+        T: Clone + Send + 'static,
+    {
+        let copy = |made: &Mutex<T>| {
+            Mutex::new(made.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        };
+        let act = |value: &Mutex<T>| look(&value.lock().unwrap_or_else(PoisonError::into_inner));
+        self.own.with(&self.value, copy, act)
+    }
+
     /// Lends the value to `access`. `show` is for the trace.
     #[inline]
     pub(crate) fn access<R>(

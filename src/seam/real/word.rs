@@ -52,6 +52,11 @@ impl<T: Value> Word<T> {
     }
 
     #[inline(always)]
+    pub(crate) fn peek(&self, _: Here) -> T {
+        on!(self, std => T::std_load(std, Ordering::SeqCst))
+    }
+
+    #[inline(always)]
     pub(crate) fn into_inner(self) -> T {
         T::std_into_inner(self.own.into_value(self.std))
     }

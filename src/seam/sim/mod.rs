@@ -16,6 +16,7 @@ mod gate;
 mod group;
 mod guarded;
 mod handle;
+mod invariant;
 mod once;
 mod parking;
 mod plain;
@@ -50,6 +51,7 @@ pub(crate) use self::guarded::GuardedCall;
 pub(crate) use self::handle::{
     End, Handle, Stopper, current_id, spawn, spawn_blocking, spawn_local,
 };
+pub(crate) use self::invariant::HeldInvariant;
 pub(crate) use self::once::OnceValue;
 pub(crate) use self::parking::{Unparker, at_end, park};
 pub(crate) use self::plain::PlainCall;
@@ -225,6 +227,12 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
         native::note(|| Note::History);
         WORLD.with(|world| world.add_history(history))
     })
+}
+
+/// Describes the run, for a condition whose evaluation by the current task began at [`clock`] `since`; empty outside of
+/// runs.
+pub(crate) fn standing(since: u64) -> String {
+    in_world(|world| world.standing(since), String::new)
 }
 
 /// Counts one evaluation of a condition; outside a run, does nothing.

@@ -9,7 +9,7 @@ use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::SPENT;
-use crate::seam::value::kind_of;
+use crate::seam::value::{bits_of, kind_of};
 
 /// A value of any type that is read and written as a whole. Each run has its own value: the original one if the slot
 /// was made in the run, else a clone of [`SlotValues::initial`].
@@ -124,13 +124,49 @@ impl<T> Slot<T> {
         T: Clone,
     {
         let Backend::Run(pending) = backend else {
-            let mut values = self.lock();
-            if self.is_static && values.outside.is_none() {
-                values.outside = values.initial.clone();
-            }
-            return access(values.real());
+            return self.outside_runs(access);
         };
         pending.finish();
+        let (result, shown) = self.in_run(|value| {
+            let result = access(value);
+            let shown = show(&result, value);
+            (result, shown)
+        });
+        WORLD.with(|world| world.set_values(shown));
+        result
+    }
+
+    /// Lends the value to `look`, as an event of the step without a point.
+    pub(crate) fn peek<R>(&self, here: Here, look: impl FnOnce(&T) -> R) -> R
+    where
+        T: Clone + 'static,
+    {
+        if !in_run() {
+            return self.outside_runs(|value| look(value));
+        }
+        let id = object_id(&self.object, kind_of::<T>(), here, || 0);
+        let read = |value: &T| bits_of(value).map_or(Values::None, Values::Read);
+        let (result, shown) = self.in_run(|value| (look(value), read(value)));
+        WORLD.with(|world| world.looked(id, here, shown));
+        result
+    }
+
+    fn outside_runs<R>(&self, access: impl FnOnce(&mut T) -> R) -> R
+    where
+        T: Clone,
+    {
+        let mut values = self.lock();
+        if self.is_static && values.outside.is_none() {
+            values.outside = values.initial.clone();
+        }
+        access(values.real())
+    }
+
+    /// Calls `access` with the value in the run.
+    fn in_run<R>(&self, access: impl FnOnce(&mut T) -> R) -> R
+    where
+        T: Clone,
+    {
         let (number, run) = WORLD.with(|world| (world.number(), world.run()));
         let mut values = self.lock();
         let found = values.position(|v| v.run == run);
@@ -147,12 +183,9 @@ impl<T> Slot<T> {
             }
             old.unwrap_or(values.in_others.len())
         });
-        let value = &mut values.at(at).value;
-        let result = access(value);
-        let shown = show(&result, value);
+        let result = access(&mut values.at(at).value);
         drop(values);
         drop(stale);
-        WORLD.with(|world| world.set_values(shown));
         result
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use super::Here;
 use super::point::{Backend, Point, RunObject};
 use crate::rt::{Object, PendingOp, WORLD, World, in_run, may_fail_weakly, object_id};
+use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
@@ -43,6 +44,18 @@ impl<T: Value> Word<T> {
             return T::std_get_mut(&mut self.std);
         }
         T::std_get_mut(self.outside.get_mut().unwrap_or(&mut self.std))
+    }
+
+    /// The value, as an event of the step without a point.
+    pub(crate) fn peek(&self, here: Here) -> T {
+        if !in_run() {
+            return T::std_load(self.real(), Ordering::SeqCst);
+        }
+        let initial = || T::std_load(&self.std, Ordering::Relaxed).to_bits();
+        let id = object_id(&self.object, T::KIND, here, initial);
+        let bits = WORLD.with(|world| world.peek(&self.object)).unwrap_or_else(initial);
+        WORLD.with(|world| world.looked(id, here, Values::Read(bits)));
+        T::from_bits(bits)
     }
 
     pub(crate) fn into_inner(self) -> T {

@@ -11,7 +11,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
-use crate::run::op::{Access, lock, word};
+use crate::run::op::{Access, Op, lock, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep};
 
@@ -216,7 +216,10 @@ impl Observer {
             match mark.point {
                 CallPoint::Announced(call) if mark.task == self.task => {
                     let since = &view.events()[mark.events..];
-                    let first = since.iter().position(|event| event.task == self.task);
+                    let is_own = |event: &Event| {
+                        event.task == self.task && *event.op != Op::PEEK_OF_INVARIANT
+                    };
+                    let first = since.iter().position(is_own);
                     let first = first.map(|first| mark.events + first);
                     if let Some(first) = first.filter(|first| *first >= self.events) {
                         marks.push((first + 1, called(CallPoint::Invoked(call))));

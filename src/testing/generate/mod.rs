@@ -31,6 +31,7 @@ mod arbitrary;
 mod defaults;
 mod draft;
 mod draws;
+mod guess;
 pub(crate) mod memo;
 mod plan;
 #[cfg(feature = "proptest")]
@@ -44,6 +45,7 @@ mod tests;
 mod topology;
 
 pub use self::draws::{Earlier, Gen};
+pub use self::guess::Guess;
 pub(crate) use self::plan::{PlanSlot, ProgramPlan, ProgramSize, Unfinished};
 pub use self::reference::Reference;
 pub use self::safety::Results;
@@ -54,6 +56,7 @@ pub use self::topology::{Client, Topology};
 use std::fmt;
 
 use self::defaults::Method;
+use crate::testing::recorder::History;
 use unpause_check::Model;
 
 /// A model that generates commands, from which parallel programs are made.
@@ -120,6 +123,59 @@ pub trait Program: Model {
         let _ = results;
         defaults::called::<Self>(Method::Resolve);
         Some(op.clone())
+    }
+
+    /// The command, resolved, with what is known when it runs in place of its [`Guess`]es: usually by
+    /// [`History::guess`]. By default the command as it is.
+    ///
+    /// While a program is generated the model takes steps with commands whose guesses are not put in.
+    /// [`precondition`](Program::precondition) and [`waits`](Program::waits) do not see them either.
+    ///
+    /// ```
+    /// # use sim::check::Model;
+    /// use sim::{Atomic, Gen, History, Ordering::SeqCst, Program, Runner, Shape, generate::Guess};
+    ///
+    /// /// A value that is replaced if it is the expected one.
+    /// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    /// struct Register(u64);
+    ///
+    /// #[derive(Clone, PartialEq, Debug)]
+    /// struct Cas { guess: Guess, from: u64, to: u64 }
+    ///
+    /// impl Model for Register {
+    ///     type Op = Cas;
+    ///     type Ret = bool;
+    ///     fn step(&mut self, op: &Cas) -> bool {
+    ///         let done = self.0 == op.from;
+    ///         self.0 = if done { op.to } else { self.0 };
+    ///         done
+    ///     }
+    /// }
+    ///
+    /// impl Program for Register {
+    ///     fn generate(&self, g: &mut Gen<'_, Self>) -> Cas {
+    ///         Cas { guess: g.guess(), from: 0, to: u64::from(g.id().0) + 1 }
+    ///     }
+    ///     fn guess(op: &Cas, history: &History<Self>) -> Cas {
+    ///         // A call that was done shows the value that it wrote; an open one may have written it.
+    ///         let written = |op: &Cas, done: Option<&bool>| done.unwrap_or(&true).then_some(op.to);
+    ///         let from = history.guess(op.guess, written).unwrap_or(0);
+    ///         Cas { from, ..op.clone() }
+    ///     }
+    /// }
+    ///
+    /// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+    ///     let value = Atomic::new(0);
+    ///     sim::parallel(Shape::chunks(), Register(0), async |op| {
+    ///         value.compare_exchange(op.from, op.to, SeqCst, SeqCst).await.is_ok()
+    ///     })
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    fn guess(op: &Self::Op, history: &History<Self>) -> Self::Op {
+        let _ = history;
+        op.clone()
     }
 
     /// Commands that are simpler than `op`, not resolved, the simplest first: candidates for its place when a

@@ -133,6 +133,7 @@ where
             return book.ended(id);
         }
         let Some(op) = book.resolve(id) else { return };
+        let op = P::guess(&op, history);
         book.begins(id);
         let faults = slot.faults;
         let ret = match faults.crash {

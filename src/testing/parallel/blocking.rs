@@ -330,6 +330,7 @@ where
         }
         let begun = on_carrier(|| book.resolve(id).inspect(|_| book.begins(id)));
         let Some(op) = begun else { return };
+        let op = P::guess(&op, history);
         let ret = history.call_blocking(op.clone(), || (commands.run)(op.clone()));
         if let Some(check) = &commands.postcondition {
             check(&op, &ret);

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,7 +11,9 @@ use crate::run::ids::Place;
 use crate::run::program::INITIAL;
 use crate::seam::{self, native::on_carrier};
 use crate::testing::generate::{CommandId, Gen, Program};
+use crate::testing::recorder::Make;
 use unpause_check::Model;
+use unpause_check::online::OnlineChecker;
 
 /// A future that borrows for `'a`.
 type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
@@ -134,6 +137,70 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
         self
     }
 
+    /// Feeds each call to a checker as it is recorded: the run ends at the first return that shows a violation, with the
+    /// evidence of this checker. The whole history is checked at the end as well, in all orders of its calls under a
+    /// search. See [`History::check_online`](crate::History::check_online).
+    ///
+    /// ```
+    /// use sim::check::chain::{Chain, Versions};
+    /// # use sim::check::Model;
+    /// # use sim::check::models::VersionedRegister;
+    /// use sim::check::models::{VersionedRegisterOp as Op, VersionedRegisterRet as Ret};
+    /// use sim::{Gen, Mutex, Program, Runner, Shape};
+    ///
+    /// #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+    /// struct Versioned(VersionedRegister);
+    /// # impl Model for Versioned {
+    /// #     type Op = Op;
+    /// #     type Ret = Ret;
+    /// #     fn step(&mut self, op: &Op) -> Ret { self.0.step(op) }
+    /// #     fn successors(&self, op: &Op, ret: Option<&Ret>, out: &mut Vec<Self>) {
+    /// #         let mut next = Vec::new();
+    /// #         self.0.successors(op, ret, &mut next);
+    /// #         out.extend(next.into_iter().map(Versioned));
+    /// #     }
+    /// # }
+    /// # impl Versions for Versioned {
+    /// #     type Id = u64;
+    /// #     fn first(&self, op: &Op) -> u64 { self.0.first(op) }
+    /// #     fn version_op(op: &Op) -> Op { op.clone() }
+    /// #     fn version_ret(_: &Op, ret: &Ret) -> Ret { ret.clone() }
+    /// # }
+    /// impl Program for Versioned {
+    ///     fn generate(&self, g: &mut Gen<'_, Self>) -> Op {
+    ///         let to = u64::from(g.id().0) + 1;
+    ///         if g.bool() { Op::Update { from: g.below(to), to } } else { Op::Read }
+    ///     }
+    /// }
+    ///
+    /// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+    ///     let version = Mutex::new(0);
+    ///     sim::parallel(Shape::chunks(), Versioned::default(), async |op| {
+    ///         let mut version = version.lock().await;
+    ///         match op {
+    ///             Op::Read => Ret::Version(*version),
+    ///             Op::Update { from, to } => {
+    ///                 let is_current = from == *version;
+    ///                 *version = if is_current { to } else { *version };
+    ///                 Ret::Updated(is_current)
+    ///             }
+    ///         }
+    ///     })
+    ///     .check_online(Chain::by_key)
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    #[track_caller]
+    pub fn check_online<C>(mut self, make: impl Fn(P) -> C + Send + Sync + 'static) -> Self
+    where
+        C: OnlineChecker<P> + Send + 'static,
+    {
+        let make: Make<P> = Box::new(move |initial| Box::new(make(initial)));
+        self.state.hooks().online = Some((make, Location::caller()));
+        self
+    }
+
     /// Runs `check` once at the end, if the history is linearizable.
     pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
         self.state.hooks().validate = Some(Box::new(check));
@@ -191,11 +258,13 @@ pub(super) struct Hooks<'a, P: Model> {
     invariant: Option<Box<dyn Check + 'a>>,
     postcondition: Option<Box<dyn CheckOf<P> + 'a>>,
     validate: Option<Box<dyn Check + 'a>>,
+    /// The checker that is fed with each call, and the place that asked for it.
+    pub(super) online: Option<(Make<P>, Place)>,
 }
 
 impl<P: Model> Default for Hooks<'_, P> {
     fn default() -> Self {
-        Hooks { invariant: None, postcondition: None, validate: None }
+        Hooks { invariant: None, postcondition: None, validate: None, online: None }
     }
 }
 

@@ -30,9 +30,12 @@ impl<M: Model> Invoked<M> {
     pub fn fail(mut self) {
         let Some(call) = self.call.take() else { return };
         on_carrier(|| {
-            let mut records = self.history.recorder.lock();
+            let recorder = &self.history.recorder;
+            let mut records = recorder.lock();
             records.calls[call].failed = true;
             records.close(call);
+            drop(records);
+            recorder.feed();
         });
     }
 
@@ -47,8 +50,13 @@ impl<M: Model> Invoked<M> {
         let Some(call) = self.call.take() else { return };
         let recorder = &self.history.recorder;
         on_carrier(|| {
+            let returns = ret.is_some();
             recorder.stamp_explicit(call);
             recorder.ended(call, seam::clock(), ret);
+            // A lost call decides nothing, and the drop of one must not fail.
+            if returns {
+                recorder.feed();
+            }
         });
     }
 }
@@ -107,8 +115,15 @@ where
                 recorder.waits(call, before);
             }
         }
-        let polled = this.future.poll(cx);
         let call = this.call.0.expect(SPENT);
+        let is_fed = seam::in_run() && recorder.feed.get().is_some();
+        if is_fed {
+            recorder.lock().polled.push((call, before));
+        }
+        let polled = this.future.poll(cx);
+        if is_fed {
+            recorder.lock().polled.pop();
+        }
         if seam::in_run() && seam::moved_since(before) {
             recorder.invoked(call, before);
         } else if seam::in_run() && polled.is_pending() && seam::announced() == announced {
@@ -117,6 +132,7 @@ where
         let ret = ready!(polled);
         recorder.ended(call, seam::clock(), Some(ret.clone()));
         this.call.0 = None;
+        recorder.feed();
         Poll::Ready(ret)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::testing::generate::Guess;
 use unpause_check::Model;
 use unpause_check::history::Operation;
 use unpause_check::verdict::Verdict;
@@ -13,6 +14,8 @@ pub(super) struct Records<M: Model> {
     pub(super) of_tasks: BTreeMap<u64, LanesOf>,
     /// Distinguishes stamps between the same two operations.
     pub(super) stamps: u64,
+    /// The calls whose futures are being polled, with the clock before the poll: kept if a checker is fed.
+    pub(super) polled: Vec<(usize, u64)>,
     pub(super) verdict: Option<Verdict>,
 }
 
@@ -26,6 +29,8 @@ pub(super) struct RecorderCall<M: Model> {
     pub(super) returned: Option<(M::Ret, Stamp)>,
     /// True if the call failed: it is left out of the history.
     pub(super) failed: bool,
+    /// True if the call ended without an outcome: it may have taken effect, or will.
+    pub(super) lost: bool,
     /// True if it was made with [`History::invoke`](super::History::invoke), so that its accesses are not known.
     pub(super) explicit: bool,
 }
@@ -52,10 +57,23 @@ pub(super) struct Stamp {
     pub(super) order: u64,
 }
 
+impl Stamp {
+    /// Before all others.
+    pub(super) const FIRST: Stamp = Stamp { time: 0, order: 0 };
+    /// After all others.
+    pub(super) const LAST: Stamp = Stamp { time: u64::MAX, order: u64::MAX };
+
+    /// Before the operation with the number `clock`, and before all calls that it begins.
+    pub(super) fn before(clock: u64) -> Stamp {
+        Stamp { time: 2 * clock, order: 0 }
+    }
+}
+
 impl<M: Model> Default for Records<M> {
     fn default() -> Records<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
-        Records { calls, lanes, of_tasks: BTreeMap::new(), stamps: 0, verdict: None }
+        let (of_tasks, polled) = (BTreeMap::new(), Vec::new());
+        Records { calls, lanes, of_tasks, stamps: 0, polled, verdict: None }
     }
 }
 
@@ -92,10 +110,13 @@ impl<M: Model> Records<M> {
             // It made no access, so it took no time.
             self.calls[call].invoked = Some(self.stamp(after_last));
         }
-        if let Some(ret) = ret {
-            let stamp = self.stamp(after_last);
-            self.calls[call].returned = Some((ret, stamp));
-            self.close(call);
+        match ret {
+            Some(ret) => {
+                let stamp = self.stamp(after_last);
+                self.calls[call].returned = Some((ret, stamp));
+                self.close(call);
+            }
+            None => self.calls[call].lost = true,
         }
         new
     }
@@ -105,6 +126,39 @@ impl<M: Model> Records<M> {
         let lane = self.calls[call].lane;
         let task = self.lanes[lane as usize].task;
         self.of_tasks.entry(task).or_default().free.insert(lane);
+    }
+
+    /// See [`History::guess`](super::History::guess).
+    pub(super) fn guess<T: PartialEq>(
+        &self,
+        guess: Guess,
+        client: u64,
+        version: impl Fn(&M::Op, Option<&M::Ret>) -> Option<T>,
+    ) -> Option<T> {
+        let calls = || self.calls.iter().filter(|call| !call.failed);
+        let ended = calls().filter_map(|call| Some((call, call.returned.as_ref()?)));
+        let mut ended: Vec<_> = ended.collect();
+        // The last one first.
+        ended.sort_by_key(|(_, (_, stamp))| std::cmp::Reverse(*stamp));
+        let of =
+            |(call, (ret, _)): &(&RecorderCall<M>, &(M::Ret, Stamp))| version(&call.op, Some(ret));
+        let newest = || ended.iter().find_map(of);
+        let found = match guess {
+            Guess::Own => {
+                let is_own = |call: &RecorderCall<M>| self.lanes[call.lane as usize].task == client;
+                ended.iter().filter(|(call, _)| is_own(call)).find_map(of)
+            }
+            Guess::Newest => None,
+            Guess::Before => {
+                let newest = newest();
+                ended.iter().filter_map(of).find(|version| Some(version) != newest.as_ref())
+            }
+            Guess::Open => {
+                let mut open = calls().rev().filter(|call| call.returned.is_none());
+                open.find_map(|call| version(&call.op, None))
+            }
+        };
+        found.or_else(newest)
     }
 
     /// The calls by time of invocation, their times numbered from 0.

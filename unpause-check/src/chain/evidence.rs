@@ -69,8 +69,10 @@ fn stale_read<I: Id>(links: &Links<I>, operation: u64, place: u64, head: u64) ->
         1 => "1 version".to_owned(),
         many => format!("{many} versions"),
     };
+    let shown = links.at(head).and_then(|link| link.by);
+    let shown = shown.map_or_else(String::new, |(_, shown)| format!(" by operation {shown}"));
     let text = format!(
-        "Operation {operation} read version {}. When it was invoked, the chain {} was known already, \
+        "Operation {operation} read version {}. When it was invoked, the chain {} was known already{shown}, \
          {newer} newer.",
         texts(links, place, place).concat(),
         spelled(links, place, head),

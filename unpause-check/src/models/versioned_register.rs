@@ -26,6 +26,11 @@ impl<I> VersionedRegister<I> {
     pub fn new(id: I) -> Self {
         VersionedRegister(id)
     }
+
+    /// The id of the current version.
+    pub(crate) fn id(&self) -> &I {
+        &self.0
+    }
 }
 
 /// An operation on a [`VersionedRegister`].

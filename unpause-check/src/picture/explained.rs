@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::intervals;
 use super::screen::{Paint, Screen, clean, cut, plural};
+use crate::chain::ENGINE as CHAIN;
 use crate::history::HistoryRecord;
 use crate::verdict::{Evidence, Verdict};
 
@@ -38,8 +39,12 @@ pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdi
         screen.blank();
         screen.paragraph(2, (Paint::Faint, ""), (Paint::Faint, &text));
     }
-    if let Some(anomaly) = evidence.and_then(|e| e.anomaly.as_ref()) {
-        let sentence = format!("{}: {}", cut(&clean(&anomaly.name), 60), clean(&anomaly.text));
+    if let Some((engine, anomaly)) = evidence.and_then(|e| Some((&*e.engine, e.anomaly.as_ref()?)))
+    {
+        // A chain knows the operations of a stream by their numbers only.
+        let text = clean(&anomaly.text);
+        let text = if engine == CHAIN { operations_by_name(history, &text) } else { text };
+        let sentence = format!("{}: {text}", cut(&clean(&anomaly.name), 60));
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
     }
@@ -47,6 +52,29 @@ pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdi
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
     }
+}
+
+/// A text with `` `Read` by main `` in the place of `Operation 7`: pictures have no such numbers.
+fn operations_by_name(history: &HistoryRecord, text: &str) -> String {
+    const WORD: &str = "peration ";
+    let mut named = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(WORD) {
+        let after = &rest[at + WORD.len()..];
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let number = after[..digits].parse::<usize>().ok();
+        let before = rest[..at].strip_suffix(['O', 'o']);
+        match (number.and_then(|number| history.operations.get(number)), before) {
+            (Some(operation), Some(before)) => {
+                let by = intervals::client(history, operation.client);
+                let op = cut(&clean(&operation.op), 60);
+                named.push_str(&format!("{before}`{op}` by {by}"));
+            }
+            _ => named.push_str(&rest[..at + WORD.len() + digits]),
+        }
+        rest = &after[digits..];
+    }
+    named + rest
 }
 
 /// The shown part of the history: `3 operations, 3 clients`, or `2 of 3 operations, 2 of 3 clients`.

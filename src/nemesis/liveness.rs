@@ -1,0 +1,54 @@
+//! The end of faults for a part of the system: the rest stays cut off or down for ever.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::net;
+use crate::node::Node;
+use crate::seam::{self, here};
+use crate::time::sleep;
+
+/// As [`quiesce`](super::quiesce), for the nodes of `core` only: they are resumed and restarted, and the links between them
+/// are mended. All other nodes are cut off from now on; those that are down stay so. A system that works with a majority
+/// must then go on with the core alone.
+///
+/// ```
+/// use sim::{nemesis, net, time::Duration};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let nodes = ["a", "b", "c"].map(sim::node);
+/// let core = nemesis::majority(&nodes);
+/// assert_eq!(core.len(), 2);
+/// nodes.iter().for_each(|node| node.kill());
+/// nemesis::quiesce_core(&nodes, &core, Duration::from_millis(20)).await;
+/// assert_eq!(nodes.iter().filter(|node| node.is_up()).count(), 2);
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn quiesce_core(
+    nodes: &[Node],
+    core: &[Node],
+    time: Duration,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (here, nodes, core) = (here(), nodes.to_vec(), core.to_vec());
+    async move {
+        super::calm(&core, here);
+        for node in nodes.iter().filter(|node| !core.contains(node)) {
+            net::isolate_at(node, here);
+        }
+        sleep(time).await;
+    }
+}
+
+/// More than half of the nodes, drawn; the least number that is. Shrinks to the first ones.
+pub fn majority(nodes: &[Node]) -> Vec<Node> {
+    let mut left = nodes.to_vec();
+    let size = nodes.len() / 2 + 1;
+    (0..size.min(nodes.len()))
+        .map(|_| {
+            let at = seam::draw(left.len() as u64, "a majority of the nodes");
+            left.remove(at as usize)
+        })
+        .collect()
+}

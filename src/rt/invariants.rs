@@ -1,0 +1,232 @@
+//! Conditions that hold after every step.
+//!
+//! A condition is evaluated at the end of a step that has changed an object which it has read in this run, as the condition
+//! of a loop that waits is ([`watch`](super::watch)). A condition that reads no object is evaluated after each step, and no
+//! search is then a proof.
+//!
+//! # In a search
+//!
+//! Each read of the condition is an event of the step, so two steps conflict if one changes an object that the condition
+//! read in the other. That is enough: if two steps in a row do not conflict, each is followed by an evaluation in both
+//! orders or in none, with the same values. The reason is that the objects that make an evaluation due never become fewer.
+//! If they were those of the last evaluation alone, a step could take an object out of them that the next step changes.
+//! In the other order the change would be evaluated, and no event would tell that the orders differ. For the same reason
+//! the end of a condition reads all of these objects.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::now;
+use super::panics;
+use super::panics::Panicked;
+use super::watch::changes;
+use super::world::World;
+use crate::run::Failure;
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, Place};
+use crate::run::op::{Access, Op, word};
+
+/// A condition.
+pub(crate) type Condition = Box<dyn FnMut() -> bool + Send>;
+
+/// The reason why a run with such a condition is no part of a proof.
+const UNSEEN: &str = "an invariant that reads no object of this library";
+
+/// The conditions of a run.
+#[derive(Default)]
+pub(super) struct Invariants {
+    rows: Vec<InvariantRow>,
+    /// The number of the next one.
+    next: u32,
+}
+
+struct InvariantRow {
+    number: u32,
+    name: String,
+    place: Place,
+    /// None while it is evaluated.
+    condition: Option<Condition>,
+    /// What it has read. Only grows; empty before the first evaluation.
+    objects: Vec<ObjectId>,
+    /// The number of events of the run that were considered.
+    seen: usize,
+}
+
+/// The state of the run before an evaluation.
+struct Before {
+    events: usize,
+    draws: usize,
+    contacts: usize,
+    announcements: (u32, bool),
+    by_hand: u32,
+}
+
+impl Invariants {
+    /// Returns `true` if there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Takes the conditions out. The caller drops them without a borrow.
+    #[must_use]
+    pub(super) fn clear(&mut self) -> Invariants {
+        std::mem::take(self)
+    }
+}
+
+impl World {
+    /// Adds a condition, which is evaluated first at the end of this step. Returns its number.
+    pub(crate) fn add_invariant(&self, name: String, place: Place, condition: Condition) -> u32 {
+        let mut state = self.state();
+        let (number, seen) = (state.invariants.next, state.board.events.len());
+        state.invariants.next += 1;
+        let (condition, objects) = (Some(condition), Vec::new());
+        state.invariants.rows.push(InvariantRow { number, name, place, condition, objects, seen });
+        state.attention = true;
+        number
+    }
+
+    /// Ends a condition of this run, which must still hold.
+    pub(crate) fn remove_invariant(&self, run: u64, number: u32) {
+        let find = || self.state().invariants.rows.iter().position(|row| row.number == number);
+        let Some(at) = find().filter(|_| now::run() == run) else { return };
+        if !std::thread::panicking() {
+            self.check_invariant(at);
+        }
+        let Some(at) = find() else { return };
+        let row = {
+            let state = &mut *self.state();
+            let row = state.invariants.rows.remove(at);
+            if !state.over {
+                for object in &row.objects {
+                    let op = &Op::PEEK_OF_INVARIANT;
+                    state.happened(op, Some(*object), row.place, Values::None);
+                }
+            }
+            row
+        };
+        // Its condition owns values of the test, whose destructors may use the run.
+        drop(row);
+    }
+
+    /// Records that an object was read without a point. Destructors at the end of a run record nothing.
+    pub(crate) fn looked(&self, object: ObjectId, place: Place, values: Values) {
+        let mut state = self.state();
+        if !state.over {
+            state.happened(&Op::PEEK, Some(object), place, values);
+        }
+    }
+
+    fn before(&self) -> Before {
+        let state = self.state();
+        Before {
+            events: state.board.events.len(),
+            draws: state.record.draws.len(),
+            contacts: state.board.contacts.len(),
+            announcements: (state.announcements(), now::has_announced()),
+            by_hand: state.polls.by_hand,
+        }
+    }
+
+    /// The objects that were read since then; none if anything else was done.
+    fn looked_at(&self, before: &Before) -> Option<Vec<ObjectId>> {
+        let Before { events, draws, contacts, announcements, by_hand } = *before;
+        let state = self.state();
+        let mut objects = Vec::new();
+        for event in &state.board.events[events..] {
+            let object = event.object.filter(|_| event.op.access == Access::Peek);
+            let reads = event.is_look() || event.op.kind == Some(word::READ);
+            let object = object.filter(|_| reads)?;
+            if !objects.contains(&object) {
+                objects.push(object);
+            }
+        }
+        let is_all = draws == state.record.draws.len()
+            && contacts == state.board.contacts.len()
+            && announcements == (state.announcements(), now::has_announced())
+            && by_hand == state.polls.by_hand;
+        is_all.then_some(objects)
+    }
+}
+
+impl InvariantRow {
+    /// Returns `true` if the condition may have another value now.
+    fn is_due(&mut self, events: &[Event]) -> bool {
+        let mut news = events[self.seen..].iter();
+        self.seen = events.len();
+        self.objects.is_empty() || news.any(|event| changes(event, &self.objects))
+    }
+}
+
+impl World {
+    /// Evaluates the conditions that the step may have changed, and fails the run at the first one that does not hold.
+    #[cold]
+    pub(super) fn check_invariants(&self) {
+        let mut at = 0;
+        while self.check_invariant(at) {
+            at += 1;
+        }
+    }
+
+    /// Returns `false` if there is no such condition, or the run is over.
+    fn check_invariant(&self, at: usize) -> bool {
+        let (number, mut condition) = {
+            let state = &mut *self.state();
+            let events = &state.board.events;
+            let Some(row) = state.invariants.rows.get_mut(at).filter(|_| !state.over) else {
+                return false;
+            };
+            if !row.is_due(events) {
+                return true;
+            }
+            let Some(condition) = row.condition.take() else { return true };
+            (row.number, condition)
+        };
+        let before = self.before();
+        let holds = catch_unwind(AssertUnwindSafe(&mut condition));
+        let objects = self.looked_at(&before);
+        let state = &mut *self.state();
+        let (task, events) = (state.current(), state.board.events.len());
+        let rows = &mut state.invariants.rows;
+        let Some(row) = rows.iter_mut().find(|row| row.number == number) else { return true };
+        row.condition = Some(condition);
+        row.seen = events;
+        let (name, place) = (row.name.clone(), row.place);
+        let failure = match (holds, objects) {
+            (Err(payload), _) => match panics::take(&*payload) {
+                Some(Panicked { message, place }) => Failure::Panic { task, message, place },
+                // The run has failed by something that the condition did.
+                None => return false,
+            },
+            (Ok(_), None) => {
+                Failure::Misuse { message: does_more(&name), place: place.to_string() }
+            }
+            (Ok(false), _) => Failure::Invariant { name, task, place: place.to_string() },
+            (Ok(true), Some(objects)) => {
+                for object in objects {
+                    if !row.objects.contains(&object) {
+                        row.objects.push(object);
+                    }
+                }
+                for event in &mut state.board.events[before.events..] {
+                    if *event.op == Op::PEEK {
+                        event.op = &Op::PEEK_OF_INVARIANT;
+                    }
+                }
+                if row.objects.is_empty() {
+                    state.record.unseen.insert(UNSEEN);
+                }
+                return true;
+            }
+        };
+        state.fail(failure);
+        false
+    }
+}
+
+fn does_more(name: &str) -> String {
+    format!(
+        "the invariant {name:?} does more than look: a condition that holds after every step has no point of its own, \
+         draws nothing and changes nothing. Read objects with `peek()`"
+    )
+}

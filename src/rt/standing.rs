@@ -1,0 +1,78 @@
+//! The state of a run in a few lines, for a condition that did not come to hold: what its last evaluation read, what each
+//! task waits for, and the messages on their way.
+
+use std::time::Duration;
+
+use super::diagnose::waiting;
+use super::state::RunState;
+use super::world::World;
+use crate::run::board::Status;
+use crate::run::event::{Event, ValueKind, Values, show_time};
+use crate::run::ids::TaskId;
+
+/// The greatest number of lines of a kind.
+const LINES: usize = 6;
+
+impl World {
+    /// Describes the run. The current task has done the operations since the event with the number `since` for its
+    /// condition.
+    pub(crate) fn standing(&self, since: u64) -> String {
+        let names: Vec<String> = {
+            let tasks = self.state().board.tasks.len();
+            (0..tasks).map(|index| self.name_of(TaskId(index as u32))).collect()
+        };
+        let state = &*self.state();
+        let own = state.current();
+        let read = state.board.events[since as usize..].iter().filter(|event| event.task == own);
+        let read = read.filter_map(|event| saw(state, event)).collect();
+        let mut waits = Vec::new();
+        let mut on_their_way = Vec::new();
+        for (index, row) in state.board.tasks.iter().enumerate() {
+            let task = TaskId(index as u32);
+            if task == own || row.status == Status::Done || state.timers.is_hand(task) {
+                continue;
+            }
+            match &row.route {
+                Some(route) => {
+                    on_their_way
+                        .push(format!("{}→{}, sent at {}", route.from, route.to, row.place));
+                }
+                None if row.paused => waits.push(format!("{} is paused", names[index])),
+                None => waits.push(format!("{}: {}", names[index], waiting(state, task))),
+            }
+        }
+        let mut text = String::new();
+        add(&mut text, "last seen", read);
+        add(&mut text, "waits", waits);
+        add(&mut text, "on its way", on_their_way);
+        text
+    }
+}
+
+/// The value that an operation saw; none if it saw none.
+fn saw(state: &RunState, event: &Event) -> Option<String> {
+    let (Values::Read(bits) | Values::Refused(bits, _) | Values::Changed(bits, _)) = event.values
+    else {
+        return None;
+    };
+    let record = &state.objects.rows[event.object?.index()].record;
+    let value = match record.values {
+        ValueKind::Opaque | ValueKind::Pointer => return None,
+        ValueKind::Unsigned => bits.to_string(),
+        ValueKind::Signed => (bits as i64).to_string(),
+        ValueKind::Bool => (bits != 0).to_string(),
+        ValueKind::Time => show_time(Duration::from_nanos(bits)),
+    };
+    let object = record.name.unwrap_or(record.kind);
+    Some(format!("{} {object} = {value} at {}", event.op.name, event.place))
+}
+
+/// Adds lines, and how many more there are.
+fn add(text: &mut String, label: &str, lines: Vec<String>) {
+    for line in lines.iter().take(LINES) {
+        text.push_str(&format!("\n{label}: {line}"));
+    }
+    if lines.len() > LINES {
+        text.push_str(&format!("\n{label}: … {} more …", lines.len() - LINES));
+    }
+}

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::location::{Ino, Kind, Location, Value};
 use super::names::Metadata;
 use super::read::cut;
-use super::{Call, Disk, Object};
+use super::{Call, Contents, Disk, Object};
 
 /// The number of an open file. Never used again on one disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,10 +40,10 @@ pub(crate) enum SyncFate {
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenFile {
-    ino: Ino,
+    pub(super) ino: Ino,
     position: u64,
-    reads: bool,
-    writes: bool,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
     appends: bool,
     syncs: bool,
     /// A sync of the inode failed through another handle: the next one of this handle returns the error.
@@ -85,7 +85,7 @@ impl Call<'_> {
         self.disk.forget_if_gone(ino);
     }
 
-    fn touch_room(&mut self) {
+    pub(super) fn touch_room(&mut self) {
         if self.disk.room.has_limit() {
             self.accesses.update(Object::Room);
         }
@@ -146,7 +146,7 @@ impl Call<'_> {
         Ok(handle)
     }
 
-    fn file(&mut self, handle: Handle) -> Result<&mut OpenFile, Error> {
+    pub(super) fn file(&mut self, handle: Handle) -> Result<&mut OpenFile, Error> {
         self.disk.open.get_mut(&handle).ok_or(Error::BAD_FILE)
     }
 
@@ -174,6 +174,9 @@ impl Call<'_> {
             return Err(Error::IS_A_DIRECTORY);
         }
         self.accesses.read(Object::Inode(ino));
+        if self.disk.mapped.contains(&ino) {
+            self.accesses.contents = Some(Contents::Read(ino));
+        }
         if into.is_empty() {
             return Ok(0);
         }
@@ -346,20 +349,7 @@ impl Call<'_> {
         self.sync_of(handle, Location::all_of(ino), fate)
     }
 
-    /// Makes sectors of a file durable, and not its length: the sync of a mapped range.
-    #[cfg(test)]
-    pub(crate) fn sync_sectors(
-        &mut self,
-        handle: Handle,
-        indices: Range<u64>,
-        fate: SyncFate,
-    ) -> Result<(), Error> {
-        let ino = self.file(handle)?.ino;
-        let bounds = Location::sector(ino, indices.start)..Location::sector(ino, indices.end);
-        self.sync_of(handle, bounds, fate)
-    }
-
-    fn sync_of(
+    pub(super) fn sync_of(
         &mut self,
         handle: Handle,
         bounds: Range<Location>,
@@ -368,6 +358,9 @@ impl Call<'_> {
         let file = self.file(handle)?;
         let ino = file.ino;
         let had_error = std::mem::take(&mut file.has_error);
+        if had_error {
+            self.accesses.update(Object::Inode(ino));
+        }
         self.sync_locations(bounds, fate);
         if fate == SyncFate::Succeeds {
             return if had_error { Err(Error::BROKEN) } else { Ok(()) };

@@ -61,7 +61,7 @@
 //!
 //! # Not modelled
 //!
-//! Symbolic links, permissions, owners, times, and mapped memory.
+//! Symbolic links, permissions, owners, and times.
 
 mod call;
 mod dir;
@@ -70,12 +70,15 @@ mod file;
 mod lock;
 mod locking;
 mod machine;
+mod map;
+mod marks;
 #[cfg(feature = "tokio")]
 mod of_tokio;
 mod open;
 mod opened;
 mod real;
 mod streams;
+mod word;
 
 use std::io;
 use std::path::Path;
@@ -85,7 +88,9 @@ pub use self::dir::{DirEntry, FileType, Metadata, ReadDir, metadata, read_dir};
 pub use self::faults::{Faults, Rules};
 pub use self::file::File;
 use self::machine::{At, Machines};
+pub use self::map::Map;
 pub use self::open::OpenOptions;
+pub use self::word::MapWord;
 use crate::node::Node;
 use crate::run::op::Op;
 use crate::seam::{self, Here, here};

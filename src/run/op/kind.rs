@@ -29,6 +29,8 @@ pub(crate) struct Kind {
     disables: Bits,
     /// True if it leaves the object as it was.
     looks: bool,
+    /// True if it is recorded beside an operation that has a point in the same step, and never alone.
+    beside: bool,
 }
 
 /// The bit of [`WATCH`].
@@ -44,12 +46,13 @@ impl Kind {
     // It has the bit of a watch, which is never done, as this is never a guard.
     pub(crate) const fn by_hand(looks: bool) -> Kind {
         let turns = if looks { 0 } else { Bits::MAX };
-        Kind { bit: WATCHES, conflicts: Bits::MAX, enables: turns, disables: turns, looks }
+        let beside = false;
+        Kind { bit: WATCHES, conflicts: Bits::MAX, enables: turns, disables: turns, looks, beside }
     }
 
     /// A kind that can be swapped with all others.
     pub(crate) const fn of(bit: Bits) -> Kind {
-        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false }
+        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false, beside: false }
     }
 
     /// May not be swapped with these.
@@ -70,6 +73,16 @@ impl Kind {
     /// Leaves the object as it was.
     pub(crate) const fn looks(self) -> Kind {
         Kind { looks: true, ..self }
+    }
+
+    /// Is recorded beside an operation that has a point in the same step, and never alone.
+    pub(crate) const fn beside_a_point(self) -> Kind {
+        Kind { beside: true, ..self }
+    }
+
+    /// Returns `true` if an operation with a point is done in the same step.
+    pub(crate) const fn is_beside_a_point(self) -> bool {
+        self.beside
     }
 
     /// Returns `true` if such an operation leaves the object as it was.
@@ -156,6 +169,7 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &parking::MACHINE,
         &fs::MACHINE,
         &fs::inode::MACHINE,
+        &fs::contents::MACHINE,
         &net::window::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())

@@ -1,12 +1,12 @@
 //! A log buffer over a mapped file, whose power fails at any moment.
 //!
 //! As in `log_buffer`, an appender claims space by an addition to the tail, and commits its frame by the store of its
-//! length. Here both are words of a mapped file. A flusher follows the committed frames, makes them durable in order, and
-//! moves the mark up to which appends are told to the test. A power failure leaves of each sector any state that it had
-//! between two stores, each by itself: the tail may survive without the frame, and a frame without the one before it. Recovery
-//! therefore takes the frames from the beginning on, up to the first that is not committed, sets the tail to their end and clears
-//! what is behind. Three bugs are planted, one at a time. `cargo run --example log_buffer_mapped` prints the output at the end
-//! of this file.
+//! length. Here both are words of a mapped file. A flusher follows the committed frames, makes them durable in order,
+//! and moves the mark up to which appends are told to the test. A power failure leaves of each sector any state that it
+//! had between two stores, each by itself: the tail may survive without the frame, and a frame without the one before
+//! it. Recovery therefore takes the frames from the beginning on, up to the first that is not committed, sets the tail
+//! to their end and clears what is behind. Three bugs are planted, one at a time.
+//! `cargo run --example log_buffer_mapped` prints the output at the end of this file.
 
 #![forbid(unsafe_code)]
 

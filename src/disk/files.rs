@@ -34,6 +34,8 @@ pub(crate) enum SyncFate {
     Succeeds,
     /// An error, after which reads show the data that may not be on disk: ext4, XFS.
     FailsAndKeeps,
+    /// The same, because the disk is full: the room for a write is sought when it is synced.
+    FindsNoRoom,
     /// An error, after which reads show the data of before, which are all that a crash leaves: Btrfs.
     FailsAndReverts,
 }
@@ -47,7 +49,7 @@ pub(super) struct OpenFile {
     appends: bool,
     syncs: bool,
     /// A sync of the inode failed through another handle: the next one of this handle returns the error.
-    has_error: bool,
+    error: Option<Error>,
 }
 
 /// The maximum length of a file, and of a position in it.
@@ -140,7 +142,7 @@ impl Call<'_> {
             writes: write || append,
             appends: append,
             syncs: sync,
-            has_error: false,
+            error: None,
         };
         self.disk.open.insert(handle, file);
         Ok(handle)
@@ -357,19 +359,21 @@ impl Call<'_> {
     ) -> Result<(), Error> {
         let file = self.file(handle)?;
         let ino = file.ino;
-        let had_error = std::mem::take(&mut file.has_error);
-        if had_error {
+        let before = file.error.take();
+        if before.is_some() {
             self.accesses.update(Object::Inode(ino));
         }
         self.sync_locations(bounds, fate);
-        if fate == SyncFate::Succeeds {
-            return if had_error { Err(Error::BROKEN) } else { Ok(()) };
-        }
+        let error = match fate {
+            SyncFate::Succeeds => return before.map_or(Ok(()), Err),
+            SyncFate::FindsNoRoom => Error::FULL,
+            SyncFate::FailsAndKeeps | SyncFate::FailsAndReverts => Error::BROKEN,
+        };
         let others = self.disk.open.iter_mut().filter(|(other, _)| **other != handle);
         for (_, file) in others.filter(|(_, file)| file.ino == ino) {
-            file.has_error = true;
+            file.error = Some(error);
         }
-        Err(Error::BROKEN)
+        Err(error)
     }
 
     pub(crate) fn handle_metadata(&mut self, handle: Handle) -> Result<Metadata, Error> {

@@ -201,7 +201,7 @@ impl Call<'_> {
                 }
                 self.make_durable(covered);
             }
-            SyncFate::FailsAndKeeps => {
+            SyncFate::FailsAndKeeps | SyncFate::FindsNoRoom => {
                 self.touch_for_sync(&covered);
                 self.disk.pending.mark_clean(&covered, ino);
             }

@@ -27,15 +27,15 @@ const FLUSH: Op = acts("flush");
 
 /// A part of a file, mapped into memory and shared: words with the operations of [`Atomic`](crate::Atomic), and slices.
 ///
-/// A store changes the file at once: reads of the file and other maps see it, and a map sees what is written to the file. It is
-/// durable after a [`flush`](Self::flush) of its bytes, or a sync of the file. Until then a power failure leaves any state
-/// that the sector had between two stores, each sector by itself. So a word is never torn, two words of one sector never
-/// come back in an order that there was not, and words of two sectors may. A slice is stored in pieces of eight bytes, in order: a power
-/// failure may tear it between them.
+/// A store changes the file at once: reads of the file and other maps see it, and a map sees what is written to the
+/// file. It is durable after a [`flush`](Self::flush) of its bytes, or a sync of the file. Until then a power failure
+/// leaves any state that the sector had between two stores, each sector by itself. So a word is never torn, two words
+/// of one sector never come back in an order that there was not, and words of two sectors may. A slice is stored in
+/// pieces of eight bytes, in order: a power failure may tear it between them.
 ///
 /// The length of the file does not change. An access behind its end ends the process, as it does with the kernel's maps
-/// (`SIGBUS`): it fails the run. So do an access to a sector that cannot be read, and a store that needs room on a full disk. (A kernel
-/// lets a program use the rest of the last page, and what is stored there is lost.)
+/// (`SIGBUS`): it fails the run. So do an access to a sector that cannot be read, and a store that needs room on a full
+/// disk. (A kernel lets a program use the rest of the last page, and what is stored there is lost.)
 ///
 /// The map keeps the file open, with its lock. Its clones are the same map.
 ///
@@ -62,17 +62,18 @@ const FLUSH: Op = acts("flush");
 /// # In a search
 ///
 /// Operations on one word conflict as those of an atomic, words that share eight aligned bytes are one. Two stores into
-/// different words of one sector conflict on the disk of a node, because a power failure tells their order; on the disk of
-/// the outside, which has none, they commute. Stores into different sectors commute, and a flush conflicts with the stores into
-/// its sectors alone. Calls that write the file conflict with all operations of its maps, those that read it with all stores. A
-/// slice of more than 128 bytes is as a read or a write of the file, a flush of more than 16 sectors as a sync of it.
+/// different words of one sector conflict on the disk of a node, because a power failure tells their order; on the disk
+/// of the outside, which has none, they commute. Stores into different sectors commute, and a flush conflicts with the
+/// stores into its sectors alone. Calls that write the file conflict with all operations of its maps, those that read
+/// it with all stores. A slice of more than 128 bytes is as a read or a write of the file, a flush of more than 16
+/// sectors as a sync of it.
 ///
 /// # Outside of runs, and in the real build
 ///
-/// There is no memory behind it, for that needs `unsafe` code: an operation reads and writes the file at its place, in the page
-/// cache, and is atomic among all maps of the file in this process, which take turns. Other processes with a true map of
-/// the file see whole words, but an operation that reads and writes is not atomic for them. A flush is a `sync_data` of the
-/// file. It is a way to run the same program; for speed use a crate for maps there.
+/// There is no memory behind it, for that needs `unsafe` code: an operation reads and writes the file at its place, in
+/// the page cache, and is atomic among all maps of the file in this process, which take turns. Other processes with a
+/// true map of the file see whole words, but an operation that reads and writes is not atomic for them. A flush is a
+/// `sync_data` of the file. It is a way to run the same program; for speed use a crate for maps there.
 #[derive(Clone)]
 pub struct Map {
     pub(super) inner: Arc<Mapped>,
@@ -87,13 +88,13 @@ pub(super) struct Mapped {
 }
 
 impl Map {
-    /// Maps these bytes of a file, which must be open for reading and writing. They need not be there yet: the file may grow. A
-    /// point.
+    /// Maps these bytes of a file, which must be open for reading and writing. They need not be there yet: the file may
+    /// grow. A point.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the range is empty, if it does not start at a multiple of 8, and for a
-    /// file opened for appending. [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the file is not open for reading and
-    /// writing.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the range is empty, if it does not start at a multiple of 8,
+    /// and for a file opened for appending. [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the file is not
+    /// open for reading and writing.
     #[track_caller]
     pub fn open(
         file: &File,
@@ -158,7 +159,8 @@ impl Map {
         })
     }
 
-    /// Stores a slice at `at`, in bytes from the start of the map. A point. A power failure may tear it between pieces of eight bytes.
+    /// Stores a slice at `at`, in bytes from the start of the map. A point. A power failure may tear it between pieces
+    /// of eight bytes.
     ///
     /// # Panics
     /// If it is not in the map.
@@ -184,8 +186,8 @@ impl Map {
         })
     }
 
-    /// Makes these bytes durable, in bytes from the start of the map: the sectors that they are in, and not the length of the file,
-    /// for which [`File::sync_all`] is. A point.
+    /// Makes these bytes durable, in bytes from the start of the map: the sectors that they are in, and not the length
+    /// of the file, for which [`File::sync_all`] is. A point.
     ///
     /// # Errors
     /// As [`File::sync_all`]: what the sync should have written is taken for written.
@@ -267,7 +269,11 @@ impl Mapped {
                     _ => Values::Failed,
                 };
                 let (done, effects) = ready!(call.poll(mark, cx, act, shown));
-                file.machine.record(effects.of_word(mark), here);
+                let effects = match word {
+                    Some(word) => effects.of_word(word),
+                    None => effects,
+                };
+                file.machine.record(effects, here);
                 match done {
                     Ok(done) => done,
                     Err(_) => dead(here),

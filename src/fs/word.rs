@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::map::Mapped;
 use super::opened::{RunFile, Where};
 use super::real;
-use crate::Ordering;
 use crate::disk::{Call, UNIT};
 use crate::run::event::Values;
 use crate::run::op::{Access, Op};
@@ -28,8 +28,8 @@ const FETCH_NAND: Op = Op::new("fetch_nand", Access::ReadModifyWrite);
 const FETCH_OR: Op = Op::new("fetch_or", Access::ReadModifyWrite);
 const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 
-/// A word of a [`Map`](super::Map): the operations of [`Atomic`](crate::Atomic), each a point, for integers of up to 64 bits, in the
-/// byte order of the machine. Sequentially consistent, for all orderings.
+/// A word of a [`Map`](super::Map): the operations of [`Atomic`](crate::Atomic), each a point, for integers of up to 64
+/// bits, in the byte order of the machine. Sequentially consistent, for all orderings.
 ///
 /// An operation fails the run with `SIGBUS` if the file ends before the word: see [`Map`](super::Map).
 ///
@@ -66,7 +66,8 @@ impl<T: Number> MapWord<T> {
         MapWord { name: Some(name), ..self }
     }
 
-    /// The operation `op`, which leaves what `change` returns for the word that it sees. Values cross the point as bits.
+    /// The operation `op`, which leaves what `change` returns for the word that it sees. Values cross the point as
+    /// bits.
     fn operation<'a, R: 'a>(
         &'a self,
         op: &'static Op,
@@ -159,7 +160,8 @@ impl<T: Number> MapWord<T> {
         self.operation(&SWAP, here(), move |_| Some(T::from_bits(bits)), changed, old)
     }
 
-    /// Writes `new` if the word is `current`. Returns the previous value, as `Ok` if it was replaced and as `Err` if not.
+    /// Writes `new` if the word is `current`. Returns the previous value, as `Ok` if it was replaced and as `Err` if
+    /// not.
     ///
     /// # Panics
     /// If `failure` is `Release` or `AcqRel`, as std does.
@@ -208,9 +210,9 @@ impl<T: Number> MapWord<T> {
         })
     }
 
-    /// Replaces the word with the result of `update`, and tries again if another task has changed it meanwhile, until that
-    /// succeeds or `update` returns `None`. A load, then a compare-exchange for each try: each is a point of its own, and
-    /// `update` runs between them. Returns the last value that was read, as `Ok` if it was replaced.
+    /// Replaces the word with the result of `update`, and tries again if another task has changed it meanwhile, until
+    /// that succeeds or `update` returns `None`. A load, then a compare-exchange for each try: each is a point of its
+    /// own, and `update` runs between them. Returns the last value that was read, as `Ok` if it was replaced.
     ///
     /// # Panics
     /// If `fetch_order` is `Release` or `AcqRel`, as std does.

@@ -1,7 +1,7 @@
 //! The search against brute force: two tasks of a node on a map, and a power failure at any moment.
 //!
-//! The reference shares no code with the library: it takes all orders of the steps, and of each sector any version since
-//! its last sync.
+//! The reference shares no code with the library: it takes all orders of the steps, and of each sector any version
+//! since its last sync.
 
 use super::*;
 
@@ -11,6 +11,9 @@ enum Act {
     Load(usize),
     Store(usize, u64),
     Add(usize, u64),
+    /// The words of the first sector, as a slice.
+    ReadBoth,
+    WriteBoth(u64),
     Flush(usize),
     FileRead(usize),
     FileWrite(usize, u64),
@@ -20,7 +23,8 @@ enum Act {
 const PLACES: [u64; 3] = [0, 8, 512];
 const SECTORS: [usize; 3] = [0, 0, 1];
 
-/// What a run shows: how many calls of each task were told to the test, with their results, and the words that are left.
+/// What a run shows: how many calls of each task were told to the test, with their results, and the words that are
+/// left.
 type Outcome = ([Vec<u64>; 2], Vec<u64>);
 
 #[derive(Clone)]
@@ -42,6 +46,12 @@ impl State {
                 let old = self.words[word];
                 self.set(word, old + value);
                 old
+            }
+            Act::ReadBoth => self.words[0] << 32 | self.words[1],
+            Act::WriteBoth(value) => {
+                self.set(0, value);
+                self.set(1, value);
+                0
             }
             Act::Flush(sector) => {
                 self.sync(sector);
@@ -101,6 +111,15 @@ async fn do_on(act: Act, map: &Map, file: &File) -> u64 {
         Act::Load(at) => return word(at).load(SeqCst).await,
         Act::Store(at, value) => word(at).store(value, SeqCst).await,
         Act::Add(at, value) => return word(at).fetch_add(value, SeqCst).await,
+        Act::ReadBoth => {
+            let mut bytes = [0; 16];
+            map.read_at(&mut bytes, 0).await;
+            let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+            return word(0) << 32 | word(8);
+        }
+        Act::WriteBoth(value) => {
+            map.write_at(&[value, value].map(u64::to_ne_bytes).concat(), 0).await;
+        }
         Act::Flush(sector) => {
             let start = 512 * sector as u64;
             map.flush(start..start + 8).await.unwrap();
@@ -178,7 +197,7 @@ fn compare(tasks: [&'static [Act]; 2]) -> u64 {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_search_finds_what_brute_force_does() {
     use Act::*;
-    let pairs: [[&[Act]; 2]; 8] = [
+    let pairs: [[&[Act]; 2]; 10] = [
         [&[Store(0, 1)], &[Store(1, 2)]],
         [&[Store(0, 1), Flush(0)], &[Store(1, 2)]],
         [&[Store(2, 1), Flush(1)], &[Store(1, 2), Load(2)]],
@@ -187,6 +206,8 @@ fn a_search_finds_what_brute_force_does() {
         [&[Load(0), Store(1, 1)], &[FileWrite(0, 2)]],
         [&[Flush(0), Store(0, 1)], &[Add(0, 2)]],
         [&[Store(0, 1), Store(0, 1)], &[FileSync]],
+        [&[WriteBoth(1), ReadBoth], &[FileWrite(1, 2)]],
+        [&[ReadBoth], &[Add(1, 1), FileRead(1)]],
     ];
     pairs.into_iter().for_each(|pair| assert!(compare(pair) > 1));
 }
@@ -205,13 +226,15 @@ fn a_search_of_random_programs_finds_what_brute_force_does() {
         let tasks = [(); 2].map(|()| {
             let acts = (0..2).map(|_| {
                 let (word, value) = (below(3) as usize, 1 + below(2));
-                match below(10) {
+                match below(12) {
                     0 | 1 => Act::Load(word),
                     2..5 => Act::Store(word, value),
                     5 => Act::Add(word, value),
                     6 => Act::Flush(SECTORS[word]),
                     7 => Act::FileRead(word),
                     8 => Act::FileWrite(word, value),
+                    9 => Act::WriteBoth(value),
+                    10 => Act::ReadBoth,
                     _ => Act::FileSync,
                 }
             });

@@ -37,6 +37,8 @@
 //! Each call is a point, and is done in one step. Those that take several calls of a kernel are several points: [`write`](fn@write)
 //! opens, writes and closes, so others may find an empty file. Dropping a file and [`File::try_lock`] are none.
 //!
+//! A [`Map`] has words, whose operations are points as those of an atomic.
+//!
 //! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power failure
 //! before each call of the node.
 //!

@@ -95,7 +95,7 @@ impl<T: Number> MapWord<T> {
                 }
                 let done = step(word);
                 let Some(new) = done.1 else { return Ok(Ok(done)) };
-                let stored = call.store(file.handle, self.at, to_bytes::<T>(new, word))?;
+                let stored = call.store(file.handle, self.at, to_bytes(new, word))?;
                 Ok(stored.map(|()| done))
             };
             let real = |file: &std::fs::File| {
@@ -106,7 +106,7 @@ impl<T: Number> MapWord<T> {
                 }
                 let done = step(word);
                 if let Some(new) = done.1 {
-                    real::write_whole(file, to_bytes::<T>(new, word), self.at)?;
+                    real::write_whole(file, to_bytes(new, word), self.at)?;
                 }
                 Ok(Some(done))
             };
@@ -267,7 +267,7 @@ fn from_bytes<T: Number>(bytes: &[u8]) -> T {
 }
 
 /// Puts a word into memory.
-fn to_bytes<T: Number>(bits: u64, into: &mut [u8]) -> &[u8] {
+fn to_bytes(bits: u64, into: &mut [u8]) -> &[u8] {
     let length = into.len();
     into.copy_from_slice(&bits.to_le_bytes()[..length]);
     if cfg!(target_endian = "big") {

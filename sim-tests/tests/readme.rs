@@ -87,6 +87,11 @@ fn log_buffer_ends_with_what_it_prints() {
 }
 
 #[test]
+fn log_buffer_mapped_ends_with_what_it_prints() {
+    example("log_buffer_mapped");
+}
+
+#[test]
 fn cas_register_ends_with_what_it_prints() {
     example("cas_register");
 }
@@ -116,6 +121,7 @@ fn every_example_is_tested_here() {
         "disruptor",
         "kv",
         "log_buffer",
+        "log_buffer_mapped",
         "lossy_link",
         "lost_update",
         "online",

@@ -30,6 +30,7 @@ errors! {
     NOT_FOUND = 2 NotFound "no such file or directory";
     BROKEN = 5 Other "input/output error";
     BAD_FILE = 9 Other "the file is not open, or not in this mode";
+    NO_ACCESS = 13 PermissionDenied "permission denied";
     BUSY = 16 ResourceBusy "device or resource busy";
     EXISTS = 17 AlreadyExists "file exists";
     NOT_A_DIRECTORY = 20 NotADirectory "not a directory";

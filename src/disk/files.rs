@@ -9,7 +9,7 @@ use super::error::Error;
 use super::location::{Ino, Kind, Location, Value};
 use super::names::Metadata;
 use super::read::cut;
-use super::{Call, Disk, Object};
+use super::{Call, Contents, Disk, Object};
 
 /// The number of an open file. Never used again on one disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,20 +34,22 @@ pub(crate) enum SyncFate {
     Succeeds,
     /// An error, after which reads show the data that may not be on disk: ext4, XFS.
     FailsAndKeeps,
+    /// The same, because the disk is full: the room for a write is sought when it is synced.
+    FindsNoRoom,
     /// An error, after which reads show the data of before, which are all that a crash leaves: Btrfs.
     FailsAndReverts,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenFile {
-    ino: Ino,
+    pub(super) ino: Ino,
     position: u64,
-    reads: bool,
-    writes: bool,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
     appends: bool,
     syncs: bool,
     /// A sync of the inode failed through another handle: the next one of this handle returns the error.
-    has_error: bool,
+    error: Option<Error>,
 }
 
 /// The maximum length of a file, and of a position in it.
@@ -85,7 +87,7 @@ impl Call<'_> {
         self.disk.forget_if_gone(ino);
     }
 
-    fn touch_room(&mut self) {
+    pub(super) fn touch_room(&mut self) {
         if self.disk.room.has_limit() {
             self.accesses.update(Object::Room);
         }
@@ -140,13 +142,13 @@ impl Call<'_> {
             writes: write || append,
             appends: append,
             syncs: sync,
-            has_error: false,
+            error: None,
         };
         self.disk.open.insert(handle, file);
         Ok(handle)
     }
 
-    fn file(&mut self, handle: Handle) -> Result<&mut OpenFile, Error> {
+    pub(super) fn file(&mut self, handle: Handle) -> Result<&mut OpenFile, Error> {
         self.disk.open.get_mut(&handle).ok_or(Error::BAD_FILE)
     }
 
@@ -174,6 +176,9 @@ impl Call<'_> {
             return Err(Error::IS_A_DIRECTORY);
         }
         self.accesses.read(Object::Inode(ino));
+        if self.disk.mapped.contains(&ino) {
+            self.accesses.contents = Some(Contents::Read(ino));
+        }
         if into.is_empty() {
             return Ok(0);
         }
@@ -346,20 +351,7 @@ impl Call<'_> {
         self.sync_of(handle, Location::all_of(ino), fate)
     }
 
-    /// Makes sectors of a file durable, and not its length: the sync of a mapped range.
-    #[cfg(test)]
-    pub(crate) fn sync_sectors(
-        &mut self,
-        handle: Handle,
-        indices: Range<u64>,
-        fate: SyncFate,
-    ) -> Result<(), Error> {
-        let ino = self.file(handle)?.ino;
-        let bounds = Location::sector(ino, indices.start)..Location::sector(ino, indices.end);
-        self.sync_of(handle, bounds, fate)
-    }
-
-    fn sync_of(
+    pub(super) fn sync_of(
         &mut self,
         handle: Handle,
         bounds: Range<Location>,
@@ -367,16 +359,21 @@ impl Call<'_> {
     ) -> Result<(), Error> {
         let file = self.file(handle)?;
         let ino = file.ino;
-        let had_error = std::mem::take(&mut file.has_error);
-        self.sync_locations(bounds, fate);
-        if fate == SyncFate::Succeeds {
-            return if had_error { Err(Error::BROKEN) } else { Ok(()) };
+        let before = file.error.take();
+        if before.is_some() {
+            self.accesses.update(Object::Inode(ino));
         }
+        self.sync_locations(bounds, fate);
+        let error = match fate {
+            SyncFate::Succeeds => return before.map_or(Ok(()), Err),
+            SyncFate::FindsNoRoom => Error::FULL,
+            SyncFate::FailsAndKeeps | SyncFate::FailsAndReverts => Error::BROKEN,
+        };
         let others = self.disk.open.iter_mut().filter(|(other, _)| **other != handle);
         for (_, file) in others.filter(|(_, file)| file.ino == ino) {
-            file.has_error = true;
+            file.error = Some(error);
         }
-        Err(Error::BROKEN)
+        Err(error)
     }
 
     pub(crate) fn handle_metadata(&mut self, handle: Handle) -> Result<Metadata, Error> {

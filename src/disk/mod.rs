@@ -15,6 +15,7 @@
 //! | `read.rs` | values as processes see them, through the layers; effects of changes; syncs |
 //! | `names.rs` | paths and entries |
 //! | `files.rs` | open files and their contents |
+//! | `maps.rs` | mapped files: words, slices, their syncs |
 //! | `room.rs` | free space |
 //! | `media.rs` | faults of the medium: unreadable sectors, rot |
 //! | `access.rs` | the accesses of a call, for searches |
@@ -29,6 +30,7 @@ mod effects;
 mod error;
 mod files;
 mod location;
+mod maps;
 mod media;
 mod names;
 mod read;
@@ -39,11 +41,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use self::access::{Accesses, Object};
+pub(crate) use self::access::{Accesses, Contents, Object};
 pub(crate) use self::crash::Loss;
 pub(crate) use self::error::Error;
 pub(crate) use self::files::{Handle, OpenOptions, SyncFate};
 pub(crate) use self::location::{Ino, Kind, Location, Part, Value};
+pub(crate) use self::maps::{BusError, UNIT};
 pub(crate) use self::names::Metadata;
 pub(crate) use self::rules::{Choosing, Rules};
 
@@ -96,6 +99,8 @@ pub(crate) struct Disk {
     crashed: Vec<Crashed>,
     open: BTreeMap<Handle, OpenFile>,
     handles: u64,
+    /// Files that were ever mapped.
+    mapped: BTreeSet<Ino>,
     calls: u64,
     /// Sectors that cannot be read.
     damaged: BTreeSet<(Ino, u64)>,
@@ -125,6 +130,7 @@ impl Disk {
             crashed: Vec::new(),
             open: BTreeMap::new(),
             handles: 0,
+            mapped: BTreeSet::new(),
             calls: 0,
             damaged: BTreeSet::new(),
             room: Room::new(settings.capacity.map(|bytes| bytes / settings.sector)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::crash::{Crashed, Loss};
 use super::effects::Effect;
 use super::location::{Ino, Kind, Location, Name, Part, Value};
-use super::{Call, Disk, Draw, Object, SyncFate};
+use super::{Call, Contents, Disk, Draw, Object, SyncFate};
 
 /// The arguments of reads of the layers below a life.
 struct Below<'a> {
@@ -139,13 +139,32 @@ impl Call<'_> {
         is_metadata: bool,
         is_second_half: bool,
     ) {
+        for (location, _) in &sets {
+            self.accesses.update(Object::Inode(location.ino));
+        }
+        self.push_effect(sets, is_metadata, is_second_half);
+    }
+
+    /// Changes a sector by a store of a map.
+    pub(super) fn apply_store(&mut self, ino: Ino, index: u64, bytes: Arc<[u8]>) {
+        self.accesses.contents = Some(Contents::Stored(ino));
+        self.accesses.update(Object::Sector(ino, index));
+        let set = (Location::sector(ino, index), Value::Sector(Some(bytes)));
+        self.push_effect(vec![set], false, false);
+    }
+
+    fn push_effect(
+        &mut self,
+        sets: Vec<(Location, Value)>,
+        is_metadata: bool,
+        is_second_half: bool,
+    ) {
         self.accesses.changes = true;
         let rules = self.disk.settings.rules;
         if rules.everything_in_order || (rules.has_journal() && is_metadata) {
             self.accesses.update(Object::Journal);
         }
         for (location, value) in &sets {
-            self.accesses.update(Object::Inode(location.ino));
             self.disk.now.insert(location.clone(), value.clone());
         }
         let call = self.disk.calls;
@@ -168,7 +187,9 @@ impl Call<'_> {
     /// A sync of the locations within `bounds`, all of one inode.
     pub(super) fn sync_locations(&mut self, bounds: Range<Location>, fate: SyncFate) {
         let ino = bounds.start.ino;
-        self.accesses.update(Object::Inode(ino));
+        if !self.accesses.is_by_map || fate != SyncFate::Succeeds {
+            self.accesses.update(Object::Inode(ino));
+        }
         if self.disk.settings.rules.has_journal() {
             self.accesses.update(Object::Journal);
         }
@@ -180,7 +201,7 @@ impl Call<'_> {
                 }
                 self.make_durable(covered);
             }
-            SyncFate::FailsAndKeeps => {
+            SyncFate::FailsAndKeeps | SyncFate::FindsNoRoom => {
                 self.touch_for_sync(&covered);
                 self.disk.pending.mark_clean(&covered, ino);
             }
@@ -216,6 +237,16 @@ impl Call<'_> {
         let mut last = None;
         for id in effects {
             for (location, _) in &self.disk.pending.effect(*id).sets {
+                // A sync of a map names its sectors. If it covers more, that is the whole file.
+                let is_named = match location.part {
+                    Part::Sector(index) if self.accesses.is_by_map => {
+                        self.accesses.updates(Object::Sector(location.ino, index))
+                    }
+                    _ => false,
+                };
+                if is_named {
+                    continue;
+                }
                 if last.replace(location.ino) != Some(location.ino) {
                     self.accesses.update(Object::Inode(location.ino));
                 }

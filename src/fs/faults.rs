@@ -8,6 +8,7 @@ const FULL: usize = 9;
 const SHORT: usize = 10;
 const SYNC_ERROR: usize = 11;
 const ROT: usize = 12;
+const FULL_AT_SYNC: usize = 13;
 
 /// The order in which changes reach the disk: what a power failure may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +20,8 @@ impl Rules {
     pub const POSIX: Rules = Rules(disk::Rules::POSIX);
 
     /// ext4 with its defaults: names and lengths have one journal, data is written before the length above it, and a
-    /// rename over a file first writes the data of the renamed one. Code that passes under these rules alone relies on them.
+    /// rename over a file first writes the data of the renamed one. Code that passes under these rules alone relies on
+    /// them.
     pub const EXT4: Rules = Rules(disk::Rules::EXT4);
 
     /// Nothing is reordered: a power failure leaves a prefix of all changes.
@@ -42,8 +44,8 @@ impl Rules {
 /// The faults that the files of a run may have, besides the loss of what was not synced when a node is
 /// [switched off](crate::Node::power_off).
 ///
-/// Nothing does by default. Each kind is drawn in the call that it befalls, so shrinking removes those that a failure does
-/// not need. A task suffers each kind as often as the setting says, at most. In searches each call of a kind may
+/// Nothing does by default. Each kind is drawn in the call that it befalls, so shrinking removes those that a failure
+/// does not need. A task suffers each kind as often as the setting says, at most. In searches each call of a kind may
 /// fail; in sampled runs a few do.
 ///
 /// ```
@@ -62,6 +64,7 @@ pub struct Faults {
     full: u8,
     short: u8,
     sync_errors: u8,
+    full_at_sync: u8,
     rot: u8,
     rates: Rates,
 }
@@ -91,6 +94,7 @@ impl Faults {
             full: 0,
             short: 0,
             sync_errors: 0,
+            full_at_sync: 0,
             rot: 0,
             rates: Rates::Rare,
         }
@@ -126,12 +130,20 @@ impl Faults {
         Faults { short: budget, ..self }
     }
 
-    /// Has syncs fail, at most `budget` of one task. The data that they should have written may be on disk or not, and *no later
-    /// sync writes it*: the kernel takes it for written. Reads show the new data afterwards (ext4, XFS) or the old
-    /// (Btrfs). The cure is to write again, or to stop and recover.
+    /// Has syncs fail, at most `budget` of one task. The data that they should have written may be on disk or not, and
+    /// *no later sync writes it*: the kernel takes it for written. Reads show the new data afterwards (ext4, XFS) or
+    /// the old (Btrfs). The cure is to write again, or to stop and recover.
     #[must_use]
     pub fn sync_errors(self, budget: u8) -> Faults {
         Faults { sync_errors: budget, ..self }
+    }
+
+    /// Has syncs fail because the disk is full, at most `budget` of one task: file systems that seek the room for a
+    /// write late (delayed allocation: ext4, XFS, Btrfs) find out in the sync. What else holds is as for
+    /// [`sync_errors`](Self::sync_errors); reads show the new data.
+    #[must_use]
+    pub fn full_at_sync(self, budget: u8) -> Faults {
+        Faults { full_at_sync: budget, ..self }
     }
 
     /// Has bits of files change by themselves, found by reads after a power failure, at most `budget` of one task.
@@ -192,6 +204,9 @@ impl Faults {
     }
 
     pub(super) fn sync_fate(&self) -> disk::SyncFate {
+        if self.draw(FULL_AT_SYNC, self.full_at_sync, (1, 4), "a sync of a full disk") == 1 {
+            return disk::SyncFate::FindsNoRoom;
+        }
         match self.draw(SYNC_ERROR, self.sync_errors, (2, 4), "an error of a sync") {
             0 => disk::SyncFate::Succeeds,
             1 => disk::SyncFate::FailsAndKeeps,

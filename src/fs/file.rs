@@ -62,7 +62,7 @@ pub(super) struct Streaming {
 }
 
 /// A call with its way.
-fn calling<R>(
+pub(super) fn calling<R>(
     op: &'static Op,
     here: Here,
     mut poll: impl FnMut(&mut PlainCall, &mut Context<'_>) -> Poll<R> + Send,

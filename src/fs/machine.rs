@@ -1,24 +1,30 @@
 //! The disks of a run: one for each node, and one for the outside. A call records what it did to which inodes.
 
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::faults::{Faults, Rates};
 use super::lock::FileLock;
+use super::marks::{Marks, PartOf};
 use crate::disk::{
-    Accesses, Call, Choosing, Disk, Error, Handle, Ino, Loss, Object, Part, Settings,
+    Accesses, Call, Choosing, Contents, Disk, Error, Handle, Ino, Loss, Object, Part, Settings,
 };
 use crate::node::{Cluster, Death, Node};
 use crate::run::Failure;
-use crate::run::op::fs::{self, inode};
-use crate::run::op::{Access, Op};
+use crate::run::event::ValueKind;
+use crate::run::op::fs::{self, contents, inode};
+use crate::run::op::{Access, Op, word};
 use crate::seam::{self, Here, Wrapped};
 
 const SEE: Op = Op::of_kind("see", Access::Peek, inode::READ).quiet();
 const TOUCH: Op = Op::of_kind("touch", Access::Tell, inode::WRITE).quiet();
+const SEE_BY_WORD: Op = Op::of_kind("see", Access::Peek, inode::READ_BY_WORD).quiet();
+const READ_CONTENTS: Op = Op::of_kind("see", Access::Peek, contents::READ).quiet();
+const STORE_CONTENTS: Op = Op::of_kind("touch", Access::Tell, contents::STORE).quiet();
+const SEE_WORD: Op = Op::of_kind("see", Access::Peek, word::READ.looks().beside_a_point()).quiet();
+const TOUCH_WORD: Op = Op::of_kind("touch", Access::Tell, word::WRITE).quiet();
 const JOURNAL: Op = Op::of_kind("journal", Access::Tell, fs::JOURNAL).quiet();
 const ROOM: Op = Op::of_kind("room", Access::Tell, fs::ROOM).quiet();
 const DECIDE: Op = Op::of_kind("decide", Access::Tell, fs::DECIDE).quiet();
@@ -61,10 +67,7 @@ struct State {
     /// Counts deaths.
     life: u64,
     faults: Faults,
-    /// By inode.
-    inodes: Vec<Arc<Wrapped>>,
-    /// Paths that calls named, as screens show them.
-    paths: BTreeMap<PathBuf, Arc<Wrapped>>,
+    marks: Marks,
     locks: BTreeMap<Ino, Arc<FileLock>>,
 }
 
@@ -82,7 +85,8 @@ type Life = (Arc<Machine>, u64);
 pub(super) struct Effects {
     accesses: Accesses,
     losses: Vec<(Loss, Arc<Wrapped>)>,
-    touched: Vec<(Arc<Wrapped>, bool)>,
+    /// Inodes and parts of mapped files, with what was done to them.
+    touched: Vec<(Arc<Wrapped>, &'static Op)>,
     position: Option<Arc<Wrapped>>,
     is_visit: bool,
 }
@@ -195,8 +199,7 @@ impl Machine {
             disk: Disk::new(faults.settings()),
             life: 0,
             faults,
-            inodes: vec![Arc::new(root)],
-            paths: BTreeMap::new(),
+            marks: Marks::new(number, root),
             locks: BTreeMap::new(),
         };
         Machine { number, name, whole, state: Mutex::new(state) }
@@ -204,26 +207,29 @@ impl Machine {
 
     /// The object that a call of `path` is announced on.
     pub(super) fn path(&self, path: &Path, here: Here) -> Arc<Wrapped> {
-        const PATHS: u32 = 1 << 30;
-        if let Some(known) = self.state().paths.get(path) {
-            return known.clone();
-        }
-        let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-        (self.number, path).hash(&mut hasher);
-        let key = (hasher.finish() >> 32) as u32 & (PATHS - 1) | PATHS;
-        let mark = Wrapped::outside_keyed("path", &path.to_string_lossy(), key, here);
-        self.state().paths.entry(path.to_owned()).or_insert(Arc::new(mark)).clone()
+        self.state().marks.path(path, here)
+    }
+
+    /// The object of a word of a mapped file. Its first user names it.
+    pub(super) fn word(
+        &self,
+        ino: Ino,
+        unit: u64,
+        (name, values): (&dyn Fn() -> String, ValueKind),
+        here: Here,
+    ) -> Arc<Wrapped> {
+        self.state().marks.word(ino, unit, (name, values), here)
     }
 
     /// The object of an inode.
     pub(super) fn inode(&self, ino: Ino) -> Arc<Wrapped> {
-        self.state().inodes[ino.0 as usize].clone()
+        self.state().marks.inode(ino)
     }
 
     /// The lock of an inode.
     pub(super) fn lock(&self, ino: Ino) -> Arc<FileLock> {
         let mut state = self.state();
-        let mark = state.inodes[ino.0 as usize].clone();
+        let mark = state.marks.inode(ino);
         state.locks.entry(ino).or_insert_with(|| Arc::new(FileLock::new(mark))).clone()
     }
 
@@ -241,28 +247,52 @@ impl Machine {
         if state.life != life {
             return (Err(gone()), effects);
         }
-        let State { disk, faults, inodes, .. } = &mut *state;
+        let State { disk, faults, marks, .. } = &mut *state;
         let has_crashed = disk.has_crashed();
         let mut draw = |bound| seam::draw(bound, "the writes that a power failure lost");
         let mut call = disk.call(&mut draw);
         let result = act(&mut call, faults);
         effects.accesses = std::mem::take(&mut call.accesses);
         let losses = std::mem::take(&mut call.losses);
-        while (inodes.len() as u64) < disk.inodes() {
-            // A path is an object, too, which has its name.
-            let kind =
-                if disk.is_directory(Ino(inodes.len() as u64)) { "directory" } else { "file" };
-            let name = format!("{kind} {}", path.display());
-            inodes.push(Arc::new(Wrapped::outside_named(kind, &name, here)));
+        if self.number == 0 && effects.accesses.is_by_map {
+            // The outside never dies, so what is durable and in which order does not show.
+            (effects.accesses.syncs, effects.accesses.changes) = (false, false);
         }
-        let mark = |ino: Ino| inodes[ino.0 as usize].clone();
-        effects.losses = losses.into_iter().map(|l| (l.clone(), mark(l.location.ino))).collect();
-        for (object, updates) in &effects.accesses.objects {
-            if let Object::Inode(ino) = object {
-                // A first read decides what a crash left, and no later one does.
-                effects.touched.push((mark(*ino), *updates || has_crashed));
-            }
+        while marks.inodes() < disk.inodes() {
+            let is_directory = disk.is_directory(Ino(marks.inodes()));
+            marks.add_inode(is_directory, path, here);
         }
+        effects.losses =
+            losses.into_iter().map(|l| (l.clone(), marks.inode(l.location.ino))).collect();
+        let Accesses { objects, contents, is_by_map, .. } = &effects.accesses;
+        for (object, updates) in objects {
+            let mark_and_op = match object {
+                Object::Inode(ino) => {
+                    // A first read decides what a crash left, and no later one does.
+                    let op = match *updates || (has_crashed && !is_by_map) {
+                        true => &TOUCH,
+                        false if *is_by_map => &SEE_BY_WORD,
+                        false => &SEE,
+                    };
+                    (marks.inode(*ino), op)
+                }
+                Object::Sector(..) if self.number == 0 => continue,
+                Object::Sector(ino, index) => {
+                    let op = if *updates { &TOUCH_WORD } else { &SEE_WORD };
+                    (marks.part(*ino, PartOf::Sector(*index), here), op)
+                }
+                Object::Word(ino, unit) => {
+                    let op = if *updates { &TOUCH_WORD } else { &SEE_WORD };
+                    (marks.part(*ino, PartOf::Word(*unit), here), op)
+                }
+                _ => continue,
+            };
+            effects.touched.push(mark_and_op);
+        }
+        effects.touched.extend(contents.map(|contents| match contents {
+            Contents::Read(ino) => (marks.part(ino, PartOf::Contents, here), &READ_CONTENTS),
+            Contents::Stored(ino) => (marks.part(ino, PartOf::Contents, here), &STORE_CONTENTS),
+        }));
         (result.map_err(io::Error::from), effects)
     }
 
@@ -337,7 +367,7 @@ impl Machine {
                 }
                 Death::Wiped => {
                     state.disk = Disk::new(state.faults.settings());
-                    state.inodes.truncate(1);
+                    state.marks.forget_files();
                 }
             }
             std::mem::take(&mut state.locks)
@@ -366,6 +396,12 @@ impl Effects {
         }
     }
 
+    /// The call was announced on a word, and is recorded there.
+    pub(super) fn of_word(mut self, word: &Arc<Wrapped>) -> Effects {
+        self.touched.retain(|(mark, _)| !Arc::ptr_eq(mark, word));
+        self
+    }
+
     /// The position of the file is shared with other tasks.
     pub(super) fn at(mut self, position: Option<Arc<Wrapped>>) -> Effects {
         self.position = position;
@@ -374,12 +410,12 @@ impl Effects {
 
     fn record(self, whole: &Wrapped, here: Here, record: impl Fn(&Wrapped, &'static Op)) {
         let _ = here;
-        for (mark, updates) in &self.touched {
-            record(mark, if *updates { &TOUCH } else { &SEE });
+        for (mark, op) in &self.touched {
+            record(mark, op);
         }
         for (object, _) in &self.accesses.objects {
             match object {
-                Object::Inode(_) => {}
+                Object::Inode(_) | Object::Sector(..) | Object::Word(..) => {}
                 Object::Position(_) => {
                     self.position.iter().for_each(|position| record(position, &TOUCH));
                 }
@@ -398,21 +434,6 @@ impl Effects {
                 Part::Entry(_) => &LOST_NAME,
             };
             record(mark, op);
-        }
-    }
-}
-
-/// FNV-1a: the same in each run and on each machine, unlike the hasher of std.
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 }

@@ -37,6 +37,8 @@
 //! Each call is a point, and is done in one step. Those that take several calls of a kernel are several points: [`write`](fn@write)
 //! opens, writes and closes, so others may find an empty file. Dropping a file and [`File::try_lock`] are none.
 //!
+//! A [`Map`] has words, whose operations are points as those of an atomic.
+//!
 //! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power failure
 //! before each call of the node.
 //!
@@ -61,7 +63,7 @@
 //!
 //! # Not modelled
 //!
-//! Symbolic links, permissions, owners, times, and mapped memory.
+//! Symbolic links, permissions, owners, and times.
 
 mod call;
 mod dir;
@@ -70,12 +72,15 @@ mod file;
 mod lock;
 mod locking;
 mod machine;
+mod map;
+mod marks;
 #[cfg(feature = "tokio")]
 mod of_tokio;
 mod open;
 mod opened;
 mod real;
 mod streams;
+mod word;
 
 use std::io;
 use std::path::Path;
@@ -85,7 +90,9 @@ pub use self::dir::{DirEntry, FileType, Metadata, ReadDir, metadata, read_dir};
 pub use self::faults::{Faults, Rules};
 pub use self::file::File;
 use self::machine::{At, Machines};
+pub use self::map::Map;
 pub use self::open::OpenOptions;
+pub use self::word::MapWord;
 use crate::node::Node;
 use crate::run::op::Op;
 use crate::seam::{self, Here, here};

@@ -102,7 +102,7 @@ impl OpenOptions {
             move || Ok(Opened::Real(std_options(options).open(&real)?)),
         );
         let path = path.to_owned();
-        async move { Ok(File::new(Open::new(opened.await?, &at, path, here))) }
+        async move { Ok(File::new(Open::new(opened.await?, (options, &at), path, here))) }
     }
 }
 

@@ -10,7 +10,7 @@ use super::faults::Faults;
 use super::lock::{FileLock, Owner};
 use super::machine::{At, Machine, gone};
 use super::real;
-use crate::disk::{Call, Error, Handle, Ino};
+use crate::disk::{Call, Error, Handle, Ino, OpenOptions};
 use crate::seam::{self, Here, PlainCall, Wrapped};
 
 /// The result of opening.
@@ -21,24 +21,26 @@ pub(super) enum Opened {
 
 /// An open file, which several [`File`](super::File)s may share.
 pub(super) struct Open {
-    file: Where,
+    pub(super) file: Where,
     pub(super) here: Here,
     pub(super) owner: Owner,
+    /// How it was opened.
+    pub(super) options: OpenOptions,
     lock: OnceLock<Arc<FileLock>>,
 }
 
-enum Where {
+pub(super) enum Where {
     Run(RunFile),
     Real(std::fs::File),
 }
 
-struct RunFile {
-    machine: Arc<Machine>,
-    life: u64,
-    handle: Handle,
-    ino: Ino,
+pub(super) struct RunFile {
+    pub(super) machine: Arc<Machine>,
+    pub(super) life: u64,
+    pub(super) handle: Handle,
+    pub(super) ino: Ino,
     mark: Arc<Wrapped>,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The position as an object, if several files share it.
     position: OnceLock<Arc<Wrapped>>,
 }
@@ -55,7 +57,12 @@ impl Drop for Open {
 }
 
 impl Open {
-    pub(super) fn new(opened: Opened, at: &At, path: PathBuf, here: Here) -> Open {
+    pub(super) fn new(
+        opened: Opened,
+        (options, at): (OpenOptions, &At),
+        path: PathBuf,
+        here: Here,
+    ) -> Open {
         let (file, owner) = match (opened, at.machine(here)) {
             (Opened::Run(handle, ino), Some((machine, life))) => {
                 let (machine, life) = (machine.clone(), *life);
@@ -65,7 +72,7 @@ impl Open {
             (Opened::Real(file), _) => (Where::Real(file), real::next_owner()),
             (Opened::Run(..), None) => unreachable!("opened on no machine"),
         };
-        Open { file, here, owner, lock: OnceLock::new() }
+        Open { file, here, owner, options, lock: OnceLock::new() }
     }
 
     /// Makes the position an object, because several files are to share it.

@@ -18,18 +18,67 @@ pub(super) fn next_owner() -> Owner {
 /// The identity of a file.
 type Identity = (u64, u64);
 
+/// Values that open files of one identity share, made by the first and dropped with the last.
+struct ByIdentity<T>(Mutex<BTreeMap<Identity, Weak<T>>>);
+
+impl<T> ByIdentity<T> {
+    const fn new() -> ByIdentity<T> {
+        ByIdentity(Mutex::new(BTreeMap::new()))
+    }
+
+    fn of(&self, file: &File, make: impl FnOnce() -> T) -> io::Result<Arc<T>> {
+        let identity = identity_of(file)?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&identity).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        all.retain(|_, value| value.strong_count() > 0);
+        let value = Arc::new(make());
+        all.insert(identity, Arc::downgrade(&value));
+        Ok(value)
+    }
+}
+
 /// The lock of a file. The locks of std's files are newer than the oldest compiler of this crate, so it is of this process.
 pub(super) fn lock_of(file: &File, here: Here) -> io::Result<Arc<FileLock>> {
-    static LOCKS: Mutex<BTreeMap<Identity, Weak<FileLock>>> = Mutex::new(BTreeMap::new());
-    let identity = identity_of(file)?;
-    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(lock) = locks.get(&identity).and_then(Weak::upgrade) {
-        return Ok(lock);
+    static LOCKS: ByIdentity<FileLock> = ByIdentity::new();
+    LOCKS.of(file, || FileLock::new(Arc::new(Wrapped::outside("file", here))))
+}
+
+/// The turn of the maps of a file: one of them uses it at a time.
+pub(super) type MapTurn = Arc<Mutex<()>>;
+
+pub(super) fn map_turn_of(file: &File) -> io::Result<MapTurn> {
+    static TURNS: ByIdentity<Mutex<()>> = ByIdentity::new();
+    TURNS.of(file, || Mutex::new(()))
+}
+
+/// Reads all of `into`. `Ok(false)`: the file ends before.
+pub(super) fn read_whole(file: &File, into: &mut [u8], at: u64) -> io::Result<bool> {
+    let mut done = 0;
+    while done < into.len() {
+        match read_at(file, &mut into[done..], at + done as u64) {
+            Ok(0) => return Ok(false),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
-    locks.retain(|_, lock| lock.strong_count() > 0);
-    let lock = Arc::new(FileLock::new(Arc::new(Wrapped::outside("file", here))));
-    locks.insert(identity, Arc::downgrade(&lock));
-    Ok(lock)
+    Ok(true)
+}
+
+/// Writes all of `bytes`, within the file.
+pub(super) fn write_whole(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match write_at(file, &bytes[done..], at + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -20,6 +20,7 @@ use crate::run::board::Watch;
 use crate::run::event::Event;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
+use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 
 /// The objects that one evaluation of a condition reads.
@@ -84,7 +85,10 @@ impl World {
         for event in &state.board.events[reads.events..] {
             match event.object {
                 // A read without a point: the next evaluation may have none, and announce nothing that could be held.
-                Some(object) if event.is_look() && event.op.access != Access::Peek => {
+                Some(object)
+                    if event.is_look()
+                        && (event.op.access != Access::Peek || is_beside_a_point(event)) =>
+                {
                     if !reads.objects.contains(&object) {
                         reads.objects.push(object);
                     }
@@ -207,6 +211,10 @@ impl RunState {
         }
         self.board.watches = watches;
     }
+}
+
+fn is_beside_a_point(event: &Event) -> bool {
+    event.op.kind.is_some_and(Kind::is_beside_a_point)
 }
 
 /// Records the step of an event if it changed one of the objects.

@@ -336,10 +336,10 @@ pub enum Failure {
         /// The operation of the second run there.
         second: String,
     },
-    /// A plain thread would have ended the process: by a signal such as a segmentation fault, by a stack that is full,
-    /// or by a call such as `abort` or `exit`.
+    /// The process would have ended: a plain thread by a signal such as a segmentation fault, by a stack that is full,
+    /// or by a call such as `abort` or `exit`; a task by an access to mapped memory that the file does not have.
     Crash {
-        /// The task of the thread.
+        /// The task, or that of the thread.
         task: TaskId,
         /// The cause in a few words, such as `segmentation fault`.
         cause: String,

@@ -27,12 +27,13 @@
 //! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
 //! | `signal` | `ctrl_c` never comes; others are refused | tokio's |
 //! | `net`: `TcpListener`, `TcpStream`, its halves, `UdpSocket`, `lookup_host` | the sockets of `sim::net` | tokio's |
-//! | other sockets, `fs`, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
+//! | `fs` | the files of `sim::fs` | tokio's |
+//! | other sockets, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
 //!
 //! # Tests that stay on tokio
 //!
 //! `UNPAUSE_TOKIO_REAL=net::,buffer::req` runs the tests whose paths have one of these parts once, on tokio: tests that use
-//! files or processes, or that expect the order of a runtime of one thread.
+//! the machine's files or processes, or that expect the order of a runtime of one thread.
 //!
 //! Tests that poll futures by hand name `unpause-tokio-test` in the place of `tokio-test`, or poll in
 //! `sim::task::by_hand`: an operation then takes effect in the poll, and is no point.
@@ -45,6 +46,7 @@
 //! - An object with state that was made outside of a run, as in a static, is refused in runs.
 //! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
 //! - Deadlines of a run are exact; tokio rounds them up to milliseconds.
+//! - The files of a run have no permissions, times and symbolic links, and `FileType` and `Metadata` are not those of std.
 //! - A future that is made outside of runs, or in one, is to be polled there.
 
 #![forbid(unsafe_code)]
@@ -52,6 +54,8 @@
 // All of it. An item that is simulated stands below and goes before that of a glob.
 pub use real::*;
 
+#[cfg(all(feature = "fs", feature = "sim", not(sim_real)))]
+pub mod fs;
 #[cfg(all(feature = "net", feature = "sim", not(sim_real)))]
 pub mod net;
 #[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]

@@ -3,6 +3,7 @@
 mod crashes;
 mod dead;
 mod faults;
+mod maps;
 #[cfg(target_os = "linux")]
 mod real;
 

@@ -69,7 +69,7 @@ fn a_sync_of_a_range_covers_its_sectors_alone() {
     let a = file(&mut disk, b"aabbcc");
     sync_all(&mut disk, a);
     disk.call(&mut newest).write_at(a, 0, b"xxyyzz").unwrap();
-    disk.call(&mut newest).sync_sectors(a, 1..2, SyncFate::Succeeds).unwrap();
+    disk.call(&mut newest).flush(a, 2..4, SyncFate::Succeeds).unwrap();
     disk.power_off();
     let left = enumerate(|draw| show(&mut disk.clone(), "/a", draw));
     let left: Vec<String> = left.into_iter().map(|(seen, _)| seen).collect();

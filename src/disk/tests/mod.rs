@@ -5,6 +5,7 @@ mod cases;
 mod cost;
 mod crashes;
 mod errors;
+mod maps;
 mod media;
 mod moods;
 mod program;
@@ -57,6 +58,7 @@ const READ: OpenOptions = OpenOptions {
     sync: false,
 };
 const WRITE: OpenOptions = OpenOptions { read: false, write: true, ..READ };
+const MAP: OpenOptions = OpenOptions { read: true, ..WRITE };
 const CREATE: OpenOptions = OpenOptions { create: true, ..WRITE };
 
 /// The content of a file, `-` if there is none, `dir` for a directory, `''` for an empty file; zero bytes are `0`.

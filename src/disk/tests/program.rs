@@ -9,6 +9,12 @@ pub(super) enum Act {
     Create(&'static str),
     Write(&'static str, u64, Vec<u8>),
     Append(&'static str, Vec<u8>),
+    /// Stores into a mapped file.
+    Store(&'static str, u64, Vec<u8>),
+    /// Syncs these bytes of a mapped file.
+    Flush(&'static str, u64, u64),
+    /// The same, with an error.
+    FailFlush(&'static str, u64, u64),
     Truncate(&'static str, u64),
     Rename(&'static str, &'static str),
     Link(&'static str, &'static str),
@@ -57,6 +63,18 @@ impl Act {
             Act::Append(path, bytes) => {
                 let handle = open(call, path, OpenOptions { write: false, append: true, ..WRITE })?;
                 assert_eq!(call.write(handle, bytes)?, bytes.len());
+            }
+            Act::Store(path, at, bytes) => {
+                let handle = open(call, path, MAP)?;
+                call.map(handle)?;
+                let _ = call.store(handle, *at, bytes)?;
+            }
+            Act::Flush(path, from, to) | Act::FailFlush(path, from, to) => {
+                let handle = open(call, path, MAP)?;
+                call.map(handle)?;
+                let fails = matches!(self, Act::FailFlush(..));
+                let fate = if fails { SyncFate::FailsAndKeeps } else { SyncFate::Succeeds };
+                call.flush(handle, *from..*to, fate)?;
             }
             Act::Truncate(path, len) => {
                 let handle = open(call, path, WRITE)?;

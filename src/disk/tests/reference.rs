@@ -86,6 +86,10 @@ impl Reference {
         (0..self.effects.len()).filter(|id| !self.effects[*id].durable).collect()
     }
 
+    pub(super) fn pending_count(&self) -> usize {
+        self.pending().len()
+    }
+
     fn make_durable(&mut self, mut wanted: BTreeSet<usize>) {
         loop {
             let more =
@@ -207,6 +211,29 @@ impl Reference {
         }
     }
 
+    /// Each sector by an effect of its own.
+    fn store(&mut self, ino: u64, at: u64, bytes: &[u8]) {
+        if at + bytes.len() as u64 <= Self::size(&self.now, ino) {
+            self.write(ino, at, bytes);
+        }
+    }
+
+    /// The effects on the sectors of these bytes that a sync of them writes.
+    fn on_bytes(&self, ino: u64, from: u64, to: u64) -> BTreeSet<usize> {
+        let is_in = |loc: &Loc| match loc {
+            Loc::Sector(of, index) => {
+                *of == ino && (from / SECTOR..to.div_ceil(SECTOR)).contains(index)
+            }
+            _ => false,
+        };
+        let mut effects = self.on_inode(ino);
+        effects.retain(|id| {
+            let Effect { sets, failed, .. } = &self.effects[*id];
+            sets.keys().any(is_in) && !failed.contains(&ino)
+        });
+        effects
+    }
+
     /// All written sectors between the two lengths are cut, also those that a crash has lost.
     fn truncate(&mut self, ino: u64, len: u64) {
         let old = Self::size(&self.now, ino);
@@ -247,6 +274,21 @@ impl Reference {
             Act::Append(path, bytes) => {
                 let ino = self.file(path)?;
                 self.write(ino, Self::size(&self.now, ino), bytes);
+            }
+            Act::Store(path, at, bytes) => self.store(self.file(path)?, *at, bytes),
+            Act::Flush(path, from, to) => {
+                let mut covered = self.on_bytes(self.file(path)?, *from, *to);
+                if self.rules.sync_covers_journal {
+                    covered
+                        .extend(self.pending().into_iter().filter(|id| self.effects[*id].metadata));
+                }
+                self.make_durable(covered);
+            }
+            Act::FailFlush(path, from, to) => {
+                let ino = self.file(path)?;
+                for id in self.on_bytes(ino, *from, *to) {
+                    self.effects[id].failed.insert(ino);
+                }
             }
             Act::Truncate(path, len) => self.truncate(self.file(path)?, *len),
             Act::Rename(from, to) => self.rename(from, to)?,

@@ -4,7 +4,7 @@
 //! something durable: what else a call did may be lost, and is then among the states that the failure leaves. The death
 //! of a process conflicts with all calls that change something, because the page cache outlives it.
 
-use super::kind::{Bits, Kind};
+use super::kind::{Bits, Kind, WATCHES};
 
 const SEES: Bits = 1 << 0;
 const ACTS: Bits = 1 << 1;
@@ -66,9 +66,29 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     ],
 };
 
+/// The kinds of operations on the contents of a mapped file, beside those on its inode and on its words.
+pub(crate) mod contents {
+    use super::{Bits, Kind};
+
+    const READS: Bits = 1 << 0;
+    const STORES: Bits = 1 << 1;
+
+    /// A call of the file read them.
+    pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(STORES).looks();
+
+    /// A map stored into them. Two stores conflict on words and sectors.
+    pub(crate) const STORE: Kind = Kind::of(STORES).conflicts_with(READS);
+
+    #[cfg(test)]
+    pub(crate) const MACHINE: super::super::kind::Machine = super::super::kind::Machine {
+        name: "contents",
+        kinds: &[("read", READ), ("store", STORE)],
+    };
+}
+
 /// The kinds of operations on an inode: its contents or its entries, and its lock.
 pub(crate) mod inode {
-    use super::{Bits, Kind};
+    use super::{Bits, Kind, WATCHES};
 
     // The bits of calls are those of the disk: they are announced on either.
     const SEES: Bits = 1 << 0;
@@ -87,8 +107,12 @@ pub(crate) mod inode {
     /// Read it.
     pub(crate) const READ: Kind = Kind::of(READS).conflicts_with(WRITES).looks();
 
-    /// Changed it.
-    pub(crate) const WRITE: Kind = Kind::of(WRITES).conflicts_with(READS | WRITES);
+    /// The same by a word of a map, whose operation has the point.
+    pub(crate) const READ_BY_WORD: Kind = READ.beside_a_point();
+
+    /// Changed it. A task may wait for a word of its map.
+    pub(crate) const WRITE: Kind =
+        Kind::of(WRITES).conflicts_with(READS | WRITES | WATCHES).enables(WATCHES);
 
     /// Locked it alone. Guard: no other open file has a lock on it.
     pub(crate) const LOCK: Kind =

@@ -30,6 +30,8 @@ pub(crate) struct Kind {
     /// True if it leaves the object as it was.
     looks: bool,
     side: Side,
+    /// True if it is recorded beside an operation that has a point in the same step, and never alone.
+    beside: bool,
 }
 
 /// A range of the numbers of the messages of a channel: the first one, and the first one after it.
@@ -85,13 +87,22 @@ impl Kind {
     // It has the bit of a watch, which is never done, as this is never a guard.
     pub(crate) const fn by_hand(looks: bool) -> Kind {
         let turns = if looks { 0 } else { Bits::MAX };
-        let side = Side::Neither;
-        Kind { bit: WATCHES, conflicts: Bits::MAX, enables: turns, disables: turns, looks, side }
+        let (side, beside) = (Side::Neither, false);
+        Kind {
+            bit: WATCHES,
+            conflicts: Bits::MAX,
+            enables: turns,
+            disables: turns,
+            looks,
+            side,
+            beside,
+        }
     }
 
     /// A kind that can be swapped with all others.
     pub(crate) const fn of(bit: Bits) -> Kind {
-        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks: false, side: Side::Neither }
+        let (looks, side, beside) = (false, Side::Neither, false);
+        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks, side, beside }
     }
 
     /// May not be swapped with these.
@@ -122,6 +133,16 @@ impl Kind {
     /// Takes messages.
     pub(crate) const fn takes(self) -> Kind {
         Kind { side: Side::Takes, ..self }
+    }
+
+    /// Is recorded beside an operation that has a point in the same step, and never alone.
+    pub(crate) const fn beside_a_point(self) -> Kind {
+        Kind { beside: true, ..self }
+    }
+
+    /// Returns `true` if an operation with a point is done in the same step.
+    pub(crate) const fn is_beside_a_point(self) -> bool {
+        self.beside
     }
 
     /// Returns `true` if such an operation leaves the object as it was.
@@ -224,6 +245,7 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &parking::MACHINE,
         &fs::MACHINE,
         &fs::inode::MACHINE,
+        &fs::contents::MACHINE,
         &net::window::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())

@@ -176,6 +176,11 @@ pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     super::stress::add_program(program);
 }
 
+/// Panics, because an operation of the current task would end its process.
+pub(crate) fn crash(cause: &str, message: String, _: Here) -> ! {
+    panic!("{cause}: {message}")
+}
+
 /// Ends the run as failed; outside a stress run, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     super::stress::fail(failure);

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use crate::run::board::Route;
-use crate::run::event::Values;
+use crate::run::event::{ValueKind, Values};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
 use crate::seam::cargo::{Cargo, Guard, Way};
@@ -52,6 +52,10 @@ impl Wrapped {
     }
 
     pub(crate) fn outside_keyed(_: &'static str, _: &str, _: u32, _: Here) -> Wrapped {
+        Wrapped
+    }
+
+    pub(crate) fn outside_word(_: &str, _: ValueKind, _: u32, _: Here) -> Wrapped {
         Wrapped
     }
 

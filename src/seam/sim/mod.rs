@@ -270,6 +270,17 @@ pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     }
 }
 
+/// Ends the run as failed, because an operation of the current task would end its process; outside a run, panics.
+pub(crate) fn crash(cause: &str, message: String, here: Here) -> ! {
+    fail(|| Failure::Crash {
+        task: WORLD.with(World::current_task),
+        cause: cause.to_owned(),
+        message: message.clone(),
+        place: place_of(here),
+    });
+    panic!("{cause}: {message}")
+}
+
 /// Ends the run as failed; outside a run, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if in_run() {

@@ -192,6 +192,15 @@ impl Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), Some(key))
     }
 
+    /// As [`outside_keyed`](Self::outside_keyed), for a word with values of this kind.
+    pub(crate) fn outside_word(name: &str, values: ValueKind, key: u32, here: Here) -> Wrapped {
+        let object = Object::new("word", here, false).named(interned(name));
+        if in_run() {
+            WORLD.with(|world| world.created_for_all(&object, values, Some(key)));
+        }
+        Wrapped { object }
+    }
+
     fn for_all(object: Object, key: Option<u32>) -> Wrapped {
         if in_run() {
             WORLD.with(|world| world.created_for_all(&object, ValueKind::Unsigned, key));

@@ -6,4 +6,5 @@
 #[path = "../app/mod.rs"]
 mod app;
 mod application;
+mod files;
 mod parity;

@@ -126,3 +126,31 @@ fn an_actor_that_ends_at_once_leaves_a_request_without_an_answer() {
     });
     holds(async || deposit_while_another_closes(false).await);
 }
+
+/// A service that saves by a rename, and forgets to sync the new file before.
+async fn save(syncs: bool, text: &str) -> std::io::Result<()> {
+    let mut file = tokio::fs::File::create("/new").await?;
+    file.write_all(text.as_bytes()).await?;
+    file.flush().await?;
+    if syncs {
+        file.sync_all().await?;
+    }
+    tokio::fs::rename("/new", "/file").await?;
+    tokio::fs::File::open("/").await?.sync_all().await
+}
+
+#[test]
+fn a_file_that_was_not_synced_is_lost_with_the_power() {
+    let saves = async |syncs: bool| {
+        let db = sim::node("db");
+        db.spawn(async move { save(syncs, "text").await.unwrap() }).await.unwrap();
+        db.power_off();
+        db.restart();
+        let found = db.spawn(tokio::fs::read_to_string("/file")).await.unwrap();
+        assert_eq!(found.unwrap(), "text");
+    };
+    let search = || sim::Runner::new().hermetic().strategy("exhaustive");
+    let report = search().run(async || saves(true).await);
+    assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{report:?}");
+    assert!(!search().run(async || saves(false).await).passed());
+}

@@ -114,6 +114,34 @@ fn a_sync_after_one_that_failed_covers_nothing() {
     });
 }
 
+/// A sync that finds the disk full is as one that fails: a second one writes nothing.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_full_disk_is_found_by_a_sync() {
+    let saves = async |retries: bool| {
+        fs::faults(Faults::none().full_at_sync(1));
+        let db = node("db");
+        let saving = db.spawn(async move {
+            let file = File::create("/a").await.unwrap();
+            file.write_at(b"new", 0).await.unwrap();
+            while let Err(error) = file.sync_all().await {
+                assert_eq!(error.kind(), ErrorKind::StorageFull);
+                if !retries {
+                    return false;
+                }
+            }
+            File::open("/").await.unwrap().sync_all().await.is_ok()
+        });
+        let is_saved = saving.await.unwrap();
+        db.power_off();
+        db.restart();
+        let found = db.spawn(async { fs::read("/a").await.unwrap_or_default() }).await.unwrap();
+        assert!(found == b"new" || !is_saved);
+    };
+    proves(&search().run(async || saves(false).await));
+    assert!(!search().run(async || saves(true).await).passed());
+}
+
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn bits_rot() {

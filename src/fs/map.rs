@@ -1,0 +1,331 @@
+//! Mapped files.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use super::call::{acts, sees};
+use super::file::{File, calling};
+use super::machine::gone;
+use super::opened::{Open, RunFile, Where};
+use super::real;
+use super::word::MapWord;
+use crate::disk::{BusError, Call, UNIT};
+use crate::run::Failure;
+use crate::run::event::Values;
+use crate::run::op::Op;
+use crate::seam::value::Number;
+use crate::seam::{self, Here, PlainCall, Wrapped, here};
+
+const MAP: Op = acts("map");
+const READ_AT: Op = sees("read_at");
+const WRITE_AT: Op = acts("write_at");
+const FLUSH: Op = acts("flush");
+
+/// A part of a file, mapped into memory and shared: words with the operations of [`Atomic`](crate::Atomic), and slices.
+///
+/// A store changes the file at once: reads of the file and other maps see it, and a map sees what is written to the
+/// file. It is durable after a [`flush`](Self::flush) of its bytes, or a sync of the file. Until then a power failure
+/// leaves any state that the sector had between two stores, each sector by itself. So a word is never torn, two words
+/// of one sector never come back in an order that there was not, and words of two sectors may. A slice is stored in
+/// pieces of eight bytes, in order: a power failure may tear it between them.
+///
+/// The length of the file does not change. An access behind its end ends the process, as it does with the kernel's maps
+/// (`SIGBUS`): it fails the run. So do an access to a sector that cannot be read, and a store that needs room on a full
+/// disk. (A kernel lets a program use the rest of the last page, and what is stored there is lost.)
+///
+/// The map keeps the file open, with its lock. Its clones are the same map.
+///
+/// ```
+/// use sim::Ordering::SeqCst;
+/// use sim::fs::{Map, OpenOptions};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// let mut options = OpenOptions::new();
+/// let file = options.read(true).write(true).create(true).open("/log").await.unwrap();
+/// file.set_len(4096).await.unwrap();
+/// file.sync_all().await.unwrap();
+///
+/// let map = Map::open(&file, 0..4096).await.unwrap();
+/// let tail = map.word::<u64>(0).named("tail");
+/// let at = tail.fetch_add(16, SeqCst).await;
+/// map.write_at(b"a record", 8 + at).await;
+/// map.flush(0..4096).await.unwrap();
+/// # });
+/// # assert!(report.passed());
+/// ```
+///
+/// # In a search
+///
+/// Operations on one word conflict as those of an atomic, words that share eight aligned bytes are one. Two stores into
+/// different words of one sector conflict on the disk of a node, because a power failure tells their order; on the disk
+/// of the outside, which has none, they commute. Stores into different sectors commute, and a flush conflicts with the
+/// stores into its sectors alone. Calls that write the file conflict with all operations of its maps, those that read
+/// it with all stores. A slice of more than 128 bytes is as a read or a write of the file, a flush of more than 16
+/// sectors as a sync of it.
+///
+/// # Outside of runs, and in the real build
+///
+/// There is no memory behind it, for that needs `unsafe` code: an operation reads and writes the file at its place, in
+/// the page cache, and is atomic among all maps of the file in this process, which take turns. Other processes with a
+/// true map of the file see whole words, but an operation that reads and writes is not atomic for them. A flush is a
+/// `sync_data` of the file. It is a way to run the same program; for speed use a crate for maps there.
+#[derive(Clone)]
+pub struct Map {
+    pub(super) inner: Arc<Mapped>,
+}
+
+pub(super) struct Mapped {
+    pub(super) open: Arc<Open>,
+    /// The bytes of the file.
+    range: Range<u64>,
+    /// Of a file of the operating system.
+    turn: Option<real::MapTurn>,
+}
+
+impl Map {
+    /// Maps these bytes of a file, which must be open for reading and writing. They need not be there yet: the file may
+    /// grow. A point.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the range is empty, if it does not start at a multiple of 8,
+    /// and for a file opened for appending. [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the file is not
+    /// open for reading and writing.
+    #[track_caller]
+    pub fn open(
+        file: &File,
+        range: Range<u64>,
+    ) -> impl Future<Output = io::Result<Map>> + Send + use<'_> {
+        let here = here();
+        calling(&MAP, here, move |call, cx| {
+            let open = &file.open;
+            if open.options.append || range.is_empty() || range.start % UNIT != 0 {
+                return Poll::Ready(Err(io::ErrorKind::InvalidInput.into()));
+            }
+            let run = |call: &mut Call<'_>, _: &_, handle| call.map(handle).map(|_| None);
+            let real = |std: &std::fs::File| match open.options.read && open.options.write {
+                true => real::map_turn_of(std).map(Some),
+                false => Err(io::ErrorKind::PermissionDenied.into()),
+            };
+            let turn = ready!(open.poll(call, here, cx, run, real, |_| None))?;
+            let (open, range) = (open.clone(), range.clone());
+            Poll::Ready(Ok(Map { inner: Arc::new(Mapped { open, range, turn }) }))
+        })
+    }
+
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> u64 {
+        self.inner.range.end - self.inner.range.start
+    }
+
+    /// The word at `at`, in bytes from the start of the map. Words may overlap.
+    ///
+    /// # Panics
+    /// If it is not aligned to its size, or not in the map.
+    pub fn word<T: Number>(&self, at: u64) -> MapWord<T> {
+        let size = size_of::<T>() as u64;
+        assert!(at % size == 0, "a word of {size} bytes at {at} is not aligned");
+        let at = self.inner.bytes_at(at, size).start;
+        MapWord { map: self.inner.clone(), at, name: None, values: PhantomData }
+    }
+
+    /// Loads a slice at `at`, in bytes from the start of the map. A point.
+    ///
+    /// # Panics
+    /// If it is not in the map.
+    #[track_caller]
+    pub fn read_at<'a>(
+        &'a self,
+        into: &'a mut [u8],
+        at: u64,
+    ) -> impl Future<Output = ()> + Send + use<'a> {
+        let here = here();
+        let bytes = self.inner.bytes_at(at, into.len() as u64);
+        calling(&READ_AT, here, move |call, cx| {
+            let into = std::cell::RefCell::new(&mut *into);
+            let run = |call: &mut Call<'_>, file: &RunFile| {
+                call.load(file.handle, bytes.start, &mut into.borrow_mut())
+            };
+            let real = |std: &std::fs::File| {
+                let is_whole = real::read_whole(std, &mut into.borrow_mut(), bytes.start)?;
+                Ok(is_whole.then_some(()))
+            };
+            self.inner.poll(call, (None, &bytes, here), cx, run, real, |_| Values::None)
+        })
+    }
+
+    /// Stores a slice at `at`, in bytes from the start of the map. A point. A power failure may tear it between pieces
+    /// of eight bytes.
+    ///
+    /// # Panics
+    /// If it is not in the map.
+    #[track_caller]
+    pub fn write_at<'a>(
+        &'a self,
+        from: &'a [u8],
+        at: u64,
+    ) -> impl Future<Output = ()> + Send + use<'a> {
+        let here = here();
+        let bytes = self.inner.bytes_at(at, from.len() as u64);
+        calling(&WRITE_AT, here, move |call, cx| {
+            let run =
+                |call: &mut Call<'_>, file: &RunFile| call.store(file.handle, bytes.start, from);
+            let real = |std: &std::fs::File| {
+                let is_there = std.metadata()?.len() >= bytes.end;
+                if is_there {
+                    real::write_whole(std, from, bytes.start)?;
+                }
+                Ok(is_there.then_some(()))
+            };
+            self.inner.poll(call, (None, &bytes, here), cx, run, real, |_| Values::None)
+        })
+    }
+
+    /// Makes these bytes durable, in bytes from the start of the map: the sectors that they are in, and not the length
+    /// of the file, for which [`File::sync_all`] is. A point.
+    ///
+    /// # Errors
+    /// As [`File::sync_all`]: what the sync should have written is taken for written.
+    ///
+    /// # Panics
+    /// If they are not in the map.
+    #[track_caller]
+    pub fn flush(
+        &self,
+        range: Range<u64>,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+        let here = here();
+        let bytes = self.inner.bytes_at(range.start, range.end.saturating_sub(range.start));
+        calling(&FLUSH, here, move |call, cx| {
+            let bytes = bytes.clone();
+            let run = |call: &mut Call<'_>, faults: &super::Faults, handle| {
+                call.flush(handle, bytes, faults.sync_fate())
+            };
+            self.inner.open.poll(call, here, cx, run, std::fs::File::sync_data, |()| None)
+        })
+    }
+
+    /// Has the kernel begin to write these bytes, which makes nothing durable. Not a point: it does nothing.
+    ///
+    /// # Errors
+    /// None.
+    ///
+    /// # Panics
+    /// If they are not in the map.
+    pub fn flush_async(&self, range: Range<u64>) -> io::Result<()> {
+        self.inner.bytes_at(range.start, range.end.saturating_sub(range.start));
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").field("range", &self.inner.range).finish_non_exhaustive()
+    }
+}
+
+impl Mapped {
+    /// The bytes of the file at a place of the map.
+    #[track_caller]
+    fn bytes_at(&self, at: u64, length: u64) -> Range<u64> {
+        let mapped = self.range.end - self.range.start;
+        assert!(
+            at.checked_add(length).is_some_and(|end| end <= mapped),
+            "{length} bytes at {at} are not in a map of {mapped} bytes"
+        );
+        self.range.start + at..self.range.start + at + length
+    }
+
+    /// Does an access to `bytes` of the file. It is announced on `word`, or on the file. `real` returns `None` if the
+    /// file ends before.
+    pub(super) fn poll<R>(
+        &self,
+        call: &mut PlainCall,
+        (word, bytes, here): (Option<&Arc<Wrapped>>, &Range<u64>, Here),
+        cx: &mut Context<'_>,
+        run: impl FnOnce(&mut Call<'_>, &RunFile) -> Result<Result<R, BusError>, crate::disk::Error>,
+        real: impl FnOnce(&std::fs::File) -> io::Result<Option<R>>,
+        values: impl FnOnce(&R) -> Values,
+    ) -> Poll<R> {
+        let done = match &self.open.file {
+            Where::Run(file) => {
+                let act =
+                    || file.machine.act(file.life, &file.path, here, |call, _| run(call, file));
+                let inode;
+                let mark = match word {
+                    Some(word) => word,
+                    None => {
+                        inode = file.machine.inode(file.ino);
+                        &inode
+                    }
+                };
+                let shown = |(done, _): &(io::Result<Result<R, BusError>>, _)| match done {
+                    Ok(Ok(done)) => values(done),
+                    _ => Values::Failed,
+                };
+                let (done, effects) = ready!(call.poll(mark, cx, act, shown));
+                let effects = match word {
+                    Some(word) => effects.of_word(word),
+                    None => effects,
+                };
+                file.machine.record(effects, here);
+                match done {
+                    Ok(done) => done,
+                    Err(_) => dead(here),
+                }
+            }
+            Where::Real(file) => {
+                let _turn = self.turn();
+                match real(file) {
+                    Ok(Some(done)) => Ok(done),
+                    Ok(None) => Err(BusError::BehindEnd(file.metadata().map_or(0, |m| m.len()))),
+                    Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(BusError::Full),
+                    Err(_) => Err(BusError::Unreadable),
+                }
+            }
+        };
+        match done {
+            Ok(done) => Poll::Ready(done),
+            Err(error) => seam::crash("SIGBUS", self.text(error, bytes), here),
+        }
+    }
+
+    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        let turn = self.turn.as_ref()?;
+        Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The text of an access that ends the process.
+    fn text(&self, error: BusError, bytes: &Range<u64>) -> String {
+        let file = match &self.open.file {
+            Where::Run(file) => file.path.display().to_string(),
+            Where::Real(_) => "the file".to_owned(),
+        };
+        let Range { start, end } = bytes;
+        match error {
+            BusError::BehindEnd(length) => {
+                format!("bytes {start} to {end} of {file} are mapped, and it ends at {length}")
+            }
+            BusError::Unreadable => {
+                format!("bytes {start} to {end} of {file} are mapped, and cannot be read")
+            }
+            BusError::Full => {
+                format!(
+                    "no room for a store into bytes {start} to {end} of {file}: the disk is full"
+                )
+            }
+        }
+    }
+}
+
+/// A map of an earlier life was used.
+fn dead(here: Here) -> ! {
+    let message = format!("a map is used: {}", gone());
+    seam::fail(|| Failure::Misuse { message: message.clone(), place: seam::place_of(here) });
+    panic!("{message}")
+}

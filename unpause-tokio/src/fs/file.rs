@@ -1,0 +1,348 @@
+//! Open files.
+
+use std::future::Future;
+use std::io::{self, SeekFrom};
+use std::panic::Location;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use real::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
+use sim::__private::{in_run, refuse};
+
+use super::{Metadata, Of};
+
+/// An open file: in a run one of [`sim::fs`], else tokio's.
+#[derive(Debug)]
+pub struct File(Of<sim::fs::File, real::fs::File>);
+
+/// The buffer of tokio's file, until it is set.
+const BUFFER: usize = 2 * 1024 * 1024;
+
+impl File {
+    async fn of<S, R>(call: Of<S, R>) -> io::Result<File>
+    where
+        S: Future<Output = io::Result<sim::fs::File>>,
+        R: Future<Output = io::Result<real::fs::File>>,
+    {
+        Ok(File(match call {
+            Of::Run(call) => Of::Run(call.await?),
+            Of::Real(call) => Of::Real(call.await?),
+        }))
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    #[track_caller]
+    pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
+        let path = path.as_ref().to_owned();
+        File::of(match in_run() {
+            true => Of::Run(sim::fs::File::open(path)),
+            false => Of::Real(real::fs::File::open(path)),
+        })
+    }
+
+    /// Opens a file for writing, which is made, or cut to length 0.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    #[track_caller]
+    pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
+        let path = path.as_ref().to_owned();
+        File::of(match in_run() {
+            true => Of::Run(sim::fs::File::create(path)),
+            false => Of::Real(real::fs::File::create(path)),
+        })
+    }
+
+    /// Opens a new file for reading and writing.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    #[track_caller]
+    pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
+        let path = path.as_ref().to_owned();
+        File::of(match in_run() {
+            true => Of::Run(sim::fs::File::create_new(path)),
+            false => Of::Real(real::fs::File::create_new(path)),
+        })
+    }
+
+    /// The options of opening.
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    /// A file of std, which is one of the operating system. Its calls panic in a run.
+    pub fn from_std(std: std::fs::File) -> File {
+        File(Of::Real(real::fs::File::from_std(std)))
+    }
+
+    /// Makes contents and properties durable.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    pub async fn sync_all(&self) -> io::Result<()> {
+        match &self.0 {
+            Of::Run(file) => file.sync_all().await,
+            Of::Real(file) => file.sync_all().await,
+        }
+    }
+
+    /// Makes contents durable.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    pub async fn sync_data(&self) -> io::Result<()> {
+        match &self.0 {
+            Of::Run(file) => file.sync_data().await,
+            Of::Real(file) => file.sync_data().await,
+        }
+    }
+
+    /// Sets the length.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    pub async fn set_len(&self, size: u64) -> io::Result<()> {
+        match &self.0 {
+            Of::Run(file) => file.set_len(size).await,
+            Of::Real(file) => file.set_len(size).await,
+        }
+    }
+
+    /// Properties of the file.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    pub async fn metadata(&self) -> io::Result<Metadata> {
+        match &self.0 {
+            Of::Run(file) => {
+                Metadata::of::<_, std::future::Pending<_>>(Of::Run(file.metadata())).await
+            }
+            Of::Real(file) => {
+                Metadata::of::<std::future::Pending<_>, _>(Of::Real(file.metadata())).await
+            }
+        }
+    }
+
+    /// Another `File` of the same open file.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    pub async fn try_clone(&self) -> io::Result<File> {
+        Ok(File(match &self.0 {
+            Of::Run(file) => Of::Run(file.try_clone().await?),
+            Of::Real(file) => Of::Real(file.try_clone().await?),
+        }))
+    }
+
+    /// The file of std. A file of a run is none, and fails the run.
+    pub async fn into_std(self) -> std::fs::File {
+        match self.0 {
+            Of::Run(_) => no_std(Location::caller()),
+            Of::Real(file) => file.into_std().await,
+        }
+    }
+
+    /// The file of std, unless an operation is under way.
+    ///
+    /// # Errors
+    /// With the file if one is, and for a file of a run.
+    #[allow(clippy::result_large_err, reason = "the type of tokio")]
+    pub fn try_into_std(self) -> Result<std::fs::File, File> {
+        match self.0 {
+            Of::Run(_) => Err(self),
+            Of::Real(file) => file.try_into_std().map_err(|file| File(Of::Real(file))),
+        }
+    }
+
+    /// Sets the permissions, which a file of a run has not.
+    ///
+    /// # Errors
+    /// [`Unsupported`](io::ErrorKind::Unsupported) in a run.
+    pub async fn set_permissions(&self, permissions: std::fs::Permissions) -> io::Result<()> {
+        match &self.0 {
+            Of::Run(_) => Err(io::ErrorKind::Unsupported.into()),
+            Of::Real(file) => file.set_permissions(permissions).await,
+        }
+    }
+
+    /// Sets the buffer of tokio's file. That of a run has none.
+    pub fn set_max_buf_size(&mut self, size: usize) {
+        if let Of::Real(file) = &mut self.0 {
+            file.set_max_buf_size(size);
+        }
+    }
+
+    /// The buffer of tokio's file.
+    pub fn max_buf_size(&self) -> usize {
+        match &self.0 {
+            Of::Run(_) => BUFFER,
+            Of::Real(file) => file.max_buf_size(),
+        }
+    }
+}
+
+fn no_std(place: &'static Location<'static>) -> ! {
+    refuse("a file of a run is none of the operating system", place);
+    panic!("a file of a run is used outside of runs")
+}
+
+impl From<std::fs::File> for File {
+    fn from(std: std::fs::File) -> File {
+        File::from_std(std)
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsRawFd for File {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        match &self.0 {
+            Of::Run(_) => no_std(Location::caller()),
+            Of::Real(file) => file.as_raw_fd(),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsFd for File {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        match &self.0 {
+            Of::Run(_) => no_std(Location::caller()),
+            Of::Real(file) => file.as_fd(),
+        }
+    }
+}
+
+impl AsyncRead for File {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Of::Run(file) => Pin::new(file).poll_read(cx, into),
+            Of::Real(file) => Pin::new(file).poll_read(cx, into),
+        }
+    }
+}
+
+impl AsyncWrite for File {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.0 {
+            Of::Run(file) => Pin::new(file).poll_write(cx, bytes),
+            Of::Real(file) => Pin::new(file).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Of::Run(file) => AsyncWrite::poll_flush(Pin::new(file), cx),
+            Of::Real(file) => Pin::new(file).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Of::Run(file) => AsyncWrite::poll_shutdown(Pin::new(file), cx),
+            Of::Real(file) => Pin::new(file).poll_shutdown(cx),
+        }
+    }
+}
+
+impl AsyncSeek for File {
+    fn start_seek(mut self: Pin<&mut Self>, to: SeekFrom) -> io::Result<()> {
+        match &mut self.0 {
+            Of::Run(file) => Pin::new(file).start_seek(to),
+            Of::Real(file) => Pin::new(file).start_seek(to),
+        }
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        match &mut self.0 {
+            Of::Run(file) => Pin::new(file).poll_complete(cx),
+            Of::Real(file) => Pin::new(file).poll_complete(cx),
+        }
+    }
+}
+
+/// How a file is opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    sim: sim::fs::OpenOptions,
+    real: real::fs::OpenOptions,
+}
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        OpenOptions::new()
+    }
+}
+
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        impl OpenOptions {$(
+            $(#[$doc])*
+            pub fn $name(&mut self, $name: bool) -> &mut OpenOptions {
+                self.sim.$name($name);
+                self.real.$name($name);
+                self
+            }
+        )*}
+    };
+}
+
+options! {
+    /// Opens for reading.
+    read;
+    /// Opens for writing.
+    write;
+    /// Opens for writing at the end.
+    append;
+    /// Cuts the file to length 0.
+    truncate;
+    /// Makes the file if there is none.
+    create;
+    /// Makes the file, and fails if there is one.
+    create_new;
+}
+
+impl OpenOptions {
+    /// None of the options is set.
+    pub fn new() -> OpenOptions {
+        OpenOptions { sim: sim::fs::OpenOptions::new(), real: real::fs::OpenOptions::new() }
+    }
+
+    /// The mode of a new file, outside of runs.
+    #[cfg(unix)]
+    pub fn mode(&mut self, mode: u32) -> &mut OpenOptions {
+        self.real.mode(mode);
+        self
+    }
+
+    /// Flags of the system, outside of runs.
+    #[cfg(unix)]
+    pub fn custom_flags(&mut self, flags: i32) -> &mut OpenOptions {
+        self.real.custom_flags(flags);
+        self
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Those of tokio's.
+    #[track_caller]
+    pub fn open<P: AsRef<Path>>(&self, path: P) -> impl Future<Output = io::Result<File>> + Send {
+        let path = path.as_ref().to_owned();
+        let (in_run, sim, real) = (in_run(), self.sim.open(path.clone()), self.real.clone());
+        let real = async move { real.open(path).await };
+        File::of(if in_run { Of::Run(sim) } else { Of::Real(real) })
+    }
+}

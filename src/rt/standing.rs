@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::diagnose::waiting;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::Status;
+use crate::run::board::{Status, TaskRow};
 use crate::run::event::{Event, ValueKind, Values, show_time};
 use crate::run::ids::TaskId;
 
@@ -37,7 +37,7 @@ impl World {
                     on_their_way
                         .push(format!("{}→{}, sent at {}", route.from, route.to, row.place));
                 }
-                None if row.paused => waits.push(format!("{} is paused", names[index])),
+                None if row.held & TaskRow::PAUSED != 0 => waits.push(format!("{} is paused", names[index])),
                 None => waits.push(format!("{}: {}", names[index], waiting(state, task))),
             }
         }

@@ -1,7 +1,8 @@
 //! Kinds of faults: their begin, their end, and the things that they met.
 
 use super::plan::Command;
-use super::shapes::{Partition, ordered};
+use super::shapes::Partition;
+use super::underway::Struck;
 use super::{Nemesis, Victim};
 use crate::net;
 use crate::node::{Death, Node};
@@ -19,28 +20,41 @@ pub(super) enum Kind {
     Pause,
 }
 
-/// The name of a kind, its operation in reports, and the condition that it has met something.
-type Row = (&'static str, &'static Op, &'static str);
+/// The name of a kind, the operations of its begin and its end in reports, and the condition that it has met something.
+type Row = (&'static str, [&'static Op; 2], &'static str);
 
 macro_rules! row {
-    ($name:literal, $thing:literal) => {
+    ($name:literal, $end:literal, $thing:literal) => {
         (
             $name,
-            &Op::of_kind($name, Access::Tell, word::WRITE),
+            [
+                &Op::of_kind($name, Access::Tell, word::WRITE),
+                &Op::of_kind($end, Access::Tell, word::WRITE),
+            ],
             concat!("nemesis: ", $name, " meets ", $thing),
         )
     };
 }
 
-const ISOLATE: Row = row!("isolate", "a message");
-const CUT: Row = row!("cut", "a message");
-const PARTITION: Row = row!("partition", "a message");
-const KILL: Row = row!("kill", "a task");
-const POWER_OFF: Row = row!("power_off", "a task");
-const RESTART: Row = row!("restart", "a task");
-const PAUSE: Row = row!("pause", "a task");
+const ISOLATE: Row = row!("isolate", "heal", "a message");
+const CUT: Row = row!("cut", "heal", "a message");
+const PARTITION: Row = row!("partition", "heal", "a message");
+const KILL: Row = row!("kill", "restart", "a task");
+const POWER_OFF: Row = row!("power_off", "restart", "a task");
+const RESTART: Row = row!("restart", "restart", "a task");
+const PAUSE: Row = row!("pause", "resume", "a task");
 
 impl Kind {
+    pub(super) const ALL: [Kind; 7] = [
+        Kind::Isolate,
+        Kind::Cut,
+        Kind::Partition,
+        Kind::Kill,
+        Kind::PowerOff,
+        Kind::Restart,
+        Kind::Pause,
+    ];
+
     fn row(self) -> Row {
         match self {
             Kind::Isolate => ISOLATE,
@@ -87,24 +101,42 @@ impl Package {
         self.kind == Kind::Restart
     }
 
+    /// The way of a partition.
+    pub(super) fn way(&self, parameter: u64) -> Option<Partition> {
+        self.ways.get((parameter % self.ways.len().max(1) as u64) as usize).copied()
+    }
+
+    /// The fault in words, of these victims: `isolate n1 (primary)`, `cut n2 (outgoing)`, `partition n1 n2 n3 (One)`.
+    pub(super) fn tell(&self, struck: &Struck, parameter: u64) -> String {
+        let (name, nodes) = (self.kind.name(), named(&struck.nodes));
+        let note = match (self.kind, self.way(parameter), struck.role) {
+            (_, Some(way), _) => format!(" ({way:?})"),
+            (Kind::Cut, None, None) => format!(" ({})", DIRECTIONS[(parameter % 2) as usize]),
+            (Kind::Cut, None, Some(role)) => {
+                format!(" ({role}, {})", DIRECTIONS[(parameter % 2) as usize])
+            }
+            (_, None, Some(role)) => format!(" ({role})"),
+            (_, None, None) => String::new(),
+        };
+        format!("{name} {nodes}{note}")
+    }
+
     /// Causes a fault of these victims.
     pub(super) fn begin(
         &self,
         nodes: &[Node],
-        (victims, role): (Vec<Node>, Option<&'static str>),
+        Struck { nodes: victims, role }: Struck,
         command: &Command,
         nemesis: &Nemesis,
         here: Here,
     ) -> Active {
-        let way = self.ways.get((command.parameter % self.ways.len().max(1) as u64) as usize);
-        if way.is_none() && !victims.is_empty() {
-            self.show(&victims, role, here);
+        let shown = shown(&victims, role);
+        if !victims.is_empty() {
+            show(self.kind.row().1[0], &shown, here);
         }
-        let mut fault = Active { kind: self.kind, victims, cuts: Vec::new(), met: 0 };
-        if let Some(way) = way {
-            let nodes = ordered(nodes, command.victim);
-            Wrapped::outside_named("nodes", &named(&nodes), here).last(PARTITION.1, here);
-            fault.cuts = way.cuts(&nodes);
+        let mut fault = Active { kind: self.kind, victims, shown, cuts: Vec::new(), met: 0 };
+        if let Some(way) = self.way(command.parameter) {
+            fault.cuts = way.cuts(&fault.victims);
         }
         match self.kind {
             Kind::Isolate => fault.cut_off(nodes, [true, true]),
@@ -130,28 +162,38 @@ impl Package {
         }
         fault
     }
+}
 
-    /// Records the fault for reports.
-    fn show(&self, victims: &[Node], role: Option<&'static str>, here: Here) {
+/// Records the begin or the end of a fault for reports.
+fn show(op: &'static Op, shown: &str, here: Here) {
+    Wrapped::outside_named("nodes", shown, here).last(op, here);
+}
+
+/// The name of the victims in reports.
+fn shown(victims: &[Node], role: Option<&'static str>) -> String {
+    match role {
+        Some(role) => format!("{} ({role})", named(victims)),
         // A node has its name as an object, too.
-        let name = match role {
-            Some(role) => format!("{} ({role})", named(victims)),
-            None if victims.len() == 1 => format!("node {}", named(victims)),
-            None => named(victims),
-        };
-        Wrapped::outside_named("nodes", &name, here).last(self.kind.row().1, here);
+        None if victims.len() == 1 => format!("node {}", named(victims)),
+        None => named(victims),
     }
 }
 
+/// The directions in which a cut is made, by parameter.
+const DIRECTIONS: [&str; 2] = ["outgoing", "incoming"];
+
 /// The names of nodes.
-fn named(nodes: &[Node]) -> String {
+pub(super) fn named(nodes: &[Node]) -> String {
     nodes.iter().map(Node::name).collect::<Vec<_>>().join(" ")
 }
 
 /// A fault that has begun.
+#[derive(Debug)]
 pub(super) struct Active {
     kind: Kind,
     victims: Vec<Node>,
+    /// Their name in reports.
+    shown: String,
     /// The links that it has cut, from and to.
     cuts: Vec<(Node, Node)>,
     /// The number of tasks that it met; of one with cuts, the number of messages met before it by any.
@@ -165,6 +207,9 @@ impl Active {
 
     /// Ends the fault, but for cuts that others make, too. Returns `true` if it has met something.
     pub(super) fn end(self, others: &[Active], here: Here) -> bool {
+        if self.kind != Kind::Restart && !self.victims.is_empty() {
+            show(self.kind.row().1[1], &self.shown, here);
+        }
         for (from, to) in &self.cuts {
             let of_other = |other: &Active| other.cuts.iter().any(|(f, t)| f == from && t == to);
             if !others.iter().any(of_other) {

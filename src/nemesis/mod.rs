@@ -23,6 +23,12 @@
 //! # assert!(report.passed());
 //! ```
 //!
+//! # Faults of a generated program
+//!
+//! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program one more branch, whose commands are faults.
+//! They are drawn with the program, left out and kept with its commands, written down with them ([`Fault`]), and shown beside
+//! them; the model does not see them. All is mended before the suffix of the program.
+//!
 //! # Guided victims
 //!
 //! [`Victim::guided`] has a function name the victim when the fault happens: the primary, the holder of a lease. Half of the
@@ -37,9 +43,12 @@
 //! Outside of runs and in the real build, links are not cut, nodes are not paused, a pause takes 10 ms at most, and nothing is
 //! counted.
 
+mod branch;
 mod fault;
 mod plan;
+mod script;
 mod shapes;
+mod underway;
 mod victim;
 
 use std::future::Future;
@@ -47,15 +56,16 @@ use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::time::Duration;
 
-use self::fault::{Active, Kind, Package};
-use self::plan::Command;
+pub(crate) use self::branch::Branch;
+use self::fault::{Kind, Package};
+use self::plan::Source;
+pub use self::script::Fault;
 pub use self::shapes::Partition;
+use self::underway::Underway;
 pub use self::victim::Victim;
 use crate::net;
 use crate::node::Node;
-use crate::run::ids::Place;
-use crate::run::{Condition, FaultCount};
-use crate::seam::{self, Here, here};
+use crate::seam::{Here, here};
 use crate::time::sleep;
 
 /// Faults that befall the nodes of a run. See the [module](self).
@@ -191,14 +201,29 @@ impl Nemesis {
     /// If it has no kind of fault, or there are no nodes or more than 32.
     #[track_caller]
     pub fn run(self, nodes: &[Node]) -> impl Future<Output = ()> + Send + use<> {
-        assert!(!self.packages.is_empty(), "a nemesis without faults: add one, such as kill(..)");
+        self.check(nodes, 0);
+        let underway = Underway::new(self, nodes, (Location::caller(), here()));
+        async move {
+            let drawn = plan::draw(&underway.nemesis, underway.nodes.len(), Source::Task);
+            for command in drawn.commands.iter().flatten() {
+                underway.cause(command, drawn.is_guided, None, |_| ()).await;
+            }
+            underway.end();
+        }
+    }
+
+    /// Panics if there is nothing that it could do, with so many faults of a script.
+    #[track_caller]
+    fn check(&self, nodes: &[Node], faults: usize) {
+        assert!(
+            !self.packages.is_empty() || faults > 0,
+            "a nemesis without faults: add one, such as kill(..)"
+        );
         assert!(
             (1..=32).contains(&nodes.len()),
             "a nemesis of {} nodes: give it 1 to 32",
             nodes.len()
         );
-        let (here, place, nodes) = (here(), Location::caller(), nodes.to_vec());
-        async move { Underway { nemesis: &self, nodes, active: Vec::new(), here, place }.all().await }
     }
 }
 
@@ -239,87 +264,3 @@ fn calm(nodes: &[Node], here: Here) {
         }
     }
 }
-
-/// A nemesis that runs.
-struct Underway<'a> {
-    nemesis: &'a Nemesis,
-    nodes: Vec<Node>,
-    /// The faults that last.
-    active: Vec<Active>,
-    here: Here,
-    place: Place,
-}
-
-impl Underway<'_> {
-    async fn all(mut self) {
-        let (commands, is_guided) = plan::draw(self.nemesis, self.nodes.len());
-        for command in &commands {
-            command.gap.pass(self.here).await;
-            self.fault(command, is_guided).await;
-        }
-        while let Some(fault) = self.active.pop() {
-            self.end(fault);
-        }
-        calm(&self.nodes, self.here);
-    }
-
-    /// Causes a fault, and ends it unless it lasts until the end.
-    async fn fault(&mut self, command: &Command, is_guided: bool) {
-        let package = &self.nemesis.packages[command.package];
-        self.count(package.kind, false);
-        let Some((victims, role)) = self.victims(command, is_guided).await else { return };
-        let begun = package.begin(&self.nodes, (victims, role), command, self.nemesis, self.here);
-        match command.lasts {
-            Some(time) => {
-                time.pass(self.here).await;
-                self.end(begun);
-            }
-            None => self.active.push(begun),
-        }
-    }
-
-    /// The victims of a fault, and their role if a function named them. None if it named none for a while.
-    async fn victims(
-        &self,
-        command: &Command,
-        is_guided: bool,
-    ) -> Option<(Vec<Node>, Option<&'static str>)> {
-        /// The number of times that the function is called again.
-        const PATIENCE: u32 = 8;
-        let victim = &self.nemesis.packages[command.package].victim;
-        let Some((role, named)) = victim.guide().filter(|_| is_guided) else {
-            return Some((victim.drawn(&self.nodes, command.victim), None));
-        };
-        seam::unseen(UNSEEN);
-        for _ in 0..PATIENCE {
-            if let Some(node) = named() {
-                return Some((vec![node], Some(role)));
-            }
-            command.gap.pass(self.here).await;
-        }
-        named().map(|node| (vec![node], Some(role)))
-    }
-
-    fn end(&self, fault: Active) {
-        let kind = fault.kind();
-        if fault.end(&self.active, self.here) {
-            self.count(kind, true);
-        }
-    }
-
-    /// Counts a fault that begins, or one that has met something.
-    fn count(&self, kind: Kind, has_met: bool) {
-        if !seam::in_run() {
-            return;
-        }
-        let (times, met) = (u64::from(!has_met), u64::from(has_met));
-        seam::note_fault(FaultCount { kind: kind.name(), times, met });
-        if self.nemesis.must_meet {
-            let (name, place) = (kind.wish(), self.place.into());
-            seam::note_condition(Condition { name, place, percent: 0, runs: met });
-        }
-    }
-}
-
-/// The part of a program that a search does not see.
-const UNSEEN: &str = "the state that the function of a guided victim reads";

@@ -64,12 +64,16 @@ impl ScheduleFrame {
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { place, called, .. } => Some([place, called]),
-            ScheduleRow::Arrival { place, .. } => Some([place, place]),
+            ScheduleRow::Arrival { place, .. } | ScheduleRow::Fault { place, .. } => {
+                Some([place, place])
+            }
             _ => None,
         });
         let places = places.flatten().map(|place| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
-            ScheduleRow::Operation { step, .. } | ScheduleRow::Arrival { step, .. } => *step,
+            ScheduleRow::Operation { step, .. }
+            | ScheduleRow::Arrival { step, .. }
+            | ScheduleRow::Fault { step, .. } => *step,
             _ => None,
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
@@ -107,6 +111,15 @@ impl ScheduleFrame {
         }
     }
 
+    /// A line across all columns.
+    fn fault(&self, step: Option<usize>, text: &str, place: &str) -> Line {
+        let mut line = Line::default();
+        (self.left..self.end()).for_each(|at| line.put_char(at, Paint::Notice, '─'));
+        line.put(self.left + 3, Paint::Notice, &format!(" {} ", cut(text, self.area() - 5)));
+        self.edges(&mut line, step, place);
+        line
+    }
+
     fn remark(&self, text: &str) -> Line {
         let mut line = Line::default();
         line.put(self.left - 6, Paint::Notice, text);
@@ -117,9 +130,10 @@ impl ScheduleFrame {
 fn operation(row: &ScheduleRow) -> Option<(TaskId, &str)> {
     match row {
         ScheduleRow::Operation { task, text, .. } => Some((*task, text)),
-        ScheduleRow::Arrival { .. } | ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => {
-            None
-        }
+        ScheduleRow::Arrival { .. }
+        | ScheduleRow::Fault { .. }
+        | ScheduleRow::Preempted { .. }
+        | ScheduleRow::Remark(_) => None,
     }
 }
 
@@ -132,7 +146,7 @@ fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
             ScheduleRow::Arrival { from, to, .. } | ScheduleRow::Preempted { from, to } => {
                 vec![*from, *to]
             }
-            ScheduleRow::Remark(_) => vec![],
+            ScheduleRow::Fault { .. } | ScheduleRow::Remark(_) => vec![],
         };
         for task in tasks {
             lifetimes.entry(task).or_insert((i, i)).1 = i;
@@ -285,6 +299,9 @@ fn draw_columns(
                 frame.edges(&mut line, *step, place);
                 screen.line(line);
             }
+            ScheduleRow::Fault { step, text, place } => {
+                screen.line(frame.fault(*step, text, place));
+            }
             ScheduleRow::Remark(text) => screen.line(frame.remark(text)),
         }
     }
@@ -387,6 +404,10 @@ fn draw_list<'a>(
                 let text = format!("message of {} arrives, {text}", names.column(*from));
                 line.put(texts, Paint::Plain, &cut(&text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
+            }
+            ScheduleRow::Fault { step, text, place } => {
+                last = None;
+                line = frame.fault(*step, text, place);
             }
             ScheduleRow::Remark(text) => {
                 last = None;

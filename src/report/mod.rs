@@ -7,6 +7,7 @@
 mod calls;
 mod deadlock;
 mod failure;
+mod faults;
 mod folds;
 mod lanes;
 mod names;

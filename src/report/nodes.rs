@@ -42,7 +42,7 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
             ScheduleRow::Preempted { from, to } => {
                 (*from, *to) = (column_of(run, *from), column_of(run, *to));
             }
-            ScheduleRow::Arrival { .. } | ScheduleRow::Remark(_) => {}
+            ScheduleRow::Arrival { .. } | ScheduleRow::Fault { .. } | ScheduleRow::Remark(_) => {}
         }
     }
     rows.retain(|row| !matches!(row, ScheduleRow::Preempted { from, to } if from == to));

@@ -231,6 +231,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     let part = prop_oneof![
         Just(Part::Prefix),
         (number(), number()).prop_map(|(stage, branch)| Part::Branch { stage, branch }),
+        number().prop_map(|stage| Part::Nemesis { stage }),
         Just(Part::Suffix)
     ];
     let fate =
@@ -263,6 +264,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
             work: interleavings,
             unfinished: (draws == 0).then(|| "command #0 was being made".to_owned()),
             blocks: false,
+            pins: Vec::new(),
         },
     )
 }

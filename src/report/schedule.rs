@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::Size;
 use super::calls::CallSteps;
+use super::faults::{self, Nemeses};
 use super::folds;
 use super::lanes;
 use super::names::DisplayNames;
@@ -50,6 +51,8 @@ pub(super) enum ScheduleRow {
     },
     /// A message arrives: an arrow between the columns of two nodes.
     Arrival { step: Option<usize>, from: TaskId, to: TaskId, text: String, place: String },
+    /// A fault of a nemesis begins or ends: a line across all columns.
+    Fault { step: Option<usize>, text: String, place: String },
     /// The turn was taken from one task by another.
     Preempted { from: TaskId, to: TaskId },
     /// Something about the schedule itself, such as how many steps are left out.
@@ -83,6 +86,7 @@ struct ScheduleTable<'a> {
     events: Vec<Vec<usize>>,
     draws: Vec<Vec<usize>>,
     calls: CallSteps<'a>,
+    nemeses: Nemeses,
     rows: Vec<ScheduleRow>,
     // The objects that are spoken of. Invariant: no duplicates.
     objects: Vec<ObjectId>,
@@ -95,7 +99,8 @@ impl<'a> ScheduleTable<'a> {
         let draws = by_step(steps, run.draws.iter().map(|d| d.step));
         let calls = CallSteps::new(run, &events, |step| !draws[step].is_empty());
         let (rows, objects) = (vec![], vec![]);
-        let mut table = ScheduleTable { run, names, events, draws, calls, rows, objects };
+        let nemeses = Nemeses::of(run);
+        let mut table = ScheduleTable { run, names, events, draws, calls, nemeses, rows, objects };
         match (table.loop_at_end(), parting(run)) {
             (Some(Loop { start, period }), _) => {
                 table.elided(0..start);
@@ -158,9 +163,38 @@ impl<'a> ScheduleTable<'a> {
         let (head, rest) = units.split_at(STEPS_HEAD);
         let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
         head.iter().for_each(|unit| self.unit(unit.clone()));
-        let left_out: usize = middle.iter().map(Range::len).sum();
-        self.rows.push(ScheduleRow::Remark(format!("… {} …", plural(left_out as u64, "step"))));
+        let mut left_out = 0;
+        let tell = |table: &mut Self, left_out: &mut usize| {
+            if *left_out > 0 {
+                let text = format!("… {} …", plural(*left_out as u64, "step"));
+                table.rows.push(ScheduleRow::Remark(text));
+                *left_out = 0;
+            }
+        };
+        for unit in middle {
+            // Faults are never left out.
+            if unit.clone().any(|step| self.has_fault(step)) {
+                tell(self, &mut left_out);
+                unit.clone().for_each(|step| self.faults(&mut Some(step)));
+            }
+            left_out += unit.len();
+        }
+        tell(self, &mut left_out);
         tail.iter().for_each(|unit| self.unit(unit.clone()));
+    }
+
+    /// Returns `true` if a fault begins or ends in this step.
+    fn has_fault(&self, step: usize) -> bool {
+        self.events[step].iter().any(|index| faults::is_fault(self.run, &self.run.events[*index]))
+    }
+
+    /// The faults that begin or end in a step. The first row takes its number.
+    fn faults(&mut self, step: &mut Option<usize>) {
+        let Some(at) = *step else { return };
+        for fault in self.nemeses.tell(self.run, self.names, &self.events[at]) {
+            let (text, place) = (fault.text, fault.place.to_string());
+            self.rows.push(ScheduleRow::Fault { step: step.take(), text, place });
+        }
     }
 
     /// The last move of the time before one of these steps.
@@ -233,11 +267,15 @@ impl<'a> ScheduleTable<'a> {
     fn step(&mut self, step: usize) {
         let run = self.run;
         let task = run.steps[step].task;
-        self.preempted(step);
+        let did = |index: &usize| self.nemeses.did(&run.events[*index]);
+        let of_nemesis = self.events[step].iter().any(did);
+        if !of_nemesis {
+            self.preempted(step);
+        }
         let mut operations: Vec<(TaskId, String, String)> = Vec::new();
         let is_shown = |index: &usize| {
             let event = &run.events[*index];
-            !event.op.quiet || event.values == Values::Failed
+            (!event.op.quiet || event.values == Values::Failed) && !self.nemeses.did(event)
         };
         let shown: Vec<usize> = self.events[step].iter().copied().filter(is_shown).collect();
         let mut events = &shown[..];
@@ -258,17 +296,18 @@ impl<'a> ScheduleTable<'a> {
                 String::new(),
             ));
         }
-        if operations.is_empty() {
+        let mut number = Some(step);
+        self.faults(&mut number);
+        if operations.is_empty() && !of_nemesis {
             let first = run.steps[..step].iter().all(|s| s.task != task);
             let text = if first { "start" } else { "(nothing shared)" };
             operations.push((task, text.to_owned(), String::new()));
         }
         let left_out = operations.len().saturating_sub(ROWS_PER_STEP);
         operations.truncate(ROWS_PER_STEP);
-        let mut step = Some(step);
         for (task, text, place) in operations {
             self.rows.push(ScheduleRow::Operation {
-                step: step.take(),
+                step: number.take(),
                 task,
                 text,
                 place,

@@ -177,7 +177,7 @@ async fn run_book<P, F>(
     make: impl FnOnce(&P) -> (RunningProgram<P>, Option<Payload>),
     program: P,
     run: F,
-    hooks: Hooks<'_, P>,
+    mut hooks: Hooks<'_, P>,
     budget: u64,
     (place, here): (Place, Here),
 ) where
@@ -186,7 +186,10 @@ async fn run_book<P, F>(
     P::Ret: Send + Sync,
     F: AsyncFn(P::Op) -> P::Ret + Sync,
 {
-    let (book, panicked) = make(&program);
+    let (mut book, panicked) = make(&program);
+    if panicked.is_none() {
+        book.add_faults(hooks.nemesis.take());
+    }
     let book = Arc::new(book);
     seam::add_program(book.clone());
     if let Some(payload) = panicked {

@@ -5,6 +5,7 @@ mod fs;
 mod links;
 mod nemesis;
 mod nodes;
+mod program;
 mod tcp;
 mod tcp_faults;
 mod udp;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Nemesis;
-use super::plan::{self, Command, Drawn, Source};
+use super::plan::{self, Command, Drawn, Pause, Source};
 use super::script::{self, Fault};
 use super::underway::{Struck, Underway};
 use crate::node::Node;
@@ -35,6 +35,8 @@ struct Record {
     ran: Option<(TaskId, u32, u32)>,
     drawn: (usize, usize),
     struck: Option<Struck>,
+    /// How long it lasted, as it was known then.
+    lasts: Option<Pause>,
 }
 
 impl Branch {
@@ -117,7 +119,10 @@ impl Branch {
                 YieldPoint::new(&POINT, self.underway.here()).await;
             }
         } else if let Some(command) = &self.drawn.commands[nth] {
-            let told = |struck: &Struck| self.records()[nth].struck = Some(struck.clone());
+            let told = |struck: &Struck, lasts| {
+                let record = &mut self.records()[nth];
+                (record.struck, record.lasts) = (Some(struck.clone()), lasts);
+            };
             let pin = self.drawn.pins.get(nth).and_then(|pin| (*pin as usize).checked_sub(1));
             self.underway.cause(command, self.drawn.is_guided, pin, told).await;
         }
@@ -182,15 +187,16 @@ impl Branch {
             return CommandRecord { layout, text, label, source, faults };
         };
         let package = &self.underway.nemesis.packages[command.package];
+        let lasts = if record.struck.is_some() { record.lasts } else { command.lasts };
         let mut text = match &record.struck {
             Some(struck) => package.tell(struck, command.parameter),
             None => format!("{} {:?}", package.kind.name(), package.victim),
         };
         if !package.is_instant() {
-            text.push_str(&command.lasts.map_or(String::new(), |lasts| format!(" for {lasts}")));
+            text.push_str(&lasts.map_or(String::new(), |lasts| format!(" for {lasts}")));
         }
         let victims = record.struck.as_ref().map_or(&[][..], |struck| &struck.nodes);
-        let source = script::source(package, victims, command);
+        let source = script::source(package, victims, &Command { lasts, ..*command });
         CommandRecord { layout, text, label: package.kind.name().to_owned(), source, faults }
     }
 }

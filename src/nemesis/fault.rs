@@ -18,6 +18,12 @@ pub(super) enum Kind {
     PowerOff,
     Restart,
     Pause,
+    /// Cuts that come one by one and go in another order.
+    Swizzle,
+    /// A cut that follows its victim.
+    Rolling,
+    /// One node after the other is killed and restarted.
+    Churn,
 }
 
 /// The name of a kind, the operations of its begin and its end in reports, and the condition that it has met something.
@@ -43,9 +49,12 @@ const KILL: Row = row!("kill", "restart", "a task");
 const POWER_OFF: Row = row!("power_off", "restart", "a task");
 const RESTART: Row = row!("restart", "restart", "a task");
 const PAUSE: Row = row!("pause", "resume", "a task");
+const SWIZZLE: Row = row!("swizzle", "heal", "a message");
+const ROLLING: Row = row!("rolling", "heal", "a message");
+const CHURN: Row = row!("churn", "restart", "a task");
 
 impl Kind {
-    pub(super) const ALL: [Kind; 7] = [
+    pub(super) const ALL: [Kind; 10] = [
         Kind::Isolate,
         Kind::Cut,
         Kind::Partition,
@@ -53,6 +62,9 @@ impl Kind {
         Kind::PowerOff,
         Kind::Restart,
         Kind::Pause,
+        Kind::Swizzle,
+        Kind::Rolling,
+        Kind::Churn,
     ];
 
     fn row(self) -> Row {
@@ -64,6 +76,9 @@ impl Kind {
             Kind::PowerOff => POWER_OFF,
             Kind::Restart => RESTART,
             Kind::Pause => PAUSE,
+            Kind::Swizzle => SWIZZLE,
+            Kind::Rolling => ROLLING,
+            Kind::Churn => CHURN,
         }
     }
 
@@ -92,6 +107,8 @@ impl Package {
         match self.kind {
             Kind::Cut => 2,
             Kind::Partition => self.ways.len() as u64,
+            Kind::Swizzle => 6,
+            Kind::Rolling => 3,
             _ => 1,
         }
     }
@@ -104,6 +121,16 @@ impl Package {
     /// The way of a partition.
     pub(super) fn way(&self, parameter: u64) -> Option<Partition> {
         self.ways.get((parameter % self.ways.len().max(1) as u64) as usize).copied()
+    }
+
+    /// As a fault of this kind alone, which series are made of.
+    pub(super) fn part(&self) -> Package {
+        let kind = match self.kind {
+            Kind::Swizzle | Kind::Rolling => Kind::Isolate,
+            Kind::Churn => Kind::Kill,
+            kind => kind,
+        };
+        Package { kind, ..self.clone() }
     }
 
     /// The fault in words, of these victims: `isolate n1 (primary)`, `cut n2 (outgoing)`, `partition n1 n2 n3 (One)`.
@@ -128,24 +155,46 @@ impl Package {
         Struck { nodes: victims, role }: Struck,
         command: &Command,
         nemesis: &Nemesis,
+        others: &[Active],
         here: Here,
     ) -> Active {
+        let mut victims = nemesis.tolerated(self.kind, nodes, victims, others);
+        let death = match self.kind {
+            Kind::Kill => Some(Death::Killed),
+            Kind::PowerOff => Some(Death::PoweredOff),
+            _ => None,
+        };
+        if death.is_some() {
+            let down = nodes.iter().filter(|node| !node.is_up()).count();
+            victims.retain(Node::is_up);
+            victims.truncate(nemesis.down_max.saturating_sub(down));
+        }
         let shown = shown(&victims, role);
         if !victims.is_empty() {
             show(self.kind.row().1[0], &shown, here);
         }
-        let mut fault = Active { kind: self.kind, victims, shown, cuts: Vec::new(), met: 0 };
+        let mut fault =
+            Active { kind: self.kind, of: self.kind, victims, shown, cuts: Vec::new(), met: 0 };
         if let Some(way) = self.way(command.parameter) {
-            fault.cuts = way.cuts(&fault.victims);
+            let coins = match self.victim.named() {
+                Some(_) => command.parameter / self.ways.len() as u64,
+                None => command.victim,
+            };
+            fault.cuts = way.cuts(&fault.victims, coins);
         }
         match self.kind {
+            Kind::Swizzle | Kind::Rolling | Kind::Churn => unreachable!("a series has parts"),
             Kind::Isolate => fault.cut_off(nodes, [true, true]),
             Kind::Cut => {
                 let outgoing = command.parameter % 2 == 0;
                 fault.cut_off(nodes, [outgoing, !outgoing]);
             }
             Kind::Partition => {}
-            Kind::Kill | Kind::PowerOff => fault.take_down(nodes, nemesis.down_max, here),
+            Kind::Kill | Kind::PowerOff => {
+                let death = death.unwrap_or(Death::Killed);
+                let ends = |node: &Node| u64::from(node.end(death, here));
+                fault.met = fault.victims.iter().map(ends).sum();
+            }
             Kind::Restart => {
                 fault.met =
                     fault.victims.iter().map(|node| node.start_again(here)).sum::<u32>().into();
@@ -188,9 +237,11 @@ pub(super) fn named(nodes: &[Node]) -> String {
 }
 
 /// A fault that has begun.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Active {
     kind: Kind,
+    /// The kind of the series that it is a part of.
+    of: Kind,
     victims: Vec<Node>,
     /// Their name in reports.
     shown: String,
@@ -201,8 +252,19 @@ pub(super) struct Active {
 }
 
 impl Active {
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
+    /// The kind by which it is counted.
+    pub(super) fn counts_as(&self) -> Kind {
+        self.of
+    }
+
+    /// As a part of a series of this kind.
+    pub(super) fn part_of(self, series: Kind) -> Active {
+        Active { of: series, ..self }
+    }
+
+    /// Returns `true` if the node is cut off by it.
+    pub(super) fn cuts_off(&self, node: &Node) -> bool {
+        matches!(self.kind, Kind::Isolate | Kind::Cut) && self.victims.contains(node)
     }
 
     /// Ends the fault, but for cuts that others make, too. Returns `true` if it has met something.
@@ -248,18 +310,5 @@ impl Active {
                 }
             }
         }
-    }
-
-    /// Ends nodes, as long as no more than `most` are down.
-    fn take_down(&mut self, nodes: &[Node], most: usize, here: Here) {
-        let death = if self.kind == Kind::Kill { Death::Killed } else { Death::PoweredOff };
-        let is_down = |node: &&Node| !node.is_up();
-        self.victims.retain(|node| {
-            let may = node.is_up() && nodes.iter().filter(is_down).count() < most;
-            if may {
-                self.met += u64::from(node.end(death, here));
-            }
-            may
-        });
     }
 }

@@ -47,7 +47,9 @@ mod branch;
 mod fault;
 mod plan;
 mod script;
+mod series;
 mod shapes;
+mod tolerance;
 mod underway;
 mod victim;
 
@@ -61,6 +63,7 @@ use self::fault::{Kind, Package};
 use self::plan::Source;
 pub use self::script::Fault;
 pub use self::shapes::Partition;
+pub use self::tolerance::Tolerance;
 use self::underway::Underway;
 pub use self::victim::Victim;
 use crate::net;
@@ -77,6 +80,7 @@ pub struct Nemesis {
     gaps: Vec<Duration>,
     lasting: Vec<Duration>,
     down_max: usize,
+    tolerance: Option<Tolerance>,
     must_meet: bool,
 }
 
@@ -97,6 +101,7 @@ impl Nemesis {
             gaps: rungs(),
             lasting: rungs(),
             down_max: usize::MAX,
+            tolerance: None,
             must_meet: false,
         }
     }
@@ -138,6 +143,22 @@ impl Nemesis {
         self.with(Kind::Pause, victim)
     }
 
+    /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these acts.
+    pub fn swizzle(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Swizzle, victim)
+    }
+
+    /// Cuts the victim off, and a few times moves the cut to the node that is the victim then: for a leader that is followed by
+    /// another one. With [`Victim::guided`].
+    pub fn rolling(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Rolling, victim)
+    }
+
+    /// Kills all nodes one after the other, and restarts each before the next one, in an order that is drawn: an upgrade.
+    pub fn churn(self) -> Nemesis {
+        self.with(Kind::Churn, Victim::one())
+    }
+
     fn with(mut self, kind: Kind, victim: Victim) -> Nemesis {
         self.packages.push(Package { kind, victim, ways: Vec::new() });
         self
@@ -163,8 +184,9 @@ impl Nemesis {
         self
     }
 
-    /// The times of which a fault lasts one. Other choices are always that it lasts for some steps of the run, or until
-    /// the end.
+    /// The times of which a fault lasts one. Other choices are always that it lasts for some steps of the run, until the end or, in
+    /// a run of a seed, to a moment before the earliest timer that tasks wait for, between that and the latest, or after it:
+    /// shorter and longer than the detection of failures takes.
     pub fn lasting(mut self, times: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.lasting = times.into_iter().collect();
         self
@@ -174,6 +196,12 @@ impl Nemesis {
     pub fn down_at_most(mut self, nodes: usize) -> Nemesis {
         self.down_max = nodes;
         self
+    }
+
+    /// Never takes more nodes at one moment than the system promises to survive. Faults that would take more have fewer victims or
+    /// none.
+    pub fn tolerance(self, tolerance: Tolerance) -> Nemesis {
+        Nemesis { tolerance: Some(tolerance), ..self }
     }
 
     /// Fails a test in which some kind of fault met nothing in all runs.
@@ -206,7 +234,7 @@ impl Nemesis {
         async move {
             let drawn = plan::draw(&underway.nemesis, underway.nodes.len(), Source::Task);
             for command in drawn.commands.iter().flatten() {
-                underway.cause(command, drawn.is_guided, None, |_| ()).await;
+                underway.cause(command, drawn.is_guided, None, |_, _| ()).await;
             }
             underway.end();
         }

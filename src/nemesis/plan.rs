@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Nemesis;
-use super::fault::Package;
+use super::fault::{Kind, Package};
 use crate::run::op::{Access, Op};
 use crate::run::program::{Change, PROGRAM};
 use crate::seam::{self, Here, YieldPoint};
@@ -44,7 +44,12 @@ pub(super) enum Pause {
     /// Other tasks may take any steps between so many points.
     Steps(u32),
     Time(Duration),
+    /// A time that ends before the earliest timer that tasks wait for, between that and the latest, or after it.
+    Timers(u8),
 }
+
+/// The number of ways to end before, between and after timers.
+const SPANS: u8 = 3;
 
 impl fmt::Display for Pause {
     /// `20ms`, `5 steps`.
@@ -53,13 +58,28 @@ impl fmt::Display for Pause {
             Pause::Steps(1) => f.write_str("1 step"),
             Pause::Steps(steps) => write!(f, "{steps} steps"),
             Pause::Time(time) => write!(f, "{time:?}"),
+            Pause::Timers(0) => f.write_str("less than the first timer"),
+            Pause::Timers(1) => f.write_str("more than the first timer"),
+            Pause::Timers(_) => f.write_str("more than the last timer"),
         }
     }
 }
 
 impl Pause {
+    /// The pause as steps or a time, at this moment.
+    pub(super) fn at_once(self) -> Pause {
+        let Pause::Timers(which) = self else { return self };
+        let Some((first, last)) = seam::timer_span() else { return Pause::Steps(1) };
+        Pause::Time(match which {
+            0 => first / 2,
+            1 => first + (last - first) / 2,
+            _ => last + Duration::from_millis(1),
+        })
+    }
+
     pub(super) async fn pass(self, here: Here) {
-        match self {
+        match self.at_once() {
+            Pause::Timers(_) => {}
             Pause::Steps(steps) => {
                 for _ in 0..steps {
                     YieldPoint::new(&WAIT, here).await;
@@ -145,6 +165,10 @@ fn pauses(steps: &[u32], rungs: &[Duration]) -> Vec<Pause> {
     steps.chain(rungs.iter().map(|time| Pause::Time(*time))).collect()
 }
 
+fn kind_of(nemesis: &Nemesis, package: usize) -> Kind {
+    nemesis.packages[package].kind
+}
+
 struct Draws<'a> {
     nemesis: &'a Nemesis,
     nodes: usize,
@@ -177,9 +201,10 @@ impl Draws<'_> {
         let kind = self.draw(packages * (ABSENT - 1) + 1, KIND);
         // A multiple of the number of nodes, of that of their sets and, for up to seven, of that of their orders.
         let victim = self.draw(nodes as u64 * ((1 << nodes) - 1) * 5040, VICTIM);
-        let ways = nemesis.packages.iter().map(|package| package.ways.len() as u64);
-        let parameter = self.draw(2 * ways.max().unwrap_or(0).max(1), PARAMETER);
-        let (lasting, gaps) = (pauses(&STEPS, &nemesis.lasting), pauses(&STEPS, &nemesis.gaps));
+        let parameters = nemesis.packages.iter().map(Package::parameters).max().unwrap_or(1);
+        let parameter = self.draw(2 * parameters, PARAMETER);
+        let (mut lasting, gaps) = (pauses(&STEPS, &nemesis.lasting), pauses(&STEPS, &nemesis.gaps));
+        lasting.extend((0..SPANS).map(Pause::Timers));
         let lasts = self.draw(lasting.len() as u64 + 1, LASTING) as usize;
         let gap = self.draw(gaps.len() as u64, GAP) as usize;
         let package = (kind.checked_sub(1)? % packages) as usize;
@@ -194,7 +219,8 @@ impl Draws<'_> {
         let package = kind.checked_sub(1)?;
         let Package { victim, ways, .. } = &nemesis.packages[package];
         let orders = || (1..=nodes as u64).product();
-        let victims = if ways.is_empty() { victim.choices(nodes) } else { orders() };
+        let takes_all = !ways.is_empty() || kind_of(nemesis, package) == Kind::Churn;
+        let victims = if takes_all { orders() } else { victim.choices(nodes) };
         let victim = self.below(victims, VICTIM);
         let parameter = self.below(nemesis.packages[package].parameters(), PARAMETER);
         let (lasting, gaps) = (pauses(&[1], &nemesis.lasting), pauses(&[1], &nemesis.gaps));

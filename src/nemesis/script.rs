@@ -44,7 +44,8 @@ impl Fault {
     }
 
     /// The way of the fault: of `cut` 0 for what the victim sends, 1 for what it receives; of `partition` a position in
-    /// [`Partition::ANY`].
+    /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `swizzle` the order of
+    /// the ends; of `rolling` two less than the number of moves, modulo 3.
     #[must_use]
     pub fn way(self, parameter: u64) -> Fault {
         Fault { parameter, ..self }
@@ -101,7 +102,13 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
     let names: Vec<String> = victims.iter().map(|node| format!("{:?}", node.name())).collect();
     let (kind, names) = (package.kind.name(), names.join(", "));
     let parameter = match (package.kind, package.way(command.parameter)) {
-        (_, Some(way)) => Partition::ANY.iter().position(|known| *known == way).unwrap_or(0) as u64,
+        (_, Some(way)) => {
+            let ways = Partition::ANY.len() as u64;
+            let position = Partition::ANY.iter().position(|known| *known == way);
+            let coins = if way == Partition::Uniform { command.victim } else { 0 };
+            position.unwrap_or(0) as u64 + ways * coins
+        }
+        (Kind::Swizzle | Kind::Rolling, None) => command.parameter,
         (Kind::Cut, None) => command.parameter % 2,
         _ => 0,
     };
@@ -111,6 +118,8 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         Pause::Time(time) => {
             format!(".{name}(std::time::Duration::from_nanos({}))", time.as_nanos())
         }
+        // Of a fault that was not reached.
+        Pause::Timers(_) => String::new(),
     };
     let lasts = command.lasts.map_or(String::new(), |lasts| pause("lasts", lasts));
     let after = pause("after", command.gap);

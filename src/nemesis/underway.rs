@@ -4,9 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::fault::{Active, Kind};
-use super::plan::{Command, REAL_MAX};
-use super::shapes::ordered;
-use super::{Nemesis, calm};
+use super::plan::{Command, Pause, REAL_MAX};
+use super::{Nemesis, calm, series};
 use crate::node::Node;
 use crate::run::ids::Place;
 use crate::run::{Condition, FaultCount};
@@ -44,7 +43,7 @@ impl Underway {
         self.here
     }
 
-    fn active(&self) -> MutexGuard<'_, Vec<Active>> {
+    pub(super) fn active(&self) -> MutexGuard<'_, Vec<Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,15 +54,25 @@ impl Underway {
         command: &Command,
         is_guided: bool,
         pinned: Option<usize>,
-        told: impl FnOnce(&Struck),
+        told: impl FnOnce(&Struck, Option<Pause>),
     ) {
         command.gap.pass(self.here).await;
         let package = &self.nemesis.packages[command.package];
         self.count(package.kind, false);
         let Some(struck) = self.struck(command, is_guided, pinned).await else { return };
-        told(&struck);
-        let begun = package.begin(&self.nodes, struck, command, &self.nemesis, self.here);
-        match command.lasts {
+        let lasts = command.lasts.map(Pause::at_once);
+        told(&struck, lasts);
+        if matches!(package.kind, Kind::Swizzle | Kind::Rolling | Kind::Churn) {
+            if self.series(package, struck, (command, lasts), is_guided).await {
+                self.count(package.kind, true);
+            }
+            return;
+        }
+        let begun = {
+            let others = self.active();
+            package.begin(&self.nodes, struck, command, &self.nemesis, &others, self.here)
+        };
+        match lasts {
             Some(time) => {
                 time.pass(self.here).await;
                 self.ends(begun);
@@ -73,7 +82,7 @@ impl Underway {
     }
 
     /// The victims of a fault. None if a function named none for a while.
-    async fn struck(
+    pub(super) async fn struck(
         &self,
         command: &Command,
         is_guided: bool,
@@ -83,9 +92,8 @@ impl Underway {
         const PATIENCE: u32 = 8;
         let package = &self.nemesis.packages[command.package];
         let victim = &package.victim;
-        if !package.ways.is_empty() {
-            let nodes = victim.named().unwrap_or_else(|| ordered(&self.nodes, command.victim));
-            return Some(Struck { nodes, role: None });
+        if !package.ways.is_empty() || package.kind == Kind::Churn {
+            return Some(series::of_all(self, package, command));
         }
         let Some((role, named)) = victim.guide().filter(|_| is_guided) else {
             return Some(Struck { nodes: victim.drawn(&self.nodes, command.victim), role: None });
@@ -121,14 +129,17 @@ impl Underway {
     }
 
     fn ends(&self, fault: Active) {
-        let kind = fault.kind();
-        let met = {
-            let others = self.active();
-            fault.end(&others, self.here)
-        };
-        if met {
+        let kind = fault.counts_as();
+        if self.end_one(fault, &[]) {
             self.count(kind, true);
         }
+    }
+
+    /// Ends a fault beside those that last and these. Returns true if it has met something.
+    pub(super) fn end_one(&self, fault: Active, beside: &[Active]) -> bool {
+        let mut others = self.active().clone();
+        others.extend(beside.iter().cloned());
+        fault.end(&others, self.here)
     }
 
     /// Counts a fault that begins, or one that has met something.

@@ -35,6 +35,8 @@ const GUTTER: usize = 8;
 const DEED_LINES: usize = 4;
 /// The same, of a text about several operations of a call, the last of which must be seen.
 const CALL_LINES: usize = 8;
+/// Minimum width of a message on its arrow.
+const MESSAGE_LEAST: usize = 6;
 /// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
@@ -291,10 +293,10 @@ fn draw_columns(
                     screen.line(line);
                 }
             }
-            ScheduleRow::Arrival { step, from, to, text, place } => {
+            ScheduleRow::Arrival { step, from, to, message, text, place } => {
                 let mut line = lanes;
                 if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
-                    message(&mut line, from, to, text);
+                    arrival(&mut line, from, to, (message, text));
                 }
                 frame.edges(&mut line, *step, place);
                 screen.line(line);
@@ -308,10 +310,10 @@ fn draw_columns(
 }
 
 /// A message, from the column of its sender to that of its receiver.
-fn message(line: &mut Line, from: &Column, to: &Column, text: &str) {
+fn arrival(line: &mut Line, from: &Column, to: &Column, (message, text): (&str, &str)) {
     let (left, right) = (from.start.min(to.start), from.start.max(to.start));
     if left == right {
-        line.put(left, Paint::Plain, &format!("▸ arrives, {text} "));
+        line.put(left, Paint::Plain, &format!("▸ {}arrives, {text} ", before(message, " ")));
         return;
     }
     for column in left + 1..right {
@@ -320,10 +322,18 @@ fn message(line: &mut Line, from: &Column, to: &Column, text: &str) {
     let goes_right = from.start < to.start;
     line.put_char(from.start, Paint::Strong, if goes_right { '├' } else { '┤' });
     line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
-    let text = format!(" {text} ");
+    // Room for the ends of the arrow, blanks, and the comma.
+    let room = (right - left).saturating_sub(text.chars().count() + 7);
+    let message = if room < MESSAGE_LEAST { String::new() } else { cut(message, room) };
+    let text = format!(" {}{text} ", before(&message, ", "));
     if right - left >= text.chars().count() + 3 {
         line.put(left + 2, Paint::Plain, &text);
     }
+}
+
+/// The text with what follows it; nothing for none.
+fn before(text: &str, then: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{text}{then}") }
 }
 
 /// Wraps an operation, with all lines but the first indented.
@@ -398,10 +408,14 @@ fn draw_list<'a>(
                     frame.edges(&mut line, None, called);
                 }
             }
-            ScheduleRow::Arrival { step, from, to, text, place } => {
+            ScheduleRow::Arrival { step, from, to, message, text, place } => {
                 line.put(names_at, Paint::Strong, &cut(&names.column(*to), name_width));
                 last = Some(*to);
-                let text = format!("message of {} arrives, {text}", names.column(*from));
+                let of = names.column(*from);
+                let text = match message.is_empty() {
+                    true => format!("message of {of} arrives, {text}"),
+                    false => format!("{message} of {of} arrives, {text}"),
+                };
                 line.put(texts, Paint::Plain, &cut(&text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
             }

@@ -10,6 +10,7 @@ mod failure;
 mod faults;
 mod folds;
 mod lanes;
+mod legend;
 mod names;
 mod nodes;
 mod one_line;

@@ -28,9 +28,10 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
                         if text.starts_with(LOSE) {
                             of = format!("lost, {of}");
                         }
+                        let message = DisplayNames::message(record).unwrap_or_default();
                         let from = node_column(run, sender);
-                        *row =
-                            ScheduleRow::Arrival { step: *step, from, to: column, text: of, place };
+                        let (step, to, text) = (*step, column, of);
+                        *row = ScheduleRow::Arrival { step, from, to, message, text, place };
                     }
                     None if names.is_crowded(column) => {
                         *text = format!("{}: {text}", record.path);

@@ -32,7 +32,7 @@ fn text_of_a_user() -> impl Strategy<Value = String> {
 fn task() -> impl Strategy<Value = TaskRecord> {
     (vec(0..4u32, 0..4), proptest::option::of(text_of_a_user())).prop_map(|(path, name)| {
         let path = path.into_iter().fold(TaskPath::main(), |path, n| path.child(n));
-        TaskRecord { path, name, place: here(), node: None, from: None }
+        TaskRecord { path, name, place: here(), node: None, from: None, message: None }
     })
 }
 

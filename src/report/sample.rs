@@ -38,6 +38,7 @@ impl Sample {
             place: here(),
             node: None,
             from: None,
+            message: None,
         };
         let child = |(n, name): (u32, &&str)| TaskRecord {
             path: TaskPath::main().child(n),
@@ -45,6 +46,7 @@ impl Sample {
             place: here(),
             node: None,
             from: None,
+            message: None,
         };
         let tasks = std::iter::once(main).chain((0..).zip(children).map(child)).collect();
         let run = Run {

@@ -12,14 +12,13 @@ use super::calls::CallSteps;
 use super::faults::{self, Nemeses};
 use super::folds;
 use super::lanes;
+use super::legend;
 use super::names::DisplayNames;
 use super::nodes;
-use super::places;
-use super::places::cut_place;
-use crate::run::event::{Event, ValueKind, Values, show_time};
+use crate::run::event::{Values, show_time};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::{Failure, Outcome, Run, Wait};
-use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
+use crate::run::{Failure, Outcome, Run};
+use unpause_check::picture::screen::{Screen, clean, plural};
 
 /// A schedule of at most this many steps is shown in full.
 const STEPS_MAX: usize = 48;
@@ -32,8 +31,6 @@ const FOLDED_OPERATIONS_MAX: usize = 4;
 const ROWS_PER_STEP: usize = 12;
 /// Maximum number of waiting tasks drawn at the end.
 const WAITS_MAX: usize = 12;
-/// Maximum number of objects in the legend.
-const OBJECTS_MAX: usize = 10;
 
 /// A row of the schedule.
 pub(super) enum ScheduleRow {
@@ -50,7 +47,15 @@ pub(super) enum ScheduleRow {
         fatal: bool,
     },
     /// A message arrives: an arrow between the columns of two nodes.
-    Arrival { step: Option<usize>, from: TaskId, to: TaskId, text: String, place: String },
+    Arrival {
+        step: Option<usize>,
+        from: TaskId,
+        to: TaskId,
+        /// The message in words; may be empty.
+        message: String,
+        text: String,
+        place: String,
+    },
     /// A fault of a nemesis begins or ends: a line across all columns.
     Fault { step: Option<usize>, text: String, place: String },
     /// The turn was taken from one task by another.
@@ -67,7 +72,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     screen.heading("schedule", &summary(run));
     let table = ScheduleTable::new(run, names);
     lanes::draw(screen, &table.rows, names);
-    legend(screen, run, names, &table.objects);
+    legend::draw(screen, run, names, &table.objects);
 }
 
 fn summary(run: &Run) -> String {
@@ -430,72 +435,4 @@ fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
         }
     }
     table
-}
-
-/// Lists the places that created the objects shown, to distinguish them.
-fn legend(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
-    let mut objects: Vec<ObjectId> =
-        objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
-    objects.sort();
-    let left_out = objects.len().saturating_sub(OBJECTS_MAX);
-    objects.truncate(OBJECTS_MAX);
-    let name_width = objects.iter().map(|id| names.object(*id).chars().count()).max();
-    screen.blank();
-    for id in &objects {
-        let mut line = Line::default();
-        line.put(2, Paint::Strong, &names.object(*id));
-        let left = name_width.unwrap_or(0) + 4;
-        let room = screen.width().saturating_sub(left);
-        line.put(left, Paint::Faint, &origin(run, *id, room));
-        screen.line(line);
-    }
-    if left_out > 0 {
-        screen.line(Line::of(Paint::Faint, &format!("  … {left_out} more objects")));
-    }
-}
-
-/// Returns the place that created an object, in at most `room` columns; with its first use if other objects were
-/// created there too, or if the place is in std.
-fn origin(run: &Run, id: ObjectId, room: usize) -> String {
-    let object = &run.objects[id.index()];
-    if object.values == ValueKind::Time {
-        return "the time of the run".to_owned();
-    }
-    let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));
-    let created = object.place.to_string();
-    let in_std = places::is_std(&created);
-    let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
-    let first = run.events.iter().find(|event| event.object == Some(id));
-    // Memory of a plain thread: the run knows it from its first access on, which may still be waiting.
-    let is_use = |event: &Event| event.object == Some(id) && event.place == object.place;
-    let is_wait = |wait: &Wait| wait.object == Some(id) && wait.place == object.place;
-    let waits = match &run.outcome {
-        Outcome::Failed(Failure::Deadlock { waits }) => waits.as_slice(),
-        _ => &[],
-    };
-    if run.events.iter().any(is_use) || waits.iter().any(is_wait) {
-        let text = format!("{kind}used first at ");
-        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
-        return text + &place;
-    }
-    let first = first.filter(|_| in_std || object.name.is_none() && !is_alone());
-    let Some(first) = first else {
-        let text = format!("{kind}created at ");
-        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
-        return text + &place;
-    };
-    if first.place.file() == object.place.file() {
-        let text = format!("{kind}created at ");
-        let used = format!(", used first in line {}", first.place.line());
-        let taken = text.chars().count() + used.chars().count();
-        return text + &cut_place(&created, room.saturating_sub(taken)) + &used;
-    }
-    let used = first.place.to_string();
-    let created =
-        if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };
-    let text = format!("{kind}created {created}, used first at ");
-    let wanted = text.chars().count() + places::shown(&used).chars().count();
-    let text = if wanted <= room { text } else { format!("{kind}used first at ") };
-    let place = cut_place(&used, room.saturating_sub(text.chars().count()));
-    text + &place
 }

@@ -3,8 +3,10 @@
 mod clients;
 mod fs;
 mod links;
+mod messages;
 mod nemesis;
 mod nodes;
+mod packages;
 mod program;
 mod tcp;
 mod tcp_faults;

@@ -40,7 +40,7 @@ pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
-pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
+pub(crate) use self::time::{Advance, Timer, deadline, now, since_start, timer_span};
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
     CallOps, Came, GuardedCall, Latch, PlainCall, Turn, Wrapped, carry, suffers, suffers_rarely,

@@ -55,7 +55,7 @@ pub(crate) use self::point::YieldPoint;
 pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
-pub(crate) use self::time::{Advance, Timer, deadline, now, since_start};
+pub(crate) use self::time::{Advance, Timer, deadline, now, since_start, timer_span};
 pub(crate) use self::word::Word;
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::wrapped::{CallOps, Came, Owner, Wrapped};

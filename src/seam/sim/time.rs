@@ -69,6 +69,11 @@ pub(crate) fn since_start(instant: Instant) -> Option<Duration> {
     if in_run() { instant.checked_duration_since(start()) } else { None }
 }
 
+/// The times until the earliest and the latest timer of the run that tasks wait for.
+pub(crate) fn timer_span() -> Option<(Duration, Duration)> {
+    if in_run() { WORLD.with(World::timer_span) } else { None }
+}
+
 /// The time from the begin of the run in nanoseconds; 0 for an earlier instant.
 fn nanoseconds(instant: Instant) -> u64 {
     let since = instant.saturating_duration_since(start());

@@ -184,7 +184,7 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
     /// ```
     #[track_caller]
     pub fn nemesis(mut self, nemesis: Nemesis, nodes: &[Node]) -> Self {
-        let from = (Location::caller().into(), here());
+        let from = (Location::caller(), here());
         self.state.hooks().nemesis = Some((nemesis, nodes.to_vec(), from));
         self
     }

@@ -34,7 +34,7 @@ impl Nemeses {
         }
         let events = events.iter().map(|index| &run.events[*index]);
         let of_kind = |event: &&Event, kind: &str| {
-            let object = event.object.map(|object| &run.objects[object.index()]);
+            let object = event.object.and_then(|object| run.objects.get(object.index()));
             self.did(event) && object.is_some_and(|object| object.kind == kind)
         };
         // At the end it mends what others have done to nodes.
@@ -59,5 +59,6 @@ pub(super) struct Fault {
 
 /// Returns `true` if a fault begins or ends with this event.
 pub(super) fn is_fault(run: &Run, event: &Event) -> bool {
-    event.object.is_some_and(|object| run.objects[object.index()].kind == NODES)
+    let object = event.object.and_then(|object| run.objects.get(object.index()));
+    object.is_some_and(|object| object.kind == NODES)
 }

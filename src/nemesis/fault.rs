@@ -2,7 +2,8 @@
 
 use super::clocks;
 use super::plan::{Command, Pause};
-use super::shapes::{Partition, ordered};
+use super::shapes::Partition;
+use super::underway::Struck;
 use super::{Nemesis, Victim};
 use crate::net;
 use crate::node::{Death, Node};
@@ -23,35 +24,65 @@ pub(super) enum Kind {
     Jump,
     Strobe,
     Slow,
+    /// Cuts that come one by one and go in another order.
+    Swizzle,
+    /// A cut that follows its victim.
+    Rolling,
+    /// One node after the other is killed and restarted.
+    Churn,
 }
 
-/// The name of a kind, its operation in reports, and the condition that it has met something.
-type Row = (&'static str, &'static Op, &'static str);
+/// The name of a kind, the operations of its begin and its end in reports, and the condition that it has met something.
+type Row = (&'static str, [&'static Op; 2], &'static str);
 
 macro_rules! row {
-    ($name:literal, $thing:literal) => {
+    ($name:literal, $end:literal, $thing:literal) => {
         (
             $name,
-            &Op::of_kind($name, Access::Tell, word::WRITE),
+            [
+                &Op::of_kind($name, Access::Tell, word::WRITE),
+                &Op::of_kind($end, Access::Tell, word::WRITE),
+            ],
             concat!("nemesis: ", $name, " meets ", $thing),
         )
     };
 }
 
-const ISOLATE: Row = row!("isolate", "a message");
-const CUT: Row = row!("cut", "a message");
-const PARTITION: Row = row!("partition", "a message");
-const KILL: Row = row!("kill", "a task");
-const POWER_OFF: Row = row!("power_off", "a task");
-const RESTART: Row = row!("restart", "a task");
-const PAUSE: Row = row!("pause", "a task");
-const OFFSET: Row = row!("offset", "a read of the wall clock");
-const DRIFT: Row = row!("drift", "a timer");
-const JUMP: Row = row!("jump", "a read of the wall clock");
-const STROBE: Row = row!("strobe", "a read of the wall clock");
-const SLOW: Row = row!("slow", "a step");
+const ISOLATE: Row = row!("isolate", "heal", "a message");
+const CUT: Row = row!("cut", "heal", "a message");
+const PARTITION: Row = row!("partition", "heal", "a message");
+const KILL: Row = row!("kill", "restart", "a task");
+const POWER_OFF: Row = row!("power_off", "restart", "a task");
+const RESTART: Row = row!("restart", "restart", "a task");
+const PAUSE: Row = row!("pause", "resume", "a task");
+const SWIZZLE: Row = row!("swizzle", "heal", "a message");
+const ROLLING: Row = row!("rolling", "heal", "a message");
+const CHURN: Row = row!("churn", "restart", "a task");
+const OFFSET: Row = row!("offset", "correct", "a read of the wall clock");
+const DRIFT: Row = row!("drift", "correct", "a timer");
+const JUMP: Row = row!("jump", "correct", "a read of the wall clock");
+const STROBE: Row = row!("strobe", "correct", "a read of the wall clock");
+const SLOW: Row = row!("slow", "full speed", "a step");
 
 impl Kind {
+    pub(super) const ALL: [Kind; 15] = [
+        Kind::Isolate,
+        Kind::Cut,
+        Kind::Partition,
+        Kind::Kill,
+        Kind::PowerOff,
+        Kind::Restart,
+        Kind::Pause,
+        Kind::Swizzle,
+        Kind::Rolling,
+        Kind::Churn,
+        Kind::Offset,
+        Kind::Drift,
+        Kind::Jump,
+        Kind::Strobe,
+        Kind::Slow,
+    ];
+
     fn row(self) -> Row {
         match self {
             Kind::Isolate => ISOLATE,
@@ -66,6 +97,9 @@ impl Kind {
             Kind::Jump => JUMP,
             Kind::Strobe => STROBE,
             Kind::Slow => SLOW,
+            Kind::Swizzle => SWIZZLE,
+            Kind::Rolling => ROLLING,
+            Kind::Churn => CHURN,
         }
     }
 
@@ -94,6 +128,8 @@ impl Package {
         match self.kind {
             Kind::Cut => 2,
             Kind::Partition => self.ways.len() as u64,
+            Kind::Swizzle => 6,
+            Kind::Rolling => 3,
             kind => kind.sizes().unwrap_or(1),
         }
     }
@@ -103,36 +139,85 @@ impl Package {
         self.kind == Kind::Restart
     }
 
+    /// The way of a partition.
+    pub(super) fn way(&self, parameter: u64) -> Option<Partition> {
+        self.ways.get((parameter % self.ways.len().max(1) as u64) as usize).copied()
+    }
+
+    /// As a fault of this kind alone, which series are made of.
+    pub(super) fn part(&self) -> Package {
+        let kind = match self.kind {
+            Kind::Swizzle | Kind::Rolling => Kind::Isolate,
+            Kind::Churn => Kind::Kill,
+            kind => kind,
+        };
+        Package { kind, ..self.clone() }
+    }
+
+    /// The fault in words, of these victims: `isolate n1 (primary)`, `cut n2 (outgoing)`, `partition n1 n2 n3 (One)`.
+    pub(super) fn tell(&self, struck: &Struck, parameter: u64) -> String {
+        let (name, nodes) = (self.kind.name(), named(&struck.nodes));
+        let note = match (self.kind, self.way(parameter), struck.role) {
+            (_, Some(way), _) => format!(" ({way:?})"),
+            (Kind::Cut, None, None) => format!(" ({})", DIRECTIONS[(parameter % 2) as usize]),
+            (Kind::Cut, None, Some(role)) => {
+                format!(" ({role}, {})", DIRECTIONS[(parameter % 2) as usize])
+            }
+            (_, None, Some(role)) => format!(" ({role})"),
+            (_, None, None) => String::new(),
+        };
+        format!("{name} {nodes}{note}")
+    }
+
     /// Causes a fault of these victims.
     pub(super) fn begin(
         &self,
         nodes: &[Node],
-        (victims, role): (Vec<Node>, Option<&'static str>),
+        Struck { nodes: victims, role }: Struck,
         command: &Command,
         nemesis: &Nemesis,
+        others: &[Active],
         here: Here,
     ) -> Active {
-        let way = self.ways.get((command.parameter % self.ways.len().max(1) as u64) as usize);
+        let mut victims = nemesis.tolerated(self.kind, nodes, victims, others);
+        let death = match self.kind {
+            Kind::Kill => Some(Death::Killed),
+            Kind::PowerOff => Some(Death::PoweredOff),
+            _ => None,
+        };
+        if death.is_some() {
+            let down = nodes.iter().filter(|node| !node.is_up()).count();
+            victims.retain(Node::is_up);
+            victims.truncate(nemesis.down_max.saturating_sub(down));
+        }
+        let shown = shown(&victims, role);
         let size = self.kind.sizes().map(|sizes| command.parameter % sizes);
         // Clocks and nodes tell such a fault themselves.
-        let is_shown = size.is_none() || role.is_some();
-        if way.is_none() && !victims.is_empty() && is_shown {
-            self.show(&victims, role, here);
+        let is_told = size.is_some() && role.is_none();
+        if !victims.is_empty() && !is_told {
+            show(self.kind.row().1[0], &shown, here);
         }
-        let mut fault = Active { kind: self.kind, victims, cuts: Vec::new(), met: 0, size };
-        if let Some(way) = way {
-            let nodes = ordered(nodes, command.victim);
-            Wrapped::outside_named("nodes", &named(&nodes), here).last(PARTITION.1, here);
-            fault.cuts = way.cuts(&nodes);
+        let mut fault = Active { victims, shown, size, ..Active::of(self.kind) };
+        if let Some(way) = self.way(command.parameter) {
+            let coins = match self.victim.named() {
+                Some(_) => command.parameter / self.ways.len() as u64,
+                None => command.victim,
+            };
+            fault.cuts = way.cuts(&fault.victims, coins);
         }
         match self.kind {
+            Kind::Swizzle | Kind::Rolling | Kind::Churn => unreachable!("a series has parts"),
             Kind::Isolate => fault.cut_off(nodes, [true, true]),
             Kind::Cut => {
                 let outgoing = command.parameter % 2 == 0;
                 fault.cut_off(nodes, [outgoing, !outgoing]);
             }
             Kind::Partition => {}
-            Kind::Kill | Kind::PowerOff => fault.take_down(nodes, nemesis.down_max, here),
+            Kind::Kill | Kind::PowerOff => {
+                let death = death.unwrap_or(Death::Killed);
+                let ends = |node: &Node| u64::from(node.end(death, here));
+                fault.met = fault.victims.iter().map(ends).sum();
+            }
             Kind::Restart => {
                 fault.met =
                     fault.victims.iter().map(|node| node.start_again(here)).sum::<u32>().into();
@@ -154,28 +239,40 @@ impl Package {
         }
         fault
     }
+}
 
-    /// Records the fault for reports.
-    fn show(&self, victims: &[Node], role: Option<&'static str>, here: Here) {
+/// Records the begin or the end of a fault for reports.
+fn show(op: &'static Op, shown: &str, here: Here) {
+    Wrapped::outside_named("nodes", shown, here).last(op, here);
+}
+
+/// The name of the victims in reports.
+fn shown(victims: &[Node], role: Option<&'static str>) -> String {
+    match role {
+        Some(role) => format!("{} ({role})", named(victims)),
         // A node has its name as an object, too.
-        let name = match role {
-            Some(role) => format!("{} ({role})", named(victims)),
-            None if victims.len() == 1 => format!("node {}", named(victims)),
-            None => named(victims),
-        };
-        Wrapped::outside_named("nodes", &name, here).last(self.kind.row().1, here);
+        None if victims.len() == 1 => format!("node {}", named(victims)),
+        None => named(victims),
     }
 }
 
+/// The directions in which a cut is made, by parameter.
+const DIRECTIONS: [&str; 2] = ["outgoing", "incoming"];
+
 /// The names of nodes.
-fn named(nodes: &[Node]) -> String {
+pub(super) fn named(nodes: &[Node]) -> String {
     nodes.iter().map(Node::name).collect::<Vec<_>>().join(" ")
 }
 
 /// A fault that has begun.
+#[derive(Clone, Debug)]
 pub(super) struct Active {
     kind: Kind,
+    /// The kind of the series that it is a part of.
+    of: Kind,
     victims: Vec<Node>,
+    /// Their name in reports.
+    shown: String,
     /// The links that it has cut, from and to.
     cuts: Vec<(Node, Node)>,
     /// The number of tasks that it met; of one with cuts, or of a clock or pace, the number met before it by any.
@@ -185,8 +282,24 @@ pub(super) struct Active {
 }
 
 impl Active {
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
+    fn of(kind: Kind) -> Active {
+        let (victims, cuts) = (Vec::new(), Vec::new());
+        Active { kind, of: kind, victims, shown: String::new(), cuts, met: 0, size: None }
+    }
+
+    /// The kind by which it is counted.
+    pub(super) fn counts_as(&self) -> Kind {
+        self.of
+    }
+
+    /// As a part of a series of this kind.
+    pub(super) fn part_of(self, series: Kind) -> Active {
+        Active { of: series, ..self }
+    }
+
+    /// Returns `true` if the node is cut off by it.
+    pub(super) fn cuts_off(&self, node: &Node) -> bool {
+        matches!(self.kind, Kind::Isolate | Kind::Cut) && self.victims.contains(node)
     }
 
     /// Lets its time pass.
@@ -196,6 +309,9 @@ impl Active {
 
     /// Ends the fault, but for cuts that others make, too. Returns `true` if it has met something.
     pub(super) fn end(self, others: &[Active], here: Here) -> bool {
+        if self.kind != Kind::Restart && self.size.is_none() && !self.victims.is_empty() {
+            show(self.kind.row().1[1], &self.shown, here);
+        }
         for (from, to) in &self.cuts {
             let of_other = |other: &Active| other.cuts.iter().any(|(f, t)| f == from && t == to);
             if !others.iter().any(of_other) {
@@ -238,18 +354,5 @@ impl Active {
                 }
             }
         }
-    }
-
-    /// Ends nodes, as long as no more than `most` are down.
-    fn take_down(&mut self, nodes: &[Node], most: usize, here: Here) {
-        let death = if self.kind == Kind::Kill { Death::Killed } else { Death::PoweredOff };
-        let is_down = |node: &&Node| !node.is_up();
-        self.victims.retain(|node| {
-            let may = node.is_up() && nodes.iter().filter(is_down).count() < most;
-            if may {
-                self.met += u64::from(node.end(death, here));
-            }
-            may
-        });
     }
 }

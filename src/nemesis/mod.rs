@@ -23,6 +23,12 @@
 //! # assert!(report.passed());
 //! ```
 //!
+//! # Faults of a generated program
+//!
+//! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program one more branch, whose commands are faults.
+//! They are drawn with the program, left out and kept with its commands, written down with them ([`Fault`]), and shown beside
+//! them; the model does not see them. All is mended before the suffix of the program.
+//!
 //! # Guided victims
 //!
 //! [`Victim::guided`] has a function name the victim when the fault happens: the primary, the holder of a lease. Half of the
@@ -40,11 +46,16 @@
 //! Outside of runs and in the real build, clocks are true and no node is slow, links are not cut, nodes are not paused, a pause takes 10 ms at most, and nothing is
 //! counted.
 
+mod branch;
 mod clocks;
 mod fault;
 mod liveness;
 mod plan;
+mod script;
+mod series;
 mod shapes;
+mod tolerance;
+mod underway;
 mod victim;
 
 use std::future::Future;
@@ -52,16 +63,18 @@ use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::time::Duration;
 
-use self::fault::{Active, Kind, Package};
+pub(crate) use self::branch::Branch;
+use self::fault::{Kind, Package};
 pub use self::liveness::{majority, quiesce_core};
-use self::plan::Command;
+use self::plan::Source;
+pub use self::script::Fault;
 pub use self::shapes::Partition;
+pub use self::tolerance::Tolerance;
+use self::underway::Underway;
 pub use self::victim::Victim;
 use crate::net;
 use crate::node::Node;
-use crate::run::ids::Place;
-use crate::run::{Condition, FaultCount};
-use crate::seam::{self, Here, here};
+use crate::seam::{Here, here};
 use crate::time::sleep;
 
 /// Faults that befall the nodes of a run. See the [module](self).
@@ -73,6 +86,7 @@ pub struct Nemesis {
     gaps: Vec<Duration>,
     lasting: Vec<Duration>,
     down_max: usize,
+    tolerance: Option<Tolerance>,
     must_meet: bool,
 }
 
@@ -93,6 +107,7 @@ impl Nemesis {
             gaps: rungs(),
             lasting: rungs(),
             down_max: usize::MAX,
+            tolerance: None,
             must_meet: false,
         }
     }
@@ -159,6 +174,22 @@ impl Nemesis {
         self.with(Kind::Slow, victim)
     }
 
+    /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these acts.
+    pub fn swizzle(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Swizzle, victim)
+    }
+
+    /// Cuts the victim off, and a few times moves the cut to the node that is the victim then: for a leader that is followed by
+    /// another one. With [`Victim::guided`].
+    pub fn rolling(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Rolling, victim)
+    }
+
+    /// Kills all nodes one after the other, and restarts each before the next one, in an order that is drawn: an upgrade.
+    pub fn churn(self) -> Nemesis {
+        self.with(Kind::Churn, Victim::one())
+    }
+
     fn with(mut self, kind: Kind, victim: Victim) -> Nemesis {
         self.packages.push(Package { kind, victim, ways: Vec::new() });
         self
@@ -184,8 +215,9 @@ impl Nemesis {
         self
     }
 
-    /// The times of which a fault lasts one. Other choices are always that it lasts for some steps of the run, or until
-    /// the end.
+    /// The times of which a fault lasts one. Other choices are always that it lasts for some steps of the run, until the end or, in
+    /// a run of a seed, to a moment before the earliest timer that tasks wait for, between that and the latest, or after it:
+    /// shorter and longer than the detection of failures takes.
     pub fn lasting(mut self, times: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.lasting = times.into_iter().collect();
         self
@@ -195,6 +227,12 @@ impl Nemesis {
     pub fn down_at_most(mut self, nodes: usize) -> Nemesis {
         self.down_max = nodes;
         self
+    }
+
+    /// Never takes more nodes at one moment than the system promises to survive. Faults that would take more have fewer victims or
+    /// none.
+    pub fn tolerance(self, tolerance: Tolerance) -> Nemesis {
+        Nemesis { tolerance: Some(tolerance), ..self }
     }
 
     /// Fails a test in which some kind of fault met nothing in all runs.
@@ -222,14 +260,29 @@ impl Nemesis {
     /// If it has no kind of fault, or there are no nodes or more than 32.
     #[track_caller]
     pub fn run(self, nodes: &[Node]) -> impl Future<Output = ()> + Send + use<> {
-        assert!(!self.packages.is_empty(), "a nemesis without faults: add one, such as kill(..)");
+        self.check(nodes, 0);
+        let underway = Underway::new(self, nodes, (Location::caller(), here()));
+        async move {
+            let drawn = plan::draw(&underway.nemesis, underway.nodes.len(), Source::Task);
+            for command in drawn.commands.iter().flatten() {
+                underway.cause(command, drawn.is_guided, None, |_, _| ()).await;
+            }
+            underway.end();
+        }
+    }
+
+    /// Panics if there is nothing that it could do, with so many faults of a script.
+    #[track_caller]
+    fn check(&self, nodes: &[Node], faults: usize) {
+        assert!(
+            !self.packages.is_empty() || faults > 0,
+            "a nemesis without faults: add one, such as kill(..)"
+        );
         assert!(
             (1..=32).contains(&nodes.len()),
             "a nemesis of {} nodes: give it 1 to 32",
             nodes.len()
         );
-        let (here, place, nodes) = (here(), Location::caller(), nodes.to_vec());
-        async move { Underway { nemesis: &self, nodes, active: Vec::new(), here, place }.all().await }
     }
 }
 
@@ -270,87 +323,3 @@ fn calm(nodes: &[Node], here: Here) {
         }
     }
 }
-
-/// A nemesis that runs.
-struct Underway<'a> {
-    nemesis: &'a Nemesis,
-    nodes: Vec<Node>,
-    /// The faults that last.
-    active: Vec<Active>,
-    here: Here,
-    place: Place,
-}
-
-impl Underway<'_> {
-    async fn all(mut self) {
-        let (commands, is_guided) = plan::draw(self.nemesis, self.nodes.len());
-        for command in &commands {
-            command.gap.pass(self.here).await;
-            self.fault(command, is_guided).await;
-        }
-        while let Some(fault) = self.active.pop() {
-            self.end(fault);
-        }
-        calm(&self.nodes, self.here);
-    }
-
-    /// Causes a fault, and ends it unless it lasts until the end.
-    async fn fault(&mut self, command: &Command, is_guided: bool) {
-        let package = &self.nemesis.packages[command.package];
-        self.count(package.kind, false);
-        let Some((victims, role)) = self.victims(command, is_guided).await else { return };
-        let begun = package.begin(&self.nodes, (victims, role), command, self.nemesis, self.here);
-        match command.lasts {
-            Some(time) => {
-                begun.last(time, self.here).await;
-                self.end(begun);
-            }
-            None => self.active.push(begun),
-        }
-    }
-
-    /// The victims of a fault, and their role if a function named them. None if it named none for a while.
-    async fn victims(
-        &self,
-        command: &Command,
-        is_guided: bool,
-    ) -> Option<(Vec<Node>, Option<&'static str>)> {
-        /// The number of times that the function is called again.
-        const PATIENCE: u32 = 8;
-        let victim = &self.nemesis.packages[command.package].victim;
-        let Some((role, named)) = victim.guide().filter(|_| is_guided) else {
-            return Some((victim.drawn(&self.nodes, command.victim), None));
-        };
-        seam::unseen(UNSEEN);
-        for _ in 0..PATIENCE {
-            if let Some(node) = named() {
-                return Some((vec![node], Some(role)));
-            }
-            command.gap.pass(self.here).await;
-        }
-        named().map(|node| (vec![node], Some(role)))
-    }
-
-    fn end(&self, fault: Active) {
-        let kind = fault.kind();
-        if fault.end(&self.active, self.here) {
-            self.count(kind, true);
-        }
-    }
-
-    /// Counts a fault that begins, or one that has met something.
-    fn count(&self, kind: Kind, has_met: bool) {
-        if !seam::in_run() {
-            return;
-        }
-        let (times, met) = (u64::from(!has_met), u64::from(has_met));
-        seam::note_fault(FaultCount { kind: kind.name(), times, met });
-        if self.nemesis.must_meet {
-            let (name, place) = (kind.wish(), self.place.into());
-            seam::note_condition(Condition { name, place, percent: 0, runs: met });
-        }
-    }
-}
-
-/// The part of a program that a search does not see.
-const UNSEEN: &str = "the state that the function of a guided victim reads";

@@ -1,15 +1,18 @@
 //! The faults of a run, drawn.
 //!
 //! Order of the draws, frozen: the form, which is given; the number of faults; the choice of guided or random victims, if there
-//! are guided ones; then for each fault its kind, victim, parameter, duration and gap. Kind 0 is no fault. In a run of a seed
-//! all five are drawn for each, whatever the kind, so that others keep their places when one is set to 0. In a search
-//! only those are drawn that make a difference.
+//! are guided ones; in a generated program the change of each fault, which is given; then for each fault its kind, victim,
+//! parameter, duration and gap; in a generated program with guided victims then the node that each fault is pinned to, which is
+//! given. Kind 0 is no fault. In a run of a seed all five are drawn for each, whatever the kind, so that others keep their places
+//! when one is set to 0. In a search only those are drawn that make a difference.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::Nemesis;
-use super::fault::Package;
+use super::fault::{Kind, Package};
 use crate::run::op::{Access, Op};
+use crate::run::program::{Change, PROGRAM};
 use crate::seam::{self, Here, YieldPoint};
 use crate::time::sleep;
 
@@ -22,7 +25,7 @@ const STEPS: [u32; 3] = [1, 5, 25];
 const ABSENT: u64 = 8;
 
 /// The longest pause on real threads.
-const REAL_MAX: Duration = Duration::from_millis(10);
+pub(super) const REAL_MAX: Duration = Duration::from_millis(10);
 
 /// A fault to cause.
 #[derive(Clone, Copy, Debug)]
@@ -41,19 +44,51 @@ pub(super) enum Pause {
     /// Other tasks may take any steps between so many points.
     Steps(u32),
     Time(Duration),
+    /// A time that ends before the earliest timer that tasks wait for, between that and the latest, or after it.
+    Timers(u8),
+}
+
+/// The number of ways to end before, between and after timers.
+const SPANS: u8 = 3;
+
+impl fmt::Display for Pause {
+    /// `20ms`, `5 steps`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pause::Steps(1) => f.write_str("1 step"),
+            Pause::Steps(steps) => write!(f, "{steps} steps"),
+            Pause::Time(time) => write!(f, "{time:?}"),
+            Pause::Timers(0) => f.write_str("less than the first timer"),
+            Pause::Timers(1) => f.write_str("more than the first timer"),
+            Pause::Timers(_) => f.write_str("more than the last timer"),
+        }
+    }
 }
 
 impl Pause {
     /// One of so many parts of it.
     pub(super) fn part(self, parts: u32) -> Pause {
-        match self {
+        match self.at_once() {
             Pause::Steps(steps) => Pause::Steps(steps.div_ceil(parts)),
             Pause::Time(time) => Pause::Time(time / parts),
+            timers => timers,
         }
     }
 
+    /// The pause as steps or a time, at this moment.
+    pub(super) fn at_once(self) -> Pause {
+        let Pause::Timers(which) = self else { return self };
+        let Some((first, last)) = seam::timer_span() else { return Pause::Steps(1) };
+        Pause::Time(match which {
+            0 => first / 2,
+            1 => first + (last - first) / 2,
+            _ => last + Duration::from_millis(1),
+        })
+    }
+
     pub(super) async fn pass(self, here: Here) {
-        match self {
+        match self.at_once() {
+            Pause::Timers(_) => {}
             Pause::Steps(steps) => {
                 for _ in 0..steps {
                     YieldPoint::new(&WAIT, here).await;
@@ -65,68 +100,144 @@ impl Pause {
     }
 }
 
-/// Draws the faults; and true if guided victims are taken.
-pub(super) fn draw(nemesis: &Nemesis, nodes: usize) -> (Vec<Command>, bool) {
-    let searches = seam::given(2, u64::from(seam::seed().is_none()), FORM) == 1;
-    let (least, most) = (*nemesis.count.start(), *nemesis.count.end());
-    let count = least + draw_below(u64::from(most - least) + 1, "the number of faults") as u32;
+/// The drawn faults.
+#[derive(Debug, Default)]
+pub(super) struct Drawn {
+    /// None for no fault.
+    pub(super) commands: Vec<Option<Command>>,
+    /// True if guided victims are taken, and not random ones.
+    pub(super) is_guided: bool,
+    /// In a generated program: the change of each fault, and the index of the first among the values drawn in the run.
+    pub(super) changes: Vec<Change>,
+    pub(super) first_change: usize,
+    /// In a generated program with guided victims: for each fault the node, from 1, that stands for the answer of the function,
+    /// and the index of the first among the values drawn.
+    pub(super) pins: Vec<u64>,
+    pub(super) first_pin: usize,
+}
+
+/// The faults of a program, drawn or written down.
+pub(super) enum Source {
+    /// Those of a task.
+    Task,
+    /// Those of a generated program.
+    Program,
+    /// Those of a script.
+    Script(Vec<Command>),
+}
+
+/// Draws the faults.
+pub(super) fn draw(nemesis: &Nemesis, nodes: usize, source: Source) -> Drawn {
+    let draws = Draws { nemesis, nodes, is_of_program: !matches!(source, Source::Task) };
+    let mut drawn = Drawn::default();
+    let (count, script) = match source {
+        Source::Script(commands) => (commands.len(), Some(commands)),
+        Source::Task | Source::Program => (0, None),
+    };
+    let searches = script.is_none() && draws.is_search();
+    let count = if script.is_some() { count } else { draws.count() };
     let guides = nemesis.packages.iter().any(|package| package.victim.guide().is_some());
-    let is_guided = !guides || draw_below(2, "random victims for guided ones") == 0;
-    let commands = (0..count).filter_map(|_| match searches {
-        true => searched(nemesis, nodes),
-        false => sampled(nemesis, nodes),
-    });
-    (commands.collect(), is_guided)
+    drawn.is_guided = !guides || script.is_some() || draws.below(2, GUIDED) == 0;
+    drawn.first_change = seam::position().0;
+    if draws.is_of_program {
+        drawn.changes = (0..count).map(|_| change()).collect();
+    }
+    drawn.commands = match script {
+        Some(commands) => commands.into_iter().map(Some).collect(),
+        None if searches => (0..count).map(|_| draws.searched()).collect(),
+        None => (0..count).map(|_| draws.sampled()).collect(),
+    };
+    drawn.first_pin = seam::position().0;
+    if draws.is_of_program && guides {
+        drawn.pins = (0..count).map(|_| seam::given(nodes as u64 + 1, 0, PIN)).collect();
+    }
+    drawn
+}
+
+/// The change of the next fault: given, and not explored.
+fn change() -> Change {
+    Change::of_decision(seam::given(Change::BOUND, 0, "change of the nemesis"))
 }
 
 const FORM: &str = "the form of the nemesis";
+const COUNT: &str = "the number of faults";
+const GUIDED: &str = "random victims for guided ones";
 const KIND: &str = "the kind of a fault";
 const VICTIM: &str = "the victim of a fault";
 const PARAMETER: &str = "the parameter of a fault";
 const LASTING: &str = "the duration of a fault";
 const GAP: &str = "the gap before a fault";
-
-/// Draws nothing if there is one choice.
-fn draw_below(bound: u64, why: &'static str) -> u64 {
-    if bound > 1 { seam::draw(bound, why) } else { 0 }
-}
+const PIN: &str = "the node that a guided victim is";
 
 fn pauses(steps: &[u32], rungs: &[Duration]) -> Vec<Pause> {
     let steps = steps.iter().map(|steps| Pause::Steps(*steps));
     steps.chain(rungs.iter().map(|time| Pause::Time(*time))).collect()
 }
 
-fn sampled(nemesis: &Nemesis, nodes: usize) -> Option<Command> {
-    let packages = nemesis.packages.len() as u64;
-    let kind = seam::draw(packages * (ABSENT - 1) + 1, KIND);
-    // A multiple of the number of nodes, of that of their sets and, for up to seven, of that of their orders.
-    let victim = seam::draw(nodes as u64 * ((1 << nodes) - 1) * 5040, VICTIM);
-    let ways = nemesis.packages.iter().map(|package| package.ways.len() as u64);
-    // A multiple of all numbers of sizes, too.
-    let has_sizes = nemesis.packages.iter().any(|package| package.kind.sizes().is_some());
-    let ways = ways.max().unwrap_or(0).max(1) * if has_sizes { 3 } else { 1 };
-    let parameter = seam::draw(2 * ways, PARAMETER);
-    let (lasting, gaps) = (pauses(&STEPS, &nemesis.lasting), pauses(&STEPS, &nemesis.gaps));
-    let lasts = seam::draw(lasting.len() as u64 + 1, LASTING) as usize;
-    let gap = seam::draw(gaps.len() as u64, GAP) as usize;
-    let package = (kind.checked_sub(1)? % packages) as usize;
-    Some(Command { package, victim, parameter, lasts: lasting.get(lasts).copied(), gap: gaps[gap] })
+fn kind_of(nemesis: &Nemesis, package: usize) -> Kind {
+    nemesis.packages[package].kind
 }
 
-/// Only what makes a difference.
-fn searched(nemesis: &Nemesis, nodes: usize) -> Option<Command> {
-    let kind = seam::draw(nemesis.packages.len() as u64 + 1, KIND) as usize;
-    let package = kind.checked_sub(1)?;
-    let Package { victim, ways, .. } = &nemesis.packages[package];
-    let orders = || (1..=nodes as u64).product();
-    let victims = if ways.is_empty() { victim.choices(nodes) } else { orders() };
-    let victim = draw_below(victims, VICTIM);
-    let parameter = draw_below(nemesis.packages[package].parameters(), PARAMETER);
-    let (lasting, gaps) = (pauses(&[1], &nemesis.lasting), pauses(&[1], &nemesis.gaps));
-    let lasts = match nemesis.packages[package].is_instant() {
-        true => 0,
-        false => draw_below(lasting.len() as u64 + 1, LASTING) as usize,
-    };
-    let gap = gaps[draw_below(gaps.len() as u64, GAP) as usize];
-    Some(Command { package, victim, parameter, lasts: lasting.get(lasts).copied(), gap })
+struct Draws<'a> {
+    nemesis: &'a Nemesis,
+    nodes: usize,
+    /// Values that determine a generated program are told from others, because shrinking keeps them together.
+    is_of_program: bool,
+}
+
+impl Draws<'_> {
+    fn is_search(&self) -> bool {
+        seam::given(2, u64::from(seam::seed().is_none()), FORM) == 1
+    }
+
+    fn count(&self) -> usize {
+        let (least, most) = (*self.nemesis.count.start(), *self.nemesis.count.end());
+        (u64::from(least) + self.below(u64::from(most - least) + 1, COUNT)) as usize
+    }
+
+    fn draw(&self, bound: u64, why: &'static str) -> u64 {
+        seam::draw(bound, if self.is_of_program { PROGRAM } else { why })
+    }
+
+    /// Draws nothing if there is one choice.
+    fn below(&self, bound: u64, why: &'static str) -> u64 {
+        if bound > 1 { self.draw(bound, why) } else { 0 }
+    }
+
+    fn sampled(&self) -> Option<Command> {
+        let Draws { nemesis, nodes, .. } = *self;
+        let packages = nemesis.packages.len() as u64;
+        let kind = self.draw(packages * (ABSENT - 1) + 1, KIND);
+        // A multiple of the number of nodes, of that of their sets and, for up to seven, of that of their orders.
+        let victim = self.draw(nodes as u64 * ((1 << nodes) - 1) * 5040, VICTIM);
+        let parameters = nemesis.packages.iter().map(Package::parameters).max().unwrap_or(1);
+        let parameter = self.draw(2 * parameters, PARAMETER);
+        let (mut lasting, gaps) = (pauses(&STEPS, &nemesis.lasting), pauses(&STEPS, &nemesis.gaps));
+        lasting.extend((0..SPANS).map(Pause::Timers));
+        let lasts = self.draw(lasting.len() as u64 + 1, LASTING) as usize;
+        let gap = self.draw(gaps.len() as u64, GAP) as usize;
+        let package = (kind.checked_sub(1)? % packages) as usize;
+        let lasts = lasting.get(lasts).copied();
+        Some(Command { package, victim, parameter, lasts, gap: gaps[gap] })
+    }
+
+    /// Only what makes a difference.
+    fn searched(&self) -> Option<Command> {
+        let Draws { nemesis, nodes, .. } = *self;
+        let kind = self.draw(nemesis.packages.len() as u64 + 1, KIND) as usize;
+        let package = kind.checked_sub(1)?;
+        let Package { victim, ways, .. } = &nemesis.packages[package];
+        let orders = || (1..=nodes as u64).product();
+        let takes_all = !ways.is_empty() || kind_of(nemesis, package) == Kind::Churn;
+        let victims = if takes_all { orders() } else { victim.choices(nodes) };
+        let victim = self.below(victims, VICTIM);
+        let parameter = self.below(nemesis.packages[package].parameters(), PARAMETER);
+        let (lasting, gaps) = (pauses(&[1], &nemesis.lasting), pauses(&[1], &nemesis.gaps));
+        let lasts = match nemesis.packages[package].is_instant() {
+            true => 0,
+            false => self.below(lasting.len() as u64 + 1, LASTING) as usize,
+        };
+        let gap = gaps[self.below(gaps.len() as u64, GAP) as usize];
+        Some(Command { package, victim, parameter, lasts: lasting.get(lasts).copied(), gap })
+    }
 }

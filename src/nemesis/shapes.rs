@@ -16,24 +16,27 @@ pub enum Partition {
     MajoritiesRing,
     /// Two halves, and one node that reaches both.
     Bridge,
+    /// Two parts; each node is in either with the same probability, and none is empty.
+    Uniform,
 }
 
 impl Partition {
     /// All ways.
-    pub const ANY: [Partition; 5] = [
+    pub const ANY: [Partition; 6] = [
         Partition::One,
         Partition::Minority,
         Partition::Majority,
         Partition::MajoritiesRing,
         Partition::Bridge,
+        Partition::Uniform,
     ];
 
-    /// The links to cut, in both directions each, of nodes in this order.
-    pub(super) fn cuts(self, nodes: &[Node]) -> Vec<(Node, Node)> {
+    /// The links to cut, in both directions each, of nodes in this order; `coins` decides where nodes go that are drawn one by one.
+    pub(super) fn cuts(self, nodes: &[Node], coins: u64) -> Vec<(Node, Node)> {
         let (count, mut cuts) = (nodes.len(), Vec::new());
         for (a, one) in nodes.iter().enumerate() {
             for (b, other) in nodes.iter().enumerate().filter(|(b, _)| *b != a) {
-                if self.is_between(a, b, count) {
+                if self.is_between(a, b, count, coins) {
                     cuts.push((one.clone(), other.clone()));
                 }
             }
@@ -42,10 +45,16 @@ impl Partition {
     }
 
     /// Returns `true` if the nodes at these positions of `count` do not reach each other.
-    fn is_between(self, a: usize, b: usize, count: usize) -> bool {
+    fn is_between(self, a: usize, b: usize, count: usize, coins: u64) -> bool {
         let apart = |size: usize| (a < size) != (b < size);
         match self {
             Partition::One => apart(1),
+            Partition::Uniform => {
+                // Neither no node nor all of them.
+                let parts = (1_u64 << count).saturating_sub(2).max(1);
+                let part = 1 + coins % parts;
+                (part >> a & 1) != (part >> b & 1)
+            }
             Partition::Minority => apart(((count - 1) / 3).max(1)),
             Partition::Majority => apart(count / 2 + 1),
             Partition::MajoritiesRing if count > 3 => {
@@ -80,7 +89,7 @@ mod tests {
     /// The nodes that each of `count` reaches, itself included.
     fn reached(partition: Partition, count: usize) -> Vec<Vec<usize>> {
         let reaches =
-            |a| (0..count).filter(move |b| a == *b || !partition.is_between(a, *b, count));
+            |a| (0..count).filter(move |b| a == *b || !partition.is_between(a, *b, count, 3));
         (0..count).map(|a| reaches(a).collect()).collect()
     }
 
@@ -97,6 +106,21 @@ mod tests {
             assert!(count < 3 || bridge[1..].iter().all(|part| part.len() < count));
             let halves = bridge[1].len().abs_diff(bridge[count - 1].len());
             assert!(count < 3 || halves <= 1, "{count}: {bridge:?}");
+        }
+    }
+
+    #[test]
+    fn coins_make_all_parts_and_no_empty_one() {
+        for count in 2..7 {
+            let mut all = std::collections::BTreeSet::new();
+            for coins in 0..(1 << count) - 2 {
+                let is_in = |b| !Partition::Uniform.is_between(0, b, count, coins);
+                let part: Vec<usize> = (0..count).filter(|b| *b == 0 || is_in(*b)).collect();
+                assert!(part.len() < count, "{count}: {part:?}");
+                all.insert(part);
+            }
+            // Each set with the first node, but for that of all.
+            assert_eq!(all.len(), (1 << (count - 1)) - 1, "{count}");
         }
     }
 

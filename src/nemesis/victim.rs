@@ -16,6 +16,7 @@ pub struct Victim(Choice);
 enum Choice {
     One,
     Any,
+    These(Vec<Node>),
     Guided(&'static str, Guide),
 }
 
@@ -28,6 +29,11 @@ impl Victim {
     /// Some of the nodes, at least one, drawn.
     pub fn any() -> Victim {
         Victim(Choice::Any)
+    }
+
+    /// These nodes.
+    pub fn these<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Victim {
+        Victim(Choice::These(nodes.into_iter().cloned().collect()))
     }
 
     /// The node that `named` returns when the fault happens, in half of the runs; in the others one that is drawn. `role` is
@@ -61,7 +67,15 @@ impl Victim {
     pub(super) fn guide(&self) -> Option<(&'static str, &Guide)> {
         match &self.0 {
             Choice::Guided(role, guide) => Some((role, guide)),
-            Choice::One | Choice::Any => None,
+            Choice::One | Choice::Any | Choice::These(_) => None,
+        }
+    }
+
+    /// The nodes of a victim that needs no choice.
+    pub(super) fn named(&self) -> Option<Vec<Node>> {
+        match &self.0 {
+            Choice::These(nodes) => Some(nodes.clone()),
+            Choice::One | Choice::Any | Choice::Guided(..) => None,
         }
     }
 
@@ -69,13 +83,15 @@ impl Victim {
     pub(super) fn choices(&self, nodes: usize) -> u64 {
         match self.0 {
             Choice::Any => (1 << nodes) - 1,
+            Choice::These(_) => 1,
             Choice::One | Choice::Guided(..) => nodes as u64,
         }
     }
 
     /// The nodes for a drawn number.
     pub(super) fn drawn(&self, nodes: &[Node], number: u64) -> Vec<Node> {
-        match self.0 {
+        match &self.0 {
+            Choice::These(nodes) => nodes.clone(),
             Choice::Any => {
                 let mask = number % self.choices(nodes.len()) + 1;
                 let chosen = nodes.iter().enumerate().filter(|(n, _)| mask >> n & 1 == 1);
@@ -95,6 +111,7 @@ impl fmt::Debug for Victim {
         match &self.0 {
             Choice::One => f.write_str("one"),
             Choice::Any => f.write_str("any"),
+            Choice::These(nodes) => f.write_str(&super::fault::named(nodes)),
             Choice::Guided(role, _) => f.write_str(role),
         }
     }

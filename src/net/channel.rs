@@ -8,6 +8,7 @@ use super::datagrams::Datagrams;
 use super::fabric::{Fabric, Host};
 use super::inbox::Inbox;
 use super::ops::{RECV, ROOM, SEND_DATAGRAM, TRY_RECV};
+use super::shows::Shows;
 use super::stream::Stream;
 use crate::node::Node;
 use crate::run::op::{Access, Op, net};
@@ -108,6 +109,13 @@ impl<M: Send + 'static> Line<M> {
         }
     }
 
+    fn shows(&self) -> &Shows<M> {
+        match self {
+            Line::Stream(stream) => &stream.shows,
+            Line::Datagrams { inbox, .. } => &inbox.shows,
+        }
+    }
+
     fn send(&self, message: M, here: Here) -> Result<(), M> {
         match self {
             Line::Stream(stream) => stream.send(message, here),
@@ -146,6 +154,24 @@ pub struct Receiver<M: Send + 'static> {
 }
 
 impl<M: Send + 'static> Sender<M> {
+    /// Has reports show the messages of the link in the words that `text` returns, where they are sent and where they arrive. Called
+    /// for runs that are shown only. The first function counts.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let report = sim::Runner::new().hermetic().run(async || {
+    ///     let [a, b] = ["a", "b"].map(sim::node);
+    ///     let (sender, mut receiver) = sim::net::link(&a, &b);
+    ///     sender.show(|value| format!("add {value}"));
+    ///     a.spawn(async move { sender.send(1).await.unwrap() }).detach();
+    ///     assert_eq!(receiver.recv().await, None);
+    /// });
+    /// assert!(report.to_string().contains("add 1"));
+    /// ```
+    pub fn show(&self, text: fn(&M) -> String) {
+        self.sides.way.shows().set(text);
+    }
+
     /// Sends a value. A point; does not wait for its arrival.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::fabric::{Flow, Host, Link};
 use super::inbox::Inbox;
+use super::shows::Shows;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
@@ -17,12 +18,14 @@ pub(crate) struct Datagrams<T> {
     host: Host,
     /// Those that find so many in the inbox are dropped.
     room: usize,
+    /// Has the words for a datagram.
+    pub(crate) shows: Shows<T>,
 }
 
 impl<T: Send + 'static> Datagrams<T> {
     pub(crate) fn new(host: Host, name: &str, room: usize, here: Here) -> Arc<Datagrams<T>> {
         let inbox = Inbox::new("datagrams", name, here);
-        Arc::new(Datagrams { inbox, host, room })
+        Arc::new(Datagrams { inbox, host, room, shows: Shows::default() })
     }
 
     /// Sends a copy over the link, or as many as the faults of the net have arrive.
@@ -71,6 +74,10 @@ impl<T: Send + 'static> Cargo for Datagram<T> {
 
     fn may_arrive(&mut self, _: Latch) -> bool {
         true
+    }
+
+    fn describe(&self) -> Option<String> {
+        self.to.shows.describe(&self.datagram)
     }
 
     fn arrive(self) {

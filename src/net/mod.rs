@@ -50,6 +50,7 @@ mod faults;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod inbox;
 mod ops;
+mod shows;
 #[cfg(feature = "tokio")]
 mod sockets;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::fabric::{Fabric, Flow, Host, Link};
 use super::faults::Faults;
 use super::inbox::Inbox;
+use super::shows::Shows;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
@@ -90,6 +91,8 @@ pub(crate) struct Stream<T, S = Inbox<T>> {
     link: Arc<Link>,
     pub(crate) inbox: Arc<S>,
     flight: Mutex<Flight>,
+    /// Has the words for a message.
+    pub(crate) shows: Shows<T>,
     message: PhantomData<fn(T)>,
 }
 
@@ -118,7 +121,13 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
     /// The stream over a link to `sink`.
     pub(crate) fn over(link: Arc<Link>, sink: S) -> Arc<Stream<T, S>> {
         let inbox = Arc::new(sink);
-        let stream = Stream { link, inbox, flight: Mutex::default(), message: PhantomData };
+        let stream = Stream {
+            link,
+            inbox,
+            flight: Mutex::default(),
+            shows: Shows::default(),
+            message: PhantomData,
+        };
         let stream = Arc::new(stream);
         stream.link.add_flow(stream.clone());
         stream
@@ -248,6 +257,13 @@ impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
             flight.arrived == self.number
         };
         is_next && !self.stream.link.holds()
+    }
+
+    fn describe(&self) -> Option<String> {
+        match &self.message {
+            Some(message) => self.stream.shows.describe(message),
+            None => Some("the end".to_owned()),
+        }
     }
 
     fn arrive(self) {

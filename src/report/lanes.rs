@@ -35,6 +35,8 @@ const GUTTER: usize = 8;
 const DEED_LINES: usize = 4;
 /// The same, of a text about several operations of a call, the last of which must be seen.
 const CALL_LINES: usize = 8;
+/// Minimum width of a message on its arrow.
+const MESSAGE_LEAST: usize = 6;
 /// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
@@ -64,12 +66,16 @@ impl ScheduleFrame {
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { place, called, .. } => Some([place, called]),
-            ScheduleRow::Arrival { place, .. } => Some([place, place]),
+            ScheduleRow::Arrival { place, .. } | ScheduleRow::Fault { place, .. } => {
+                Some([place, place])
+            }
             _ => None,
         });
         let places = places.flatten().map(|place| cut_place(place, place_max).chars().count());
         let step = rows.iter().filter_map(|row| match row {
-            ScheduleRow::Operation { step, .. } | ScheduleRow::Arrival { step, .. } => *step,
+            ScheduleRow::Operation { step, .. }
+            | ScheduleRow::Arrival { step, .. }
+            | ScheduleRow::Fault { step, .. } => *step,
             _ => None,
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
@@ -107,6 +113,15 @@ impl ScheduleFrame {
         }
     }
 
+    /// A line across all columns.
+    fn fault(&self, step: Option<usize>, text: &str, place: &str) -> Line {
+        let mut line = Line::default();
+        (self.left..self.end()).for_each(|at| line.put_char(at, Paint::Notice, '─'));
+        line.put(self.left + 3, Paint::Notice, &format!(" {} ", cut(text, self.area() - 5)));
+        self.edges(&mut line, step, place);
+        line
+    }
+
     fn remark(&self, text: &str) -> Line {
         let mut line = Line::default();
         line.put(self.left - 6, Paint::Notice, text);
@@ -117,9 +132,10 @@ impl ScheduleFrame {
 fn operation(row: &ScheduleRow) -> Option<(TaskId, &str)> {
     match row {
         ScheduleRow::Operation { task, text, .. } => Some((*task, text)),
-        ScheduleRow::Arrival { .. } | ScheduleRow::Preempted { .. } | ScheduleRow::Remark(_) => {
-            None
-        }
+        ScheduleRow::Arrival { .. }
+        | ScheduleRow::Fault { .. }
+        | ScheduleRow::Preempted { .. }
+        | ScheduleRow::Remark(_) => None,
     }
 }
 
@@ -132,7 +148,7 @@ fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
             ScheduleRow::Arrival { from, to, .. } | ScheduleRow::Preempted { from, to } => {
                 vec![*from, *to]
             }
-            ScheduleRow::Remark(_) => vec![],
+            ScheduleRow::Fault { .. } | ScheduleRow::Remark(_) => vec![],
         };
         for task in tasks {
             lifetimes.entry(task).or_insert((i, i)).1 = i;
@@ -277,13 +293,16 @@ fn draw_columns(
                     screen.line(line);
                 }
             }
-            ScheduleRow::Arrival { step, from, to, text, place } => {
+            ScheduleRow::Arrival { step, from, to, message, text, place } => {
                 let mut line = lanes;
                 if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
-                    message(&mut line, from, to, text);
+                    arrival(&mut line, from, to, (message, text));
                 }
                 frame.edges(&mut line, *step, place);
                 screen.line(line);
+            }
+            ScheduleRow::Fault { step, text, place } => {
+                screen.line(frame.fault(*step, text, place));
             }
             ScheduleRow::Remark(text) => screen.line(frame.remark(text)),
         }
@@ -291,10 +310,10 @@ fn draw_columns(
 }
 
 /// A message, from the column of its sender to that of its receiver.
-fn message(line: &mut Line, from: &Column, to: &Column, text: &str) {
+fn arrival(line: &mut Line, from: &Column, to: &Column, (message, text): (&str, &str)) {
     let (left, right) = (from.start.min(to.start), from.start.max(to.start));
     if left == right {
-        line.put(left, Paint::Plain, &format!("▸ arrives, {text} "));
+        line.put(left, Paint::Plain, &format!("▸ {}arrives, {text} ", before(message, " ")));
         return;
     }
     for column in left + 1..right {
@@ -303,10 +322,18 @@ fn message(line: &mut Line, from: &Column, to: &Column, text: &str) {
     let goes_right = from.start < to.start;
     line.put_char(from.start, Paint::Strong, if goes_right { '├' } else { '┤' });
     line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
-    let text = format!(" {text} ");
+    // Room for the ends of the arrow, blanks, and the comma.
+    let room = (right - left).saturating_sub(text.chars().count() + 7);
+    let message = if room < MESSAGE_LEAST { String::new() } else { cut(message, room) };
+    let text = format!(" {}{text} ", before(&message, ", "));
     if right - left >= text.chars().count() + 3 {
         line.put(left + 2, Paint::Plain, &text);
     }
+}
+
+/// The text with what follows it; nothing for none.
+fn before(text: &str, then: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{text}{then}") }
 }
 
 /// Wraps an operation, with all lines but the first indented.
@@ -381,12 +408,20 @@ fn draw_list<'a>(
                     frame.edges(&mut line, None, called);
                 }
             }
-            ScheduleRow::Arrival { step, from, to, text, place } => {
+            ScheduleRow::Arrival { step, from, to, message, text, place } => {
                 line.put(names_at, Paint::Strong, &cut(&names.column(*to), name_width));
                 last = Some(*to);
-                let text = format!("message of {} arrives, {text}", names.column(*from));
+                let of = names.column(*from);
+                let text = match message.is_empty() {
+                    true => format!("message of {of} arrives, {text}"),
+                    false => format!("{message} of {of} arrives, {text}"),
+                };
                 line.put(texts, Paint::Plain, &cut(&text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
+            }
+            ScheduleRow::Fault { step, text, place } => {
+                last = None;
+                line = frame.fault(*step, text, place);
             }
             ScheduleRow::Remark(text) => {
                 last = None;

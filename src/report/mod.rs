@@ -7,8 +7,10 @@
 mod calls;
 mod deadlock;
 mod failure;
+mod faults;
 mod folds;
 mod lanes;
+mod legend;
 mod names;
 mod nodes;
 mod one_line;

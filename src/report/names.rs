@@ -10,6 +10,8 @@ use unpause_check::picture::screen::{clean, cut};
 
 /// Maximum width of a task's name, in columns.
 const NAME_MAX: usize = 40;
+/// Maximum width of a message in words.
+const MESSAGE_MAX: usize = 48;
 
 /// The names of one run.
 pub(super) struct DisplayNames<'a> {
@@ -73,8 +75,12 @@ impl<'a> DisplayNames<'a> {
         if let Values::Task(task) = event.values {
             let record = self.run.tasks.get(task.index());
             text = match record.filter(|record| record.from.is_some()) {
-                Some(message) => {
-                    format!("{text} to {}", message.node.as_deref().unwrap_or_default())
+                Some(record) => {
+                    let to = record.node.as_deref().unwrap_or_default();
+                    match Self::message(record) {
+                        Some(message) => format!("{text} {message} to {to}"),
+                        None => format!("{text} to {to}"),
+                    }
                 }
                 None => format!("{text} {}", self.task(task)),
             };
@@ -83,6 +89,11 @@ impl<'a> DisplayNames<'a> {
             text = format!("{text} {}", self.object(object));
         }
         text
+    }
+
+    /// Returns a message in words, if it has any.
+    pub(super) fn message(record: &TaskRecord) -> Option<String> {
+        Some(cut(&clean(record.message.as_ref()?), MESSAGE_MAX))
     }
 
     /// Returns the text of a wait, such as `waits to lock mutex`.

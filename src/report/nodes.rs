@@ -28,9 +28,10 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
                         if text.starts_with(LOSE) {
                             of = format!("lost, {of}");
                         }
+                        let message = DisplayNames::message(record).unwrap_or_default();
                         let from = node_column(run, sender);
-                        *row =
-                            ScheduleRow::Arrival { step: *step, from, to: column, text: of, place };
+                        let (step, to, text) = (*step, column, of);
+                        *row = ScheduleRow::Arrival { step, from, to, message, text, place };
                     }
                     None if names.is_crowded(column) => {
                         *text = format!("{}: {text}", record.path);
@@ -42,7 +43,7 @@ pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<Sch
             ScheduleRow::Preempted { from, to } => {
                 (*from, *to) = (column_of(run, *from), column_of(run, *to));
             }
-            ScheduleRow::Arrival { .. } | ScheduleRow::Remark(_) => {}
+            ScheduleRow::Arrival { .. } | ScheduleRow::Fault { .. } | ScheduleRow::Remark(_) => {}
         }
     }
     rows.retain(|row| !matches!(row, ScheduleRow::Preempted { from, to } if from == to));

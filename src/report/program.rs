@@ -20,20 +20,23 @@ pub(super) fn draw(screen: &mut Screen, run: &Run) {
 }
 
 fn draw_one(screen: &mut Screen, program: &ProgramRecord, left: &[&CommandRecord]) {
-    let all = program.commands.len();
-    let of = if left.len() < all { format!(" of {all}") } else { String::new() };
-    let commands = plural(left.len() as u64, "command");
-    screen.heading("program", &format!("{}, {commands}{of}", clean(&program.model)));
+    let is_fault = |command: &CommandRecord| matches!(command.layout.part, Part::Nemesis { .. });
+    let count = |faults: bool, word: &str| {
+        let all = program.commands.iter().filter(|command| is_fault(command) == faults).count();
+        let left = left.iter().filter(|command| is_fault(command) == faults).count();
+        let of = if left < all { format!(" of {all}") } else { String::new() };
+        (all > 0 || !faults).then(|| format!("{}{of}", plural(left as u64, word)))
+    };
+    let counts = [count(false, "command"), count(true, "fault")];
+    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    screen.heading("program", &format!("{}, {counts}", clean(&program.model)));
     if let Some(doing) = &program.unfinished {
         let why = format!("The model panicked while {}. The program was not run.", clean(doing));
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Notice, &why));
     }
     let parts: Vec<&[&CommandRecord]> =
         left.chunk_by(|a, b| a.layout.part == b.layout.part).collect();
-    let stage = |part: &[&CommandRecord]| match part[0].layout.part {
-        Part::Branch { stage, .. } => Some(stage),
-        Part::Prefix | Part::Suffix => None,
-    };
+    let stage = |part: &[&CommandRecord]| part[0].layout.part.stage();
     for (n, part) in parts.iter().enumerate().take(PARTS_MAX) {
         let beside = n > 0 && stage(part).is_some() && stage(part) == stage(parts[n - 1]);
         let label = match n {

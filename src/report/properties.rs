@@ -32,7 +32,7 @@ fn text_of_a_user() -> impl Strategy<Value = String> {
 fn task() -> impl Strategy<Value = TaskRecord> {
     (vec(0..4u32, 0..4), proptest::option::of(text_of_a_user())).prop_map(|(path, name)| {
         let path = path.into_iter().fold(TaskPath::main(), |path, n| path.child(n));
-        TaskRecord { path, name, place: here(), node: None, from: None }
+        TaskRecord { path, name, place: here(), node: None, from: None, message: None }
     })
 }
 
@@ -237,6 +237,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     let part = prop_oneof![
         Just(Part::Prefix),
         (number(), number()).prop_map(|(stage, branch)| Part::Branch { stage, branch }),
+        number().prop_map(|stage| Part::Nemesis { stage }),
         Just(Part::Suffix)
     ];
     let fate =
@@ -269,6 +270,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
             work: interleavings,
             unfinished: (draws == 0).then(|| "command #0 was being made".to_owned()),
             blocks: false,
+            pins: Vec::new(),
         },
     )
 }

@@ -37,14 +37,14 @@ impl Sample {
             name: None,
             place: here(),
             node: None,
-            from: None,
+            ..nobody()
         };
         let child = |(n, name): (u32, &&str)| TaskRecord {
             path: TaskPath::main().child(n),
             name: (!name.is_empty()).then(|| (*name).to_owned()),
             place: here(),
             node: None,
-            from: None,
+            ..nobody()
         };
         let tasks = std::iter::once(main).chain((0..).zip(children).map(child)).collect();
         let run = Run {
@@ -446,4 +446,11 @@ pub(super) fn no_end_on_real_threads() -> Report {
         finding.trace_error = None;
     }
     report
+}
+
+/// A task of no node.
+#[track_caller]
+fn nobody() -> TaskRecord {
+    let (path, name, place) = (TaskPath::main(), None, here());
+    TaskRecord { path, name, place, node: None, from: None, message: None }
 }

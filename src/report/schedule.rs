@@ -9,16 +9,16 @@ use std::ops::Range;
 
 use super::Size;
 use super::calls::CallSteps;
+use super::faults::{self, Nemeses};
 use super::folds;
 use super::lanes;
+use super::legend;
 use super::names::DisplayNames;
 use super::nodes;
-use super::places;
-use super::places::cut_place;
-use crate::run::event::{Event, ValueKind, Values, show_time};
+use crate::run::event::{Values, show_time};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::{Failure, Outcome, Run, Wait};
-use unpause_check::picture::screen::{Line, Paint, Screen, clean, plural};
+use crate::run::{Failure, Outcome, Run};
+use unpause_check::picture::screen::{Screen, clean, plural};
 
 /// A schedule of at most this many steps is shown in full.
 const STEPS_MAX: usize = 48;
@@ -31,8 +31,6 @@ const FOLDED_OPERATIONS_MAX: usize = 4;
 const ROWS_PER_STEP: usize = 12;
 /// Maximum number of waiting tasks drawn at the end.
 const WAITS_MAX: usize = 12;
-/// Maximum number of objects in the legend.
-const OBJECTS_MAX: usize = 10;
 
 /// A row of the schedule.
 pub(super) enum ScheduleRow {
@@ -49,7 +47,17 @@ pub(super) enum ScheduleRow {
         fatal: bool,
     },
     /// A message arrives: an arrow between the columns of two nodes.
-    Arrival { step: Option<usize>, from: TaskId, to: TaskId, text: String, place: String },
+    Arrival {
+        step: Option<usize>,
+        from: TaskId,
+        to: TaskId,
+        /// The message in words; may be empty.
+        message: String,
+        text: String,
+        place: String,
+    },
+    /// A fault of a nemesis begins or ends: a line across all columns.
+    Fault { step: Option<usize>, text: String, place: String },
     /// The turn was taken from one task by another.
     Preempted { from: TaskId, to: TaskId },
     /// Something about the schedule itself, such as how many steps are left out.
@@ -64,7 +72,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     screen.heading("schedule", &summary(run));
     let table = ScheduleTable::new(run, names);
     lanes::draw(screen, &table.rows, names);
-    legend(screen, run, names, &table.objects);
+    legend::draw(screen, run, names, &table.objects);
 }
 
 fn summary(run: &Run) -> String {
@@ -83,6 +91,7 @@ struct ScheduleTable<'a> {
     events: Vec<Vec<usize>>,
     draws: Vec<Vec<usize>>,
     calls: CallSteps<'a>,
+    nemeses: Nemeses,
     rows: Vec<ScheduleRow>,
     // The objects that are spoken of. Invariant: no duplicates.
     objects: Vec<ObjectId>,
@@ -95,7 +104,8 @@ impl<'a> ScheduleTable<'a> {
         let draws = by_step(steps, run.draws.iter().map(|d| d.step));
         let calls = CallSteps::new(run, &events, |step| !draws[step].is_empty());
         let (rows, objects) = (vec![], vec![]);
-        let mut table = ScheduleTable { run, names, events, draws, calls, rows, objects };
+        let nemeses = Nemeses::of(run);
+        let mut table = ScheduleTable { run, names, events, draws, calls, nemeses, rows, objects };
         match (table.loop_at_end(), parting(run)) {
             (Some(Loop { start, period }), _) => {
                 table.elided(0..start);
@@ -158,9 +168,38 @@ impl<'a> ScheduleTable<'a> {
         let (head, rest) = units.split_at(STEPS_HEAD);
         let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
         head.iter().for_each(|unit| self.unit(unit.clone()));
-        let left_out: usize = middle.iter().map(Range::len).sum();
-        self.rows.push(ScheduleRow::Remark(format!("… {} …", plural(left_out as u64, "step"))));
+        let mut left_out = 0;
+        let tell = |table: &mut Self, left_out: &mut usize| {
+            if *left_out > 0 {
+                let text = format!("… {} …", plural(*left_out as u64, "step"));
+                table.rows.push(ScheduleRow::Remark(text));
+                *left_out = 0;
+            }
+        };
+        for unit in middle {
+            // Faults are never left out.
+            if unit.clone().any(|step| self.has_fault(step)) {
+                tell(self, &mut left_out);
+                unit.clone().for_each(|step| self.faults(&mut Some(step)));
+            }
+            left_out += unit.len();
+        }
+        tell(self, &mut left_out);
         tail.iter().for_each(|unit| self.unit(unit.clone()));
+    }
+
+    /// Returns `true` if a fault begins or ends in this step.
+    fn has_fault(&self, step: usize) -> bool {
+        self.events[step].iter().any(|index| faults::is_fault(self.run, &self.run.events[*index]))
+    }
+
+    /// The faults that begin or end in a step. The first row takes its number.
+    fn faults(&mut self, step: &mut Option<usize>) {
+        let Some(at) = *step else { return };
+        for fault in self.nemeses.tell(self.run, self.names, &self.events[at]) {
+            let (text, place) = (fault.text, fault.place.to_string());
+            self.rows.push(ScheduleRow::Fault { step: step.take(), text, place });
+        }
     }
 
     /// The last move of the time before one of these steps.
@@ -233,11 +272,15 @@ impl<'a> ScheduleTable<'a> {
     fn step(&mut self, step: usize) {
         let run = self.run;
         let task = run.steps[step].task;
-        self.preempted(step);
+        let did = |index: &usize| self.nemeses.did(&run.events[*index]);
+        let of_nemesis = self.events[step].iter().any(did);
+        if !of_nemesis {
+            self.preempted(step);
+        }
         let mut operations: Vec<(TaskId, String, String)> = Vec::new();
         let is_shown = |index: &usize| {
             let event = &run.events[*index];
-            !event.op.quiet || event.values == Values::Failed
+            (!event.op.quiet || event.values == Values::Failed) && !self.nemeses.did(event)
         };
         let shown: Vec<usize> = self.events[step].iter().copied().filter(is_shown).collect();
         let mut events = &shown[..];
@@ -258,17 +301,18 @@ impl<'a> ScheduleTable<'a> {
                 String::new(),
             ));
         }
-        if operations.is_empty() {
+        let mut number = Some(step);
+        self.faults(&mut number);
+        if operations.is_empty() && !of_nemesis {
             let first = run.steps[..step].iter().all(|s| s.task != task);
             let text = if first { "start" } else { "(nothing shared)" };
             operations.push((task, text.to_owned(), String::new()));
         }
         let left_out = operations.len().saturating_sub(ROWS_PER_STEP);
         operations.truncate(ROWS_PER_STEP);
-        let mut step = Some(step);
         for (task, text, place) in operations {
             self.rows.push(ScheduleRow::Operation {
-                step: step.take(),
+                step: number.take(),
                 task,
                 text,
                 place,
@@ -393,72 +437,4 @@ fn by_step(steps: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<usize>> {
         }
     }
     table
-}
-
-/// Lists the places that created the objects shown, to distinguish them.
-fn legend(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
-    let mut objects: Vec<ObjectId> =
-        objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
-    objects.sort();
-    let left_out = objects.len().saturating_sub(OBJECTS_MAX);
-    objects.truncate(OBJECTS_MAX);
-    let name_width = objects.iter().map(|id| names.object(*id).chars().count()).max();
-    screen.blank();
-    for id in &objects {
-        let mut line = Line::default();
-        line.put(2, Paint::Strong, &names.object(*id));
-        let left = name_width.unwrap_or(0) + 4;
-        let room = screen.width().saturating_sub(left);
-        line.put(left, Paint::Faint, &origin(run, *id, room));
-        screen.line(line);
-    }
-    if left_out > 0 {
-        screen.line(Line::of(Paint::Faint, &format!("  … {left_out} more objects")));
-    }
-}
-
-/// Returns the place that created an object, in at most `room` columns; with its first use if other objects were
-/// created there too, or if the place is in std.
-fn origin(run: &Run, id: ObjectId, room: usize) -> String {
-    let object = &run.objects[id.index()];
-    if object.values == ValueKind::Time {
-        return "the time of the run".to_owned();
-    }
-    let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));
-    let created = object.place.to_string();
-    let in_std = places::is_std(&created);
-    let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
-    let first = run.events.iter().find(|event| event.object == Some(id));
-    // Memory of a plain thread: the run knows it from its first access on, which may still be waiting.
-    let is_use = |event: &Event| event.object == Some(id) && event.place == object.place;
-    let is_wait = |wait: &Wait| wait.object == Some(id) && wait.place == object.place;
-    let waits = match &run.outcome {
-        Outcome::Failed(Failure::Deadlock { waits }) => waits.as_slice(),
-        _ => &[],
-    };
-    if run.events.iter().any(is_use) || waits.iter().any(is_wait) {
-        let text = format!("{kind}used first at ");
-        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
-        return text + &place;
-    }
-    let first = first.filter(|_| in_std || object.name.is_none() && !is_alone());
-    let Some(first) = first else {
-        let text = format!("{kind}created at ");
-        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
-        return text + &place;
-    };
-    if first.place.file() == object.place.file() {
-        let text = format!("{kind}created at ");
-        let used = format!(", used first in line {}", first.place.line());
-        let taken = text.chars().count() + used.chars().count();
-        return text + &cut_place(&created, room.saturating_sub(taken)) + &used;
-    }
-    let used = first.place.to_string();
-    let created =
-        if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };
-    let text = format!("{kind}created {created}, used first at ");
-    let wanted = text.chars().count() + places::shown(&used).chars().count();
-    let text = if wanted <= room { text } else { format!("{kind}used first at ") };
-    let place = cut_place(&used, room.saturating_sub(text.chars().count()));
-    text + &place
 }

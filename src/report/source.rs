@@ -61,7 +61,15 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
     let ProgramRecord { model, initial, op_type, blocks, .. } = program;
     let short = op_type.rsplit("::").next().unwrap_or_default();
     let short = if op_type.contains(['<', '(', '[', '&']) { op_type } else { short };
+    let is_fault = |it: &&CommandRecord| matches!(it.layout.part, Part::Nemesis { .. });
+    let has_faults = program.left().iter().any(is_fault);
     let (test, declared, made, run) = match blocks {
+        false if has_faults => (
+            "",
+            "async fn",
+            "sim::parallel::scripted",
+            "async |op| …).nemesis(sim::nemesis::Nemesis::new(), &nodes).await",
+        ),
         false => ("", "async fn", "sim::parallel::scripted", "async |op| …).await"),
         true => ("(native)", "fn", "sim::parallel::blocking_scripted", "|op| …).run()"),
     };
@@ -102,6 +110,11 @@ fn write_program(out: &mut String, name: &str, program: &ProgramRecord) {
                 write!(out, "        .branch({stage}, {branch}, {source})")
             }
             Part::Suffix => write!(out, "        .suffix({source})"),
+            // A fault has no number among the commands.
+            Part::Nemesis { .. } => {
+                let _ = writeln!(out, "        .fault({source})");
+                continue;
+            }
         };
         if named(command) != place {
             let _ = write!(out, ".named(sim::CommandId({}))", named(command));

@@ -20,13 +20,14 @@ const BEYOND: &str = "more faults of one kind of the net than one task may cause
 pub(crate) const FAULT_KINDS: usize = 16;
 
 impl World {
-    /// Adds a carrier, without a future yet. It announces its `arrival` on an object at once, unless it is delayed.
+    /// Adds a carrier, without a future yet. It announces its `arrival` on an object at once, unless it is delayed. Returns true
+    /// besides if the message is to be described.
     pub(crate) fn add_carrier(
         &self,
         route: Route,
         arrival: Option<(&'static Op, ObjectId)>,
         place: Place,
-    ) -> (TaskId, Announcement) {
+    ) -> (TaskId, Announcement, bool) {
         let mut state = self.state();
         // The net is no node's.
         let entered = state.groups.enter(Group::OUTSIDE);
@@ -38,7 +39,12 @@ impl World {
         state.slots[task.index()].detached = Some(0);
         state.board.tasks.at_mut(task.index()).route = Some(route);
         let announced = arrival.map(|arrival| state.announce_for(task, arrival, place));
-        (task, announced.unwrap_or_default())
+        (task, announced.unwrap_or_default(), state.record.is_shown)
+    }
+
+    /// Sets the text of a message.
+    pub(crate) fn describe(&self, task: TaskId, message: String) {
+        self.state().record.messages.push((task, message));
     }
 
     /// Enables or disables an announcement.

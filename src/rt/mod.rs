@@ -187,6 +187,11 @@ impl Worker {
         self.world.state().failure.clone()
     }
 
+    /// Has messages of the next runs described in words.
+    pub(crate) fn show_messages(&self) {
+        self.world.state().record.is_shown = true;
+    }
+
     /// The last run as data of its own.
     pub(crate) fn extract(&self, seed: Seed, strategy: &str) -> Run {
         let mut run = self.outline(seed, strategy);
@@ -210,7 +215,10 @@ impl Worker {
             let from = route.map(|route| route.from.to_string());
             let node = route.map(|route| route.to.to_string());
             let node = node.or_else(|| state.node_of(TaskId(tasks.len() as u32)));
-            tasks.push(TaskRecord { path, name, place: row.place, node, from });
+            tasks.push(TaskRecord { path, name, place: row.place, node, from, message: None });
+        }
+        for (task, text) in &state.record.messages {
+            tasks[task.index()].message = Some(text.clone());
         }
         let mut objects: Vec<_> = state.objects.rows.iter().map(|row| row.record).collect();
         ordinals::number(&mut objects);

@@ -48,6 +48,10 @@ pub(crate) struct RunRecord {
     pub(crate) output: String,
     /// The functions entered whose operations on shared memory are not seen.
     pub(crate) unseen: BTreeSet<&'static str>,
+    /// True if the run is to be shown: then messages have texts.
+    pub(crate) is_shown: bool,
+    /// The texts of messages on their way.
+    pub(crate) messages: Vec<(TaskId, String)>,
 }
 
 impl RunRecord {
@@ -61,6 +65,7 @@ impl RunRecord {
         self.foreign = false;
         self.unseen.clear();
         self.output.clear();
+        self.messages.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }
 }

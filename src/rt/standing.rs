@@ -37,7 +37,9 @@ impl World {
                     on_their_way
                         .push(format!("{}→{}, sent at {}", route.from, route.to, row.place));
                 }
-                None if row.held & TaskRow::PAUSED != 0 => waits.push(format!("{} is paused", names[index])),
+                None if row.held & TaskRow::PAUSED != 0 => {
+                    waits.push(format!("{} is paused", names[index]))
+                }
                 None => waits.push(format!("{}: {}", names[index], waiting(state, task))),
             }
         }

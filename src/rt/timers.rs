@@ -76,6 +76,13 @@ impl Timers {
         deadlines.filter(|deadline| *deadline > self.now).min()
     }
 
+    /// The times until the earliest and the latest deadline to come, in nanoseconds.
+    fn span(&self) -> Option<(u64, u64)> {
+        let deadlines = || self.announced.iter().map(|timer| timer.due);
+        let to_come = || deadlines().filter(|deadline| *deadline > self.now);
+        Some((to_come().min()? - self.now, to_come().max()? - self.now))
+    }
+
     /// Returns `true` for the task that moves the time.
     pub(super) fn is_hand(&self, task: TaskId) -> bool {
         self.hand == Some(task)
@@ -222,6 +229,12 @@ impl RunState {
 
 /// The clock, for `sim::time`.
 impl World {
+    /// The times until the earliest and the latest timer that tasks wait for; none if none does.
+    pub(crate) fn timer_span(&self) -> Option<(Duration, Duration)> {
+        let (first, last) = self.state().timers.span()?;
+        Some((Duration::from_nanos(first), Duration::from_nanos(last)))
+    }
+
     /// Reads the clock of the code that runs.
     pub(crate) fn read_clock(&self, op: &'static Op, clock: ObjectId, place: Place) -> Moment {
         let mut state = self.state();

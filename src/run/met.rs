@@ -32,7 +32,7 @@ impl FaultCount {
     /// The thing that faults of this kind meet, with its article.
     pub(crate) fn thing(&self) -> &'static str {
         match self.kind {
-            "isolate" | "cut" | "partition" => "a message",
+            "isolate" | "cut" | "partition" | "swizzle" | "rolling" => "a message",
             "offset" | "jump" | "strobe" => "a read of the wall clock",
             "drift" => "a timer",
             "slow" => "a step",

@@ -134,6 +134,8 @@ pub struct TaskRecord {
     pub node: Option<String>,
     /// The node that sent it, if it is a message on its way.
     pub from: Option<String>,
+    /// The message in words, if it is one on its way, and the run is one that is shown.
+    pub message: Option<String>,
 }
 
 impl fmt::Display for TaskRecord {

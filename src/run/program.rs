@@ -3,6 +3,7 @@
 //! The commands themselves are values of the user's types. This module has the data for reports and shrinking: a
 //! command is a position in the program, the decision whether it is run there, and the steps it took.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
@@ -33,6 +34,8 @@ pub struct ProgramRecord {
     pub unfinished: Option<String>,
     /// True if its commands block: [`blocking`](crate::parallel::blocking) has run it.
     pub blocks: bool,
+    /// The guided victims of its faults that are not pinned.
+    pub pins: Vec<Pin>,
 }
 
 /// Numbers of commands left out of a program when it was generated, by reason.
@@ -222,8 +225,18 @@ pub struct CommandLayout {
     pub drawn: (usize, usize),
 }
 
-/// A part of a program. Parts run one after the other, the branches of a stage at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A guided victim of a fault, and the node that it was: the drawn value that is the node from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pin {
+    /// The index, from 0, of the drawn value of the run.
+    pub draw: usize,
+    /// The value that stands for the node.
+    pub value: u64,
+}
+
+/// A part of a program. Parts run one after the other, the branches of a stage at the same time. They are ordered as they run, and
+/// faults of a stage come after its branches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Part {
     /// Runs first, in one task.
     Prefix,
@@ -234,16 +247,47 @@ pub enum Part {
         /// The branch in it.
         branch: u32,
     },
+    /// The faults beside a stage: see [`Parallel::nemesis`](crate::parallel::Parallel::nemesis).
+    Nemesis {
+        /// The stage.
+        stage: u32,
+    },
     /// Runs last, in one task.
     Suffix,
 }
 
+impl PartialOrd for Part {
+    fn partial_cmp(&self, other: &Part) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Part {
+    fn cmp(&self, other: &Part) -> Ordering {
+        let key = |part: &Part| match *part {
+            Part::Prefix => (0, 0, 0),
+            Part::Branch { stage, branch } => (1, stage, u64::from(branch)),
+            Part::Nemesis { stage } => (1, stage, u64::MAX),
+            Part::Suffix => (2, 0, 0),
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
 impl Part {
+    /// The stage that it is a part of.
+    pub(crate) fn stage(self) -> Option<u32> {
+        match self {
+            Part::Branch { stage, .. } | Part::Nemesis { stage } => Some(stage),
+            Part::Prefix | Part::Suffix => None,
+        }
+    }
+
     /// The part that this text, made with [`Display`](fmt::Display), names.
     ///
     /// ```
     /// use sim::run::program::Part;
-    /// for part in [Part::Prefix, Part::Branch { stage: 3, branch: 0 }, Part::Suffix] {
+    /// for part in [Part::Branch { stage: 3, branch: 0 }, Part::Nemesis { stage: 0 }, Part::Suffix] {
     ///     assert_eq!(Part::parse(&part.to_string()), Some(part));
     /// }
     /// assert_eq!(Part::parse("0.1"), None);
@@ -259,21 +303,23 @@ impl Part {
             "suffix" => Some(Part::Suffix),
             other => {
                 let (stage, branch) = other.split_once('.')?;
-                Some(Part::Branch {
-                    stage: number(stage)?.checked_sub(1)?,
-                    branch: number(branch)?,
-                })
+                let stage = number(stage)?.checked_sub(1)?;
+                match branch {
+                    "nemesis" => Some(Part::Nemesis { stage }),
+                    branch => Some(Part::Branch { stage, branch: number(branch)? }),
+                }
             }
         }
     }
 }
 
 impl fmt::Display for Part {
-    /// `prefix`, `1.0`, `suffix`: the stage counted from 1, the branch from 0.
+    /// `prefix`, `1.0`, `1.nemesis`, `suffix`: the stage counted from 1, the branch from 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Part::Prefix => f.write_str("prefix"),
             Part::Branch { stage, branch } => write!(f, "{}.{branch}", stage + 1),
+            Part::Nemesis { stage } => write!(f, "{}.nemesis", stage + 1),
             Part::Suffix => f.write_str("suffix"),
         }
     }

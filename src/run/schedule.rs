@@ -83,7 +83,7 @@ impl Command {
             (Fate::Absent, _) => 0,
             (Fate::Tombstone(_), _) => 1,
             (Fate::Runs, Part::Prefix | Part::Suffix) => 3,
-            (Fate::Runs, Part::Branch { .. }) => 4,
+            (Fate::Runs, Part::Branch { .. } | Part::Nemesis { .. }) => 4,
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::run::program::{Fate, Omitted, Part};
+use crate::run::program::{CommandLayout, CommandRecord, Fate, Omitted, Part};
 use crate::run::{Condition, Run};
 use unpause_check::history::HistoryRecord;
 
@@ -79,7 +79,12 @@ impl Statistics {
         self.runs += 1;
         run.programs.iter().for_each(|program| self.omitted.add(&program.omitted));
         let commands = run.programs.iter().flat_map(|program| &program.commands);
-        for command in commands.filter(|command| command.layout.fate == Fate::Runs) {
+        // Faults are counted by kind elsewhere.
+        let is_counted = |command: &&CommandRecord| {
+            let CommandLayout { fate, part, .. } = command.layout;
+            fate == Fate::Runs && !matches!(part, Part::Nemesis { .. })
+        };
+        for command in commands.filter(is_counted) {
             let count = self.labels.entry(command.label.clone()).or_default();
             count.all += 1;
             count.beside += u64::from(matches!(command.layout.part, Part::Branch { .. }));

@@ -14,6 +14,11 @@ pub(crate) trait Cargo: Send + 'static {
     /// Returns `true` if it may arrive. If not, `latch` is opened when it may.
     fn may_arrive(&mut self, latch: Latch) -> bool;
 
+    /// The message in words, for reports. Called in runs that are shown.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
     /// Arrives, in the step of its carrier.
     fn arrive(self);
 }

@@ -138,6 +138,7 @@ impl StressRun {
             place: self.place,
             node: None,
             from: None,
+            message: None,
         };
         let client = (threads::new_client(), record.to_string());
         // By the path, which does not depend on the order of two spawners.

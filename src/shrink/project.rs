@@ -64,10 +64,7 @@ fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std
 /// The tasks that the change removes: tasks that have nothing left to do, with `None`; and tasks that are left alone in
 /// their stage, with the task that takes their steps.
 fn removed_tasks(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
-    let stage = |command: &Command| match command.part {
-        Part::Branch { stage, .. } => Some(stage),
-        Part::Prefix | Part::Suffix => None,
-    };
+    let stage = |command: &Command| command.part.stage();
     let mut gone = Vec::new();
     // The tasks that ran branches, before and after.
     let tasks = |commands: &[Command], wanted: u32| {

@@ -186,7 +186,10 @@ async fn run_book<P, F>(
     P::Ret: Send + Sync,
     F: AsyncFn(P::Op) -> P::Ret + Sync,
 {
-    let (book, panicked) = make(&program);
+    let (mut book, panicked) = make(&program);
+    if panicked.is_none() {
+        book.add_faults(hooks.nemesis.take());
+    }
     let book = Arc::new(book);
     seam::add_program(book.clone());
     if let Some(payload) = panicked {

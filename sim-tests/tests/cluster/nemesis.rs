@@ -61,8 +61,11 @@ fn kills() -> Nemesis {
 fn faults(report: &sim::report::Report) -> Vec<String> {
     let run = &report.finding.as_ref().expect("it passed").run;
     let object = |event: &sim::run::event::Event| &run.objects[event.object.unwrap().index()];
+    let is_begin = |name| !["heal", "restart", "resume"].contains(&name);
     let of_nemesis = run.events.iter().filter(|event| {
-        event.object.is_some_and(|object| run.objects[object.index()].kind == "nodes")
+        let is_fault =
+            event.object.is_some_and(|object| run.objects[object.index()].kind == "nodes");
+        is_fault && is_begin(event.op.name)
     });
     of_nemesis
         .map(|event| format!("{} {}", event.op.name, object(event).name.unwrap_or_default()))

@@ -58,6 +58,8 @@ type Exception = (&'static str, &'static str, &'static str);
 const EXCEPTIONS: &[Exception] = &[
     ("testing", "task", "the branches of a generated program are tasks"),
     ("testing", "time", "what holds eventually does so in a time"),
+    ("testing", "nemesis", "a generated program has a branch of faults"),
+    ("testing", "node", "which befall nodes"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
     ("node", "task", "the tasks of a node are those of this library"),

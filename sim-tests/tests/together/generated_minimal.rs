@@ -300,6 +300,7 @@ fn without(commands: &[&CommandRecord], place: usize) -> Script<Op> {
             Part::Prefix => script.prefix(op(command)),
             Part::Branch { stage, branch } => script.branch(stage, branch, op(command)),
             Part::Suffix => script.suffix(op(command)),
+            Part::Nemesis { .. } => panic!("a program without faults"),
         };
         let script = if command.faults.again { script.again() } else { script };
         let script = if command.faults.timeout { script.timeout() } else { script };

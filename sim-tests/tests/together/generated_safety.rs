@@ -276,6 +276,7 @@ fn every_order(kind: Kind, commands: &[CommandRecord]) -> Result<(), String> {
             Part::Prefix => ((0, 0), 0),
             Part::Branch { stage, branch } => ((1, stage), branch),
             Part::Suffix => ((2, 0), 0),
+            Part::Nemesis { .. } => panic!("a program without faults"),
         };
         let placed = (id as u32, parsed(&command.text), command.faults);
         stages.entry(stage).or_default().entry(branch).or_default().push(placed);

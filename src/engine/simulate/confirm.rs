@@ -272,6 +272,7 @@ fn shrunk(
     if !fails {
         return (run, None);
     }
+    let small = pinned(session, &small).unwrap_or(small);
     let small = Run { strategy: run.strategy, ..small };
     let size = Size::of(&small);
     let shrinking = Shrinking {
@@ -280,6 +281,23 @@ fn shrunk(
         complete: result.complete,
     };
     (small, Some(shrinking))
+}
+
+/// The run in which guided victims of faults are the nodes that they were, if it fails in the same way and has no more steps: then
+/// a replay hits them, too, if the function that named them has changed.
+fn pinned(session: &Session<'_>, run: &Run) -> Option<Run> {
+    let mut pinned = run.clone();
+    let pins = run.programs.iter().flat_map(|program| &program.pins);
+    pins.for_each(|pin| pinned.draws[pin.draw].value = pin.value);
+    if pinned.draws == run.draws {
+        return None;
+    }
+    let job = WorkerJob::Follow(Arc::new(Schedule::of(&pinned)));
+    let pinned = session.run_with(job.strategy(), "follow", run.seed, job);
+    let is_good = same_failure(&pinned, run)
+        && pinned.steps.len() <= run.steps.len()
+        && same_again(session, &pinned).is_ok();
+    is_good.then_some(pinned)
 }
 
 /// Tries schedules for the shrinker.

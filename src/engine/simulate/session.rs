@@ -115,6 +115,10 @@ impl<'a> Session<'a> {
         job: WorkerJob,
     ) -> Run {
         let mut worker = Worker::new(strategy);
+        // A second run of the same decisions only tells if they are the same.
+        if !matches!(job, WorkerJob::Again(_)) {
+            worker.show_messages();
+        }
         let watched = self.watch.follow(worker.progress(), job, seed);
         self.prepare(&mut worker, &watched.watched, seed);
         self.once(&mut worker, seed, &self.limits());

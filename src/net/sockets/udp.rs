@@ -16,6 +16,7 @@ use super::{Origin, check_outside, outside};
 use crate::net::fabric::{Fabric, Host, Link};
 use crate::net::inbox::{Inbox, Visit};
 use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM, TRY_RECV};
+use crate::net::shows;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped, here};
 
@@ -123,6 +124,10 @@ impl Cargo for Flying {
 
     fn may_arrive(&mut self, _: Latch) -> bool {
         true
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(shows::bytes(&self.bytes))
     }
 
     fn arrive(self) {

@@ -9,7 +9,7 @@ use crate::rt::{WORLD, World};
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 use crate::run::program::{
-    CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord, ProgramSource,
+    CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, Pin, ProgramRecord, ProgramSource,
 };
 use crate::run::recording::{HistorySource, Timed};
 
@@ -56,15 +56,17 @@ impl ProgramSource for Carried {
 
 written_structures! {
     ProgramRecord {
-        model, initial, op_type, interleavings, interleavings_max, commands, draws, omitted, work, unfinished, blocks
+        model, initial, op_type, interleavings, interleavings_max, commands, draws, omitted, work, unfinished, blocks,
+        pins
     }
     Omitted { refused, precondition, reference, waiting, unchecked, faults, trusted }
     CommandRecord { layout, text, label, source, faults }
     Faults { again, crash, timeout }
+    Pin { draw, value }
 }
 
 written_enumerations! {
-    Part { 0 Prefix 1 Branch { stage, branch } 2 Suffix }
+    Part { 0 Prefix 1 Branch { stage, branch } 2 Suffix 3 Nemesis { stage } }
     Fate { 0 Runs 1 Absent 2 Tombstone(points) }
 }
 

@@ -46,7 +46,10 @@ pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: Route, here: Here) 
         let mut pending = PendingOp::new(way.op, here);
         let timer = way.not_before.map(|time| Timer::new(&TRAVEL, time, here));
         let arrival = timer.is_none().then(|| (way.op, cargo.at().id(here)));
-        let (task, announcement) = world.add_carrier(route, arrival, here);
+        let (task, announcement, is_shown) = world.add_carrier(route, arrival, here);
+        if let Some(text) = if is_shown { cargo.describe() } else { None } {
+            world.describe(task, text);
+        }
         if let Some((_, object)) = arrival {
             (pending.object, pending.announcement) = (Some(object), announcement);
             if !cargo.may_arrive(Latch(announcement.id)) {

@@ -60,7 +60,8 @@ pub(crate) use self::share::Share;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::spin::Spin;
 pub(crate) use self::time::{
-    Advance, Timer, deadline, now, of_one_clock, since_start, true_deadline, true_now, wall,
+    Advance, Timer, deadline, now, of_one_clock, since_start, timer_span, true_deadline, true_now,
+    wall,
 };
 pub(crate) use self::word::Word;
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]

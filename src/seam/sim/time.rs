@@ -98,6 +98,11 @@ pub(crate) fn since_start(instant: Instant) -> Option<Duration> {
     since.map(|since| Duration::from_nanos(Moment::of(since).at))
 }
 
+/// The times until the earliest and the latest timer of the run that tasks wait for.
+pub(crate) fn timer_span() -> Option<(Duration, Duration)> {
+    if in_run() { WORLD.with(World::timer_span) } else { None }
+}
+
 /// Fails the run if two instants are of different clocks.
 #[inline]
 pub(crate) fn of_one_clock(one: Instant, other: Instant, here: Here) {

@@ -68,7 +68,7 @@ impl<P: Program> PlanDraft<P> {
     pub(super) fn new(initial: &P, parts: Vec<Part>) -> PlanDraft<P> {
         let middle = parts.iter().map(|part| match part {
             Part::Branch { stage, .. } => *stage as usize + 1,
-            Part::Prefix | Part::Suffix => 0,
+            Part::Prefix | Part::Suffix | Part::Nemesis { .. } => 0,
         });
         let middle = middle.max().unwrap_or(0);
         let slot = |part| PlanSlot {
@@ -102,6 +102,7 @@ impl<P: Program> PlanDraft<P> {
             Part::Prefix => (0, 0),
             Part::Branch { stage, branch } => (stage as usize + 1, branch as usize),
             Part::Suffix => (self.stages.len() - 1, 0),
+            Part::Nemesis { .. } => unreachable!("faults are no commands of the model"),
         }
     }
 
@@ -117,7 +118,7 @@ impl<P: Program> PlanDraft<P> {
             let earlier = self.earlier(id, &possible);
             let client = match self.slots[id.index()].part {
                 Part::Branch { branch, .. } => Some(branch),
-                Part::Prefix | Part::Suffix => None,
+                Part::Prefix | Part::Suffix | Part::Nemesis { .. } => None,
             };
             let draw = &mut *draw;
             let mut g = Gen { draw, id, client, earlier: &earlier, looked: false };

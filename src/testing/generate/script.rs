@@ -5,6 +5,7 @@
 //! shrunk.
 
 use super::CommandId;
+use crate::nemesis::Fault;
 use crate::run::program::{Faults, Part};
 
 /// A program, command by command, for [`parallel::scripted`](crate::testing::parallel::scripted).
@@ -21,6 +22,7 @@ use crate::run::program::{Faults, Part};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script<Op> {
     pub(crate) commands: Vec<ScriptLine<Op>>,
+    pub(crate) faults: Vec<Fault>,
     pub(crate) budget: u64,
 }
 
@@ -42,7 +44,7 @@ impl<Op> Default for Script<Op> {
 impl<Op> Script<Op> {
     /// An empty script.
     pub fn new() -> Script<Op> {
-        Script { commands: Vec::new(), budget: super::shape::BUDGET }
+        Script { commands: Vec::new(), faults: Vec::new(), budget: super::shape::BUDGET }
     }
 
     /// Adds a command that runs before all concurrent ones.
@@ -69,6 +71,14 @@ impl<Op> Script<Op> {
     #[must_use]
     pub fn suffix(self, op: Op) -> Script<Op> {
         self.add(Part::Suffix, op)
+    }
+
+    /// Adds a fault, which comes beside the branches, after the faults before it. Its nodes are those of
+    /// [`Parallel::nemesis`](crate::parallel::Parallel::nemesis), without which the program is not run.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Script<Op> {
+        self.faults.push(fault);
+        self
     }
 
     /// Gives the last command this id, by which others use its result. By default the id is the number of

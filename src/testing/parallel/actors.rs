@@ -8,9 +8,10 @@ use futures::channel::oneshot;
 
 use super::book::RunningProgram;
 use super::hooks::Hooks;
+use crate::nemesis::Branch;
 use crate::run::op::{Access, Op};
 use crate::run::program::Fate;
-use crate::seam::{self, Crew, Here, here};
+use crate::seam::{self, Crew, Handle, Here, here};
 use crate::task::yield_now;
 use crate::testing::generate::{CommandId, Program};
 use crate::testing::recorder::History;
@@ -45,16 +46,34 @@ where
 {
     /// All parts, one after the other.
     pub(super) async fn all(self, crew: &Crew<'a>, here: Here) -> Result<(), seam::JoinError> {
+        let last = self.book.plan.stages.len() - 1;
         for (stage, branches) in self.book.plan.stages.iter().enumerate() {
+            let is_busy = |faults: &&Branch| stage > 0 && faults.is_busy(stage - 1);
+            let mut faults = self.book.faults.as_ref().filter(is_busy);
+            if stage == last {
+                // A program without branches has its faults before the suffix.
+                if let Some(faults) = faults.take().filter(|_| last == 1) {
+                    faults.run(0).await;
+                    faults.end();
+                }
+            }
             let busy = branches.iter().enumerate().filter(|(_, branch)| !branch.is_empty());
             let mut busy: Vec<_> = busy
                 .map(|(branch, ids)| ((stage, branch), self.unawaited(crew, here, ids)))
                 .collect();
             // A single branch needs no task.
-            if busy.len() == 1 {
-                let (place, unawaited) = busy.remove(0);
-                self.branch(place, unawaited, false).await;
-                continue;
+            match (&mut busy[..], faults) {
+                ([_], None) => {
+                    let (place, unawaited) = busy.remove(0);
+                    self.branch(place, unawaited, false).await;
+                    continue;
+                }
+                ([], Some(faults)) => {
+                    faults.run(stage - 1).await;
+                    faults.end();
+                    continue;
+                }
+                _ => {}
             }
             let tasks: Vec<_> = busy
                 .into_iter()
@@ -62,10 +81,14 @@ where
                     crew.lend(here, move || self.branch(place, unawaited, true))
                 })
                 .collect();
-            for mut task in tasks {
-                let joined = std::future::poll_fn(|cx| task.poll_join(cx, here)).await;
-                // A lent task returns no result, like an aborted one.
-                joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })?;
+            let mut tasks = tasks.into_iter();
+            if let Some(faults) = faults {
+                let task = crew.lend(here, move || async move { faults.run(stage - 1).await });
+                join(task, here).await?;
+                outlast(faults, &mut tasks, here).await?;
+            }
+            for task in tasks {
+                join(task, here).await?;
             }
             self.hooks.invariant().await;
         }
@@ -166,6 +189,40 @@ where
         }
         book.ended(id);
     }
+}
+
+/// Ends the faults that last when these branches have ended, or wait for so long that they may wait for the end of a fault.
+async fn outlast(
+    faults: &Branch,
+    branches: &mut std::vec::IntoIter<Handle<()>>,
+    here: Here,
+) -> Result<(), seam::JoinError> {
+    if let Some(patience) = faults.patience() {
+        let mut late = pin!(crate::time::sleep(patience));
+        while let Some(task) = branches.as_mut_slice().first_mut() {
+            let mut poll = |cx: &mut Context<'_>| match task.poll_join(cx, here) {
+                Poll::Ready(joined) => Poll::Ready(Some(joined)),
+                Poll::Pending => late.as_mut().poll(cx).map(|()| None),
+            };
+            match std::future::poll_fn(|cx| poll(cx)).await {
+                Some(joined) => ended(joined)?,
+                None => break,
+            }
+            branches.next();
+        }
+    }
+    faults.end();
+    Ok(())
+}
+
+/// Waits for a lent task.
+async fn join(mut task: Handle<()>, here: Here) -> Result<(), seam::JoinError> {
+    ended(std::future::poll_fn(|cx| task.poll_join(cx, here)).await)
+}
+
+/// A lent task returns no result, like an aborted one.
+fn ended(joined: Result<(), seam::JoinError>) -> Result<(), seam::JoinError> {
+    joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })
 }
 
 /// The result of `work`; none if it is dropped before it has one, at this point counted from 1.

@@ -1,10 +1,12 @@
 //! A running program: its plan, drawn from the decisions of the run or given by a script, and the outcome of
 //! each command. Runs nothing.
 
+use super::hooks::NemesisOf;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::nemesis::{Branch, Fault};
 use crate::run::Failure;
 use crate::run::ids::{Place, TaskId};
 use crate::run::panics::text_of;
@@ -36,6 +38,10 @@ pub(super) struct RunningProgram<P: Program> {
     unfinished: Option<String>,
     /// True if its commands block.
     pub(super) blocks: bool,
+    /// The faults of its script.
+    script: Vec<Fault>,
+    /// The branch of its nemesis.
+    pub(super) faults: Option<Branch>,
     pages: Mutex<CommandRecords<P>>,
 }
 
@@ -66,6 +72,9 @@ pub(super) struct CommandRecords<P: Program> {
     drawn: Vec<(usize, usize)>,
     pub(super) returned: Vec<Option<P::Ret>>,
 }
+
+const NO_NEMESIS: &str = "a script with faults and no nodes that they befall: add `.nemesis(Nemesis::new(), &nodes)` \
+    after `scripted(..)`";
 
 const TOO_LARGE: &str = "a search cannot explore all programs of this shape: give it fewer or shorter branches and \
     smaller chunks, or write one program down for `scripted`";
@@ -129,12 +138,15 @@ impl<P: Program + 'static> RunningProgram<P> {
     pub(super) fn of_script(script: Script<P::Op>, program: &P, place: Place) -> RunningProgram<P> {
         let first = seam::position().0;
         let mut simpler = SimplerCommands { first: None };
+        let mut script = script;
+        let faults = std::mem::take(&mut script.faults);
         match ProgramPlan::of_script(script, program, &mut change, &mut |bound| {
             simpler.decide(bound)
         }) {
             Ok(plan) => {
                 let most = plan.interleavings;
-                RunningProgram::of(plan, program, (first, first, simpler.first), most)
+                let book = RunningProgram::of(plan, program, (first, first, simpler.first), most);
+                RunningProgram { script: faults, ..book }
             }
             Err(id) => {
                 let message = format!(
@@ -175,8 +187,21 @@ impl<P: Program + 'static> RunningProgram<P> {
             simpler,
             unfinished: None,
             blocks: false,
+            script: Vec::new(),
+            faults: None,
             pages,
         }
+    }
+
+    /// Gives it one more branch, of these faults. They are drawn after its commands.
+    pub(super) fn add_faults(&mut self, nemesis: Option<NemesisOf>) {
+        let Some((nemesis, nodes, from)) = nemesis else {
+            assert!(self.script.is_empty(), "{NO_NEMESIS}");
+            return;
+        };
+        let stages = self.plan.stages.len() - 2;
+        self.faults = Some(Branch::draw(nemesis, &nodes, (stages, &self.script), from));
+        self.draws.end = seam::position().0;
     }
 
     pub(super) fn pages(&self) -> MutexGuard<'_, CommandRecords<P>> {
@@ -232,6 +257,8 @@ where
             let source = told(P::source).unwrap_or_default();
             CommandRecord { layout, text, label, source, faults }
         };
+        let commands = self.layout();
+        let faults = self.faults.iter().flat_map(|faults| faults.record(self.draws.end));
         ProgramRecord {
             model: P::name().to_owned(),
             initial: text_of(|| format!("{:#?}", self.initial)),
@@ -243,7 +270,13 @@ where
             work: self.plan.work,
             unfinished: self.unfinished.clone(),
             blocks: self.blocks,
-            commands: self.layout().into_iter().zip(&self.plan.slots).map(record).collect(),
+            commands: commands
+                .into_iter()
+                .zip(&self.plan.slots)
+                .map(record)
+                .chain(faults)
+                .collect(),
+            pins: self.faults.as_ref().map_or(Vec::new(), Branch::pins),
         }
     }
 
@@ -261,6 +294,7 @@ where
             end += decided;
             CommandLayout { part, fate, change, simpler, candidates, ran, drawn }
         };
-        self.plan.slots.iter().enumerate().map(layout).collect()
+        let faults = self.faults.iter().flat_map(|faults| faults.layout(self.draws.end));
+        self.plan.slots.iter().enumerate().map(layout).chain(faults).collect()
     }
 }

@@ -7,9 +7,11 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::nemesis::Nemesis;
+use crate::node::Node;
 use crate::run::ids::Place;
 use crate::run::program::INITIAL;
-use crate::seam::{self, native::on_carrier};
+use crate::seam::{self, Here, here, native::on_carrier};
 use crate::testing::generate::{CommandId, Gen, Program};
 use crate::testing::recorder::Make;
 use unpause_check::Model;
@@ -201,6 +203,58 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
         self
     }
 
+    /// Gives the program one more branch, whose commands are faults that befall `nodes`. They are drawn, left out and replayed as
+    /// commands are, and the model does not see them. With several stages each has a part of them.
+    ///
+    /// Faults without a duration end when the branches have ended, or wait for four times the longest duration of a fault. Before
+    /// the suffix all is mended.
+    ///
+    /// A [`Script`](crate::Script) with faults has these, and none is drawn.
+    ///
+    /// # Panics
+    /// When it runs, if there are no nodes or more than 32, or the nemesis has no kind of fault.
+    ///
+    /// ```
+    /// use sim::check::models::{Counter, CounterOp, CounterRet};
+    /// use sim::nemesis::{Nemesis, Victim};
+    /// use sim::{Atomic, Gen, Ordering::SeqCst, Program, Runner, Shape};
+    ///
+    /// # use sim::check::Model;
+    /// # #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+    /// # struct Tally(Counter);
+    /// # impl Model for Tally {
+    /// #     type Op = CounterOp;
+    /// #     type Ret = CounterRet;
+    /// #     fn step(&mut self, op: &CounterOp) -> CounterRet { self.0.step(op) }
+    /// # }
+    /// # impl Program for Tally {
+    /// #     fn generate(&self, g: &mut Gen<'_, Self>) -> CounterOp {
+    /// #         g.choose(&[CounterOp::Increment, CounterOp::Get])
+    /// #     }
+    /// # }
+    /// let report = Runner::new().hermetic().seeds(0..50).run(async || {
+    ///     let nodes = ["a", "b"].map(sim::node);
+    ///     let counter = Atomic::new(0);
+    ///     let faults = Nemesis::new().pause(Victim::one()).restart(Victim::any());
+    ///     sim::parallel(Shape::chunks(), Tally::default(), async |op| match op {
+    ///         CounterOp::Get => CounterRet::Value(counter.load(SeqCst).await),
+    ///         _ => {
+    ///             counter.fetch_add(1, SeqCst).await;
+    ///             CounterRet::Done
+    ///         }
+    ///     })
+    ///     .nemesis(faults, &nodes)
+    ///     .await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
+    #[track_caller]
+    pub fn nemesis(mut self, nemesis: Nemesis, nodes: &[Node]) -> Self {
+        let from = (Location::caller(), here());
+        self.state.hooks().nemesis = Some((nemesis, nodes.to_vec(), from));
+        self
+    }
+
     /// Runs `check` once at the end, if the history is linearizable.
     pub fn validate(mut self, check: impl AsyncFn() + Sync + 'a) -> Self {
         self.state.hooks().validate = Some(Box::new(check));
@@ -253,6 +307,9 @@ impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
     }
 }
 
+/// A nemesis, the nodes that its faults befall, and the place where it was given.
+pub(super) type NemesisOf = (Nemesis, Vec<Node>, (Place, Here));
+
 /// The checks of a program.
 pub(super) struct Hooks<'a, P: Model> {
     invariant: Option<Box<dyn Check + 'a>>,
@@ -260,11 +317,12 @@ pub(super) struct Hooks<'a, P: Model> {
     validate: Option<Box<dyn Check + 'a>>,
     /// The checker that is fed with each call, and the place that asked for it.
     pub(super) online: Option<(Make<P>, Place)>,
+    pub(super) nemesis: Option<NemesisOf>,
 }
 
 impl<P: Model> Default for Hooks<'_, P> {
     fn default() -> Self {
-        Hooks { invariant: None, postcondition: None, validate: None, online: None }
+        Hooks { invariant: None, postcondition: None, validate: None, online: None, nemesis: None }
     }
 }
 

@@ -143,6 +143,7 @@ fn stages(commands: &[Command]) -> Vec<Vec<Vec<usize>>> {
             Part::Prefix => ((0, 0), 0),
             Part::Branch { stage, branch } => ((1, stage), branch),
             Part::Suffix => ((2, 0), 0),
+            Part::Nemesis { .. } => panic!("a program without faults"),
         };
         stages.entry(stage).or_default().entry(branch).or_default().push(id);
     }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::patience::Patience;
 use crate::net::fabric::{Fabric, Host};
 use crate::net::inbox::Inbox;
+use crate::net::shows;
 use crate::net::stream::{Side, Sink, Stream, Then};
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
@@ -42,6 +43,16 @@ pub(super) enum Parcel {
         breaks: bool,
     },
     Reset,
+}
+
+impl Parcel {
+    /// The parcel in words, for reports.
+    fn show(&self) -> String {
+        match self {
+            Parcel::Bytes { bytes, .. } => shows::bytes(bytes),
+            Parcel::Reset => "a reset".to_owned(),
+        }
+    }
 }
 
 /// The one who has an end of a connection.
@@ -148,7 +159,9 @@ impl Connection {
             let hosts = (connection.ends[from].host, connection.ends[to].host);
             let link = Fabric::of_run().link(hosts.0, hosts.1, here);
             let incoming = Incoming { connection: connection.clone(), at: to };
-            let _ = connection.ends[from].out.set(Stream::over(link, incoming));
+            let out = Stream::over(link, incoming);
+            out.shows.set(Parcel::show);
+            let _ = connection.ends[from].out.set(out);
         }
         connection
     }

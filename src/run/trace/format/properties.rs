@@ -76,6 +76,7 @@ fn any_trace() -> impl Strategy<Value = Trace> {
     let part = prop_oneof![
         Just(Part::Prefix),
         Just(Part::Suffix),
+        (0..u32::MAX).prop_map(|stage| Part::Nemesis { stage }),
         (0..u32::MAX, any::<u32>()).prop_map(|(stage, branch)| Part::Branch { stage, branch }),
     ];
     let command = (part, any_text()).prop_map(|(part, text)| TraceCommand { part, text });

@@ -204,7 +204,7 @@ fn a_duration_is_shorter_or_longer_than_the_detection_of_a_failure() {
             );
         // There is no time to draw: steps, and moments around timers.
         let kill = Nemesis::new().kill(Victim::these([&a])).faults(1..=1).gaps([]).lasting([]);
-        kill.run(&[a.clone()]).await;
+        kill.run(std::slice::from_ref(&a)).await;
         sleep(50 * MS).await;
         detected.fetch_add(usize::from(detects.is_finished()), Relaxed);
         a.kill();

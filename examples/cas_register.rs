@@ -338,8 +338,8 @@ async fn program(bug: Option<Bug>, is_guided: bool) {
         }
     }
     let history = History::new(VersionedRegister::new(0)).check_online(Chain::by_key);
-    let begin = Instant::now();
-    let server = |(number, senders)| {
+    let server = |(number, senders): (usize, _)| {
+        let begin = nodes[number].enter(|| Instant::now());
         let replica = Mutex::new(Replica::new(number, bug, begin, history.clone()));
         Arc::new(Server { replica, senders })
     };
@@ -410,7 +410,9 @@ fn main() -> ExitCode {
 // ── schedule ── 60 steps, 30 switches, 0 preemptions, 13 values drawn ───────────────────────────────
 //
 //   step  main          n1            n2           n3                                            place
-//      0  now clock = 0s                                                      …/cas_register.rs:341:17
+//      0  now clock = 0s                                                      …/cas_register.rs:342:44
+//         now clock = 0s                                                      …/cas_register.rs:342:44
+//         now clock = 0s                                                      …/cas_register.rs:342:44
 //         spawn 0.0 n1, 0.1 n2, 0.2 n3                                        …/cas_register.rs:348:14
 //         spawn 0.3 n2 to 0.8 n2                                              …/cas_register.rs:351:19
 //         set_timer clock := 5ms                                               …/cas_register.rs:354:5

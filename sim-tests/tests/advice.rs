@@ -19,6 +19,8 @@ macro_rules! paths {
 paths! {
     blocking_script: sim::parallel::blocking_scripted,
     command_id: sim::CommandId,
+    fault: sim::nemesis::Fault,
+    nemesis: sim::nemesis::Nemesis,
     faults_of_files: sim::fs::faults,
     faults_of_the_net: sim::net::faults,
     link: sim::net::link,
@@ -41,6 +43,7 @@ paths! {
     spin_until: sim::spin_until,
     test: sim::test,
     time: sim::time,
+    truth: sim::time::truth,
     yield_now: sim::task::yield_now,
 }
 

@@ -166,7 +166,7 @@ impl<M: Send + 'static> Sender<M> {
     ///     a.spawn(async move { sender.send(1).await.unwrap() }).detach();
     ///     assert_eq!(receiver.recv().await, None);
     /// });
-    /// assert!(report.to_string().contains("add 1"));
+    /// assert!(sim::report::text(&report, &sim::report::Style::default()).contains("add 1"));
     /// ```
     pub fn show(&self, text: fn(&M) -> String) {
         self.sides.way.shows().set(text);

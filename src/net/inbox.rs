@@ -10,7 +10,7 @@ use crate::seam::{Guard, Here, Latch, Wrapped};
 const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT).quiet();
 const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 
-/// The fate of a message that is [visited](Inbox::visit).
+/// The fate of a message that is visited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Visit {
     /// It and those after it are left as they are.

@@ -21,7 +21,7 @@
 //! | [`Group`] | tasks that end together, in one step | tasks that are aborted together |
 //! | [`draw`] | a decision of the run | a random number |
 //! | [`Timer`], [`now`] | the virtual time of the run | the clock of the system, and a thread that wakes |
-//! | [`clock`] | operations that took effect in the run | a counter |
+//! | [`clock()`] | operations that took effect in the run | a counter |
 
 pub(crate) mod backoff;
 #[cfg(all(feature = "sim", not(sim_real)))]

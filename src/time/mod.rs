@@ -5,7 +5,7 @@
 //! a wait that another task could still end. Tasks that are due at one time step in any order.
 //!
 //! Outside of runs, and in the real build, time is that of the system. No runtime is needed: one thread of the process
-//! wakes the tasks of any executor. [`set_timer`] has the timers of a runtime in its place.
+//! wakes the tasks of any executor. [`set_timer()`] has the timers of a runtime in its place.
 //!
 //! | item | in a run |
 //! |---|---|

@@ -1,5 +1,7 @@
 //! [`UdpSocket`]: datagrams, which overtake each other and get lost.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
@@ -10,10 +12,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::ReadBuf;
 
+use self::line::Line;
 use super::names::{self, ToSocketAddrs};
-use super::ports::{self, Bound, Port, Ports, Protocol};
+use super::ports::{Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
-use crate::net::fabric::{Fabric, Host, Link};
+use crate::net::fabric::Host;
 use crate::net::inbox::{Inbox, Visit};
 use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM, TRY_RECV};
 use crate::net::shows;
@@ -101,14 +104,6 @@ impl Drop for OfRun {
     }
 }
 
-/// The way from a socket to an address.
-struct Line {
-    addr: SocketAddr,
-    to: SocketAddr,
-    port: Arc<Port>,
-    link: Arc<Link>,
-}
-
 /// A datagram on its way.
 struct Flying {
     from: Arc<Mailbox>,
@@ -178,30 +173,6 @@ impl OfRun {
         Ok(bytes.len())
     }
 
-    /// The way to an address, looked up when it is first named.
-    fn line(&self, named: SocketAddr, here: Here) -> io::Result<Arc<Line>> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = lines.get(&named) {
-            return Ok(line.clone());
-        }
-        let host = self.mailbox.port.host;
-        let target = names::host(host, named)?;
-        let link = Fabric::of_run().link(host, target, here);
-        let port = Ports::of_run().port(target, Protocol::Udp, named.port(), here);
-        let ip = named.ip();
-        let is_local = ip.is_loopback() || ip.is_unspecified();
-        let to = SocketAddr::new(if ip.is_unspecified() { LOOPBACK } else { ip }, named.port());
-        let ip = match self.mailbox.addr.ip() {
-            ip if !ip.is_unspecified() => ip,
-            _ if is_local => to.ip(),
-            _ => ports::address(host),
-        };
-        let addr = SocketAddr::new(ip, self.mailbox.addr.port());
-        let line = Arc::new(Line { addr, to, port, link });
-        lines.insert(named, line.clone());
-        Ok(line)
-    }
-
     fn take(&self, buffer: &mut [u8], takes: bool) -> Option<io::Result<(usize, SocketAddr)>> {
         let mut found = None;
         self.mailbox.inbox.look().visit(|datagram| {
@@ -234,8 +205,6 @@ impl OfRun {
         call.poll(&self.mailbox.inbox, cx, |_| outside(), take)
     }
 }
-
-const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 /// A call that receives.
 struct Receiving<'a> {

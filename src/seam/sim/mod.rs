@@ -201,7 +201,7 @@ pub(crate) fn moved_since(mark: u64) -> bool {
     !in_run() || WORLD.with(World::clock) > mark
 }
 
-/// The first operation of a [`client`], counted as [`clock`] does, since the moment `mark`.
+/// The first operation of a [`client`], counted as [`clock()`] does, since the moment `mark`.
 pub(crate) fn first_access_since(mark: u64, client: u64) -> Option<u64> {
     let first = |world: &World| world.first_access_since(mark, client);
     if in_run() { WORLD.with(first) } else { Some(mark) }
@@ -230,7 +230,7 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     })
 }
 
-/// Describes the run, for a condition whose evaluation by the current task began at [`clock`] `since`; empty outside of
+/// Describes the run, for a condition whose evaluation by the current task began at [`clock()`] `since`; empty outside of
 /// runs.
 pub(crate) fn standing(since: u64) -> String {
     in_world(|world| world.standing(since), String::new)

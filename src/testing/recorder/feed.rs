@@ -6,6 +6,7 @@
 //! checker begins anew. A violation is confirmed in the same way, so that its evidence counts the calls as the history
 //! does.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::records::{RecorderCall, Records, Stamp};
@@ -24,7 +25,8 @@ type Event<M> = ClientEvent<<M as Model>::Op, <M as Model>::Ret>;
 
 /// The checker of a history, and the place that asked for it.
 pub(super) struct Feed<M: Model> {
-    make: Make<M>,
+    /// A panic elsewhere leaves it as it is.
+    make: AssertUnwindSafe<Make<M>>,
     pub(super) place: Place,
     state: Mutex<FeedState<M>>,
 }
@@ -65,7 +67,7 @@ impl<M: Model> Default for FeedState<M> {
 
 impl<M: Model> Feed<M> {
     pub(super) fn new(make: Make<M>, place: Place) -> Feed<M> {
-        Feed { make, place, state: Mutex::default() }
+        Feed { make: AssertUnwindSafe(make), place, state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, FeedState<M>> {

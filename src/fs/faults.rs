@@ -139,7 +139,7 @@ impl Faults {
     }
 
     /// Has syncs fail because the disk is full, at most `budget` of one task: file systems that seek the room for a
-    /// write late (delayed allocation: ext4, XFS, Btrfs) find out in the sync. What else holds is as for
+    /// write late (delayed allocation: ext4, XFS, Btrfs) find out in the sync. All else is as for
     /// [`sync_errors`](Self::sync_errors); reads show the new data.
     #[must_use]
     pub fn full_at_sync(self, budget: u8) -> Faults {

@@ -24,7 +24,7 @@ pub(super) struct Open {
     pub(super) file: Where,
     pub(super) here: Here,
     pub(super) owner: Owner,
-    /// How it was opened.
+    /// The options with which it was opened.
     pub(super) options: OpenOptions,
     lock: OnceLock<Arc<FileLock>>,
 }

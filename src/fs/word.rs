@@ -56,7 +56,7 @@ pub struct MapWord<T: Number> {
     pub(super) values: PhantomData<fn() -> T>,
 }
 
-/// What an operation did: the word that it saw, and the one that it left if it stored.
+/// The effect of an operation: the word that it saw, and the one that it left if it stored.
 type Done = (u64, Option<u64>);
 
 impl<T: Number> MapWord<T> {

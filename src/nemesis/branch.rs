@@ -35,7 +35,7 @@ struct Record {
     ran: Option<(TaskId, u32, u32)>,
     drawn: (usize, usize),
     struck: Option<Struck>,
-    /// How long it lasted, as it was known then.
+    /// Its duration, as it was known then.
     lasts: Option<Pause>,
 }
 

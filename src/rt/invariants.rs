@@ -45,7 +45,7 @@ struct InvariantRow {
     place: Place,
     /// None while it is evaluated.
     condition: Option<Condition>,
-    /// What it has read. Only grows; empty before the first evaluation.
+    /// The objects that it has read. Only grows; empty before the first evaluation.
     objects: Vec<ObjectId>,
     /// The number of events of the run that were considered.
     seen: usize,

@@ -10,7 +10,7 @@ use sim::{Atomic, Gen, History, Program, Runner, Script, Shape};
 
 use super::{failure, passes, proves, screen, search};
 
-/// How an update gets the version that it expects.
+/// The source of the version that an update expects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Expects {
     Guessed(Guess),

@@ -273,7 +273,7 @@ impl AsyncSeek for File {
     }
 }
 
-/// How a file is opened.
+/// The options with which a file is opened.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     sim: sim::fs::OpenOptions,

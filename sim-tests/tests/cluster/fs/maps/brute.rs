@@ -23,7 +23,7 @@ enum Act {
 const PLACES: [u64; 3] = [0, 8, 512];
 const SECTORS: [usize; 3] = [0, 0, 1];
 
-/// What a run shows: how many calls of each task were told to the test, with their results, and the words that are
+/// The results of a run: how many calls of each task were told to the test, with their results, and the words that are
 /// left.
 type Outcome = ([Vec<u64>; 2], Vec<u64>);
 

@@ -39,9 +39,9 @@
 //!
 //! # The dead
 //!
-//! The step that kills a node is the last one of its tasks. Their futures are dropped in it, the newest first. Their
-//! destructors have no effect on nodes: nothing is sent, written or spawned; memory and locks of the test are
-//! given back as always.
+//! The step that kills a node is the last one of its tasks. Their futures are dropped in it: children before
+//! their parents, of one task's children the newest first. Their destructors have no effect on nodes: nothing is sent,
+//! written or spawned; memory and locks of the test are given back as always.
 //!
 //! Outside of runs and in the real build a node is a group of tasks, which are aborted when it is killed.
 

@@ -2,7 +2,7 @@
 //!
 //! A task is in the group of the task that spawned it, or in the one that was [entered](World::in_group) then. A group
 //! ends in one step, that of its killer: none of its tasks takes a step after it, and their futures are dropped at the
-//! end of the step, the newest first, without the state borrowed.
+//! end of the step without the state borrowed: children before their parents, of one task's children the newest first.
 
 use std::sync::Arc;
 
@@ -174,11 +174,7 @@ impl World {
         }
         let members = std::mem::take(&mut row.members);
         let (mut ended, mut wakers) = (0, Vec::new());
-        for task in members {
-            if state.is_done(task) {
-                state.touch(task, Contact::Looked);
-                continue;
-            }
+        for task in state.living(&members) {
             state.happened(&KILL, None, place, Values::Task(task));
             if task != state.current() {
                 state.close_task(task, true, &mut wakers);
@@ -202,12 +198,8 @@ impl World {
         }
         let mut tasks = 0;
         let op = if is_paused { &PAUSE } else { &RESUME };
-        for nth in 0..state.groups.rows[at].members.len() {
-            let task = state.groups.rows[at].members[nth];
-            if state.is_done(task) {
-                state.touch(task, Contact::Looked);
-                continue;
-            }
+        let members = state.groups.rows[at].members.clone();
+        for task in state.living(&members) {
             state.happened(op, None, place, Values::Task(task));
             tasks += 1;
             let held = &mut state.board.tasks.at_mut(task.index()).held;
@@ -227,6 +219,29 @@ impl RunState {
     /// The group of the code that runs.
     pub(super) fn running_group(&self) -> Group {
         self.groups.entered.unwrap_or_else(|| self.group_of(self.current()))
+    }
+
+    /// The tasks among these that have not ended, which the current step finds out. In the order of their paths: it does not depend
+    /// on the order in which different tasks spawned them, so that two spawns into one group can be swapped.
+    fn living(&mut self, members: &[TaskId]) -> Vec<TaskId> {
+        let mut living = Vec::new();
+        for task in members {
+            match self.is_done(*task) {
+                true => self.touch(*task, Contact::Looked),
+                false => living.push(*task),
+            }
+        }
+        living.sort_by_cached_key(|task| self.path(*task));
+        living
+    }
+
+    /// The path of a task.
+    fn path(&self, task: TaskId) -> Vec<u32> {
+        let rows = &self.board.tasks;
+        let ancestors = std::iter::successors(Some(task), |task| rows[task.index()].parent);
+        let mut path: Vec<u32> = ancestors.map(|task| rows[task.index()].nth).collect();
+        path.reverse();
+        path
     }
 
     /// Puts a task that was just spawned into its group.

@@ -152,9 +152,16 @@ impl RunState {
         let Timers { now, announced, hand, .. } = &mut self.timers;
         let Some(at) = announced.iter().position(|timer| timer.id == id) else { return };
         let timer = announced.swap_remove(at);
-        if timer.due > *now && hand.is_some() && !self.over {
+        let is_due = timer.due <= *now;
+        if hand.is_none() || self.over {
+            return;
+        }
+        if !is_due {
             self.attention = true;
             self.happened(&UNSET, object, place, Values::Wrote(timer.until.at));
+        } else if id.task() != self.current() {
+            // The death of a node: before the move of the time it would have given up the wait.
+            self.happened(&FIND_PASSED, object, place, Values::Read(timer.until.at));
         }
     }
 

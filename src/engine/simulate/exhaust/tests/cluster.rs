@@ -334,3 +334,23 @@ fn a_relation_of_clusters_that_is_not_declared_is_found() {
         assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }
+
+/// The order in which two tasks spawn others into a node, and the time that has passed when a node dies, are seen at its death
+/// alone.
+#[test]
+fn deaths_of_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
+    use OnCluster::{Kill, Nap, PowerOff, Spawn};
+    crate::engine::simulate::hook::install();
+    let on = |act| vec![Act::OnCluster(act)];
+    let programs = [
+        (vec![vec![], on(Kill(1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
+        (vec![vec![Act::Until(2)], on(Nap(0, 2)), on(Kill(0))], (2, 1), ClockMode::Late(1)),
+        (vec![vec![Act::Sleep(1)], on(Nap(0, 1)), on(PowerOff(0))], (2, 0), ClockMode::Any),
+    ];
+    for (tasks, (early, awaited), clock) in programs {
+        let program = Program::new(tasks, early, awaited).with_clock(clock);
+        let mut tally = super::Tally::default();
+        tally.compare(&program, 5_000);
+        assert_eq!(tally.programs, 1, "{program:?}");
+    }
+}

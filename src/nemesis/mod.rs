@@ -43,8 +43,8 @@
 //! A fault of a clock has met something if it was read, or moved a timer, while it was wrong; one of a node's pace if the node
 //! took a step.
 //!
-//! Outside of runs and in the real build, clocks are true and no node is slow, links are not cut, nodes are not paused, a pause takes 10 ms at most, and nothing is
-//! counted.
+//! Outside of runs and in the real build, clocks are true and no node is slow, links are not cut, nodes are not paused, a
+//! pause takes 10 ms at most, and nothing is counted.
 
 mod branch;
 mod clocks;

@@ -45,7 +45,7 @@ impl Fault {
 
     /// The way of the fault: of `cut` 0 for what the victim sends, 1 for what it receives; of `partition` a position in
     /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `swizzle` the order of
-    /// the ends; of `rolling` two less than the number of moves, modulo 3.
+    /// the ends; of `rolling` two less than the number of moves, modulo 3; of faults of clocks and of `slow` the size.
     #[must_use]
     pub fn way(self, parameter: u64) -> Fault {
         Fault { parameter, ..self }
@@ -110,7 +110,7 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         }
         (Kind::Swizzle | Kind::Rolling, None) => command.parameter,
         (Kind::Cut, None) => command.parameter % 2,
-        _ => 0,
+        (kind, None) => kind.sizes().map_or(0, |sizes| command.parameter % sizes),
     };
     let way = if parameter == 0 { String::new() } else { format!(".way({parameter})") };
     let pause = |name: &str, pause: Pause| match pause {
@@ -124,4 +124,22 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
     let lasts = command.lasts.map_or(String::new(), |lasts| pause("lasts", lasts));
     let after = pause("after", command.gap);
     format!("sim::nemesis::Fault::new(\"{kind}\", [{names}]){way}{after}{lasts}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_written_with_its_way() {
+        let nodes = [crate::node("scripted")];
+        for kind in ["cut", "rolling", "drift", "slow"] {
+            let fault = Fault::new(kind, ["scripted"]).way(1).lasts_steps(5);
+            let mut nemesis = Nemesis::new();
+            let command = fault.add_to(&mut nemesis, &nodes);
+            let text = source(&nemesis.packages[0], &nodes, &command);
+            let fault = format!("Fault::new({kind:?}, [\"scripted\"]).way(1)");
+            assert_eq!(text, format!("sim::nemesis::{fault}.after_steps(1).lasts_steps(5)"));
+        }
+    }
 }

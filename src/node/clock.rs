@@ -40,13 +40,13 @@ const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
 /// use sim::node::Shift;
 /// use sim::time::{Duration, sleep, truth};
 ///
+/// # if !sim::SIMULATED { return }
 /// # let report = sim::Runner::new().hermetic().run(async || {
 /// let db = sim::node("db-1");
 /// let clock = db.clock();
 /// clock.set_offset(Shift::Behind(Duration::from_millis(500)));
 /// clock.set_drift(-0.2);
 /// sleep(Duration::from_secs(1)).await;
-/// # if !sim::SIMULATED { return }
 /// assert_eq!(clock.offset(), Shift::Behind(Duration::from_millis(700)));
 /// clock.correct();
 /// assert_eq!((clock.offset(), clock.drift()), (Shift::NONE, 0.0));

@@ -79,6 +79,7 @@ const YIELD: Op = Op::new("yield_now", Access::Yield);
 /// ```
 /// use sim::time::{Duration, sleep, truth};
 ///
+/// # if !sim::SIMULATED { return }
 /// # let report = sim::Runner::new().hermetic().run(async || {
 /// let db = sim::node("db-1");
 /// db.clock().set_drift(0.25);

@@ -172,9 +172,8 @@ impl World {
         if std::mem::replace(&mut row.is_over, true) {
             return 0;
         }
-        let members = std::mem::take(&mut row.members);
         let (mut ended, mut wakers) = (0, Vec::new());
-        for task in state.living(&members) {
+        for task in state.living(at) {
             state.happened(&KILL, None, place, Values::Task(task));
             if task != state.current() {
                 state.close_task(task, true, &mut wakers);
@@ -198,8 +197,7 @@ impl World {
         }
         let mut tasks = 0;
         let op = if is_paused { &PAUSE } else { &RESUME };
-        let members = state.groups.rows[at].members.clone();
-        for task in state.living(&members) {
+        for task in state.living(at) {
             state.happened(op, None, place, Values::Task(task));
             tasks += 1;
             let held = &mut state.board.tasks.at_mut(task.index()).held;
@@ -221,18 +219,19 @@ impl RunState {
         self.groups.entered.unwrap_or_else(|| self.group_of(self.current()))
     }
 
-    /// The tasks among these that have not ended, which the current step finds out. In the order of their paths: it does not depend
-    /// on the order in which different tasks spawned them, so that two spawns into one group can be swapped.
-    fn living(&mut self, members: &[TaskId]) -> Vec<TaskId> {
-        let mut living = Vec::new();
-        for task in members {
-            match self.is_done(*task) {
-                true => self.touch(*task, Contact::Looked),
-                false => living.push(*task),
+    /// The members of the group in this row that have not ended, which the current step finds out. In the order of their paths: it
+    /// does not depend on the order in which different tasks spawned them, so that two spawns into one group can be swapped.
+    pub(super) fn living(&mut self, row: usize) -> Vec<TaskId> {
+        let mut members = self.groups.rows[row].members.clone();
+        members.retain(|task| {
+            let has_ended = self.is_done(*task);
+            if has_ended {
+                self.touch(*task, Contact::Looked);
             }
-        }
-        living.sort_by_cached_key(|task| self.path(*task));
-        living
+            !has_ended
+        });
+        members.sort_by_cached_key(|task| self.path(*task));
+        members
     }
 
     /// The path of a task.

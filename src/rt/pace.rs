@@ -40,12 +40,8 @@ impl World {
     /// Records that a property of the node was changed that all steps of the tasks of the group depend on.
     fn touch_members(&self, state: &mut RunState, group: Group, place: Place) {
         let Some(at) = group.row() else { return };
-        for nth in 0..state.groups.rows[at].members.len() {
-            let task = state.groups.rows[at].members[nth];
-            match state.is_done(task) {
-                true => state.touch(task, Contact::Looked),
-                false => state.happened(&PACE, None, place, Values::Task(task)),
-            }
+        for task in state.living(at) {
+            state.happened(&PACE, None, place, Values::Task(task));
         }
         state.attention = true;
     }

@@ -335,15 +335,16 @@ fn a_relation_of_clusters_that_is_not_declared_is_found() {
     }
 }
 
-/// The order in which two tasks spawn others into a node, and the time that has passed when a node dies, are seen at its death
-/// alone.
+/// The order in which two tasks spawn others into a node is seen by acts on the node alone, and so is the time that has passed for
+/// tasks that wait when it dies.
 #[test]
-fn deaths_of_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
-    use OnCluster::{Kill, Nap, PowerOff, Spawn};
+fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
+    use OnCluster::{Kill, Nap, PowerOff, Slow, Spawn};
     crate::engine::simulate::hook::install();
     let on = |act| vec![Act::OnCluster(act)];
     let programs = [
         (vec![vec![], on(Kill(1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
+        (vec![vec![], on(Slow(1, 1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
         (vec![vec![Act::Until(2)], on(Nap(0, 2)), on(Kill(0))], (2, 1), ClockMode::Late(1)),
         (vec![vec![Act::Sleep(1)], on(Nap(0, 1)), on(PowerOff(0))], (2, 0), ClockMode::Any),
     ];

@@ -11,22 +11,13 @@ use super::opened::{RunFile, Where};
 use super::real;
 use crate::disk::{Call, UNIT};
 use crate::run::event::Values;
-use crate::run::op::{Access, Op};
+use crate::run::op::Op;
 use crate::seam::value::{BitChange, Number, NumberChange};
 use crate::seam::{Here, PlainCall, here};
-
-const LOAD: Op = Op::new("load", Access::Read);
-const STORE: Op = Op::new("store", Access::Write);
-const SWAP: Op = Op::new("swap", Access::ReadModifyWrite);
-const COMPARE_EXCHANGE: Op = Op::new("compare_exchange", Access::ReadModifyWrite);
-const FETCH_ADD: Op = Op::new("fetch_add", Access::ReadModifyWrite);
-const FETCH_SUB: Op = Op::new("fetch_sub", Access::ReadModifyWrite);
-const FETCH_MAX: Op = Op::new("fetch_max", Access::ReadModifyWrite);
-const FETCH_MIN: Op = Op::new("fetch_min", Access::ReadModifyWrite);
-const FETCH_AND: Op = Op::new("fetch_and", Access::ReadModifyWrite);
-const FETCH_NAND: Op = Op::new("fetch_nand", Access::ReadModifyWrite);
-const FETCH_OR: Op = Op::new("fetch_or", Access::ReadModifyWrite);
-const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
+use crate::sync::word::{
+    COMPARE_EXCHANGE, FETCH_ADD, FETCH_AND, FETCH_MAX, FETCH_MIN, FETCH_NAND, FETCH_OR, FETCH_SUB,
+    FETCH_XOR, LOAD, STORE, SWAP, expect_of_failure, expect_of_load, expect_of_store,
+};
 
 /// A word of a [`Map`](super::Map): the operations of [`Atomic`](crate::Atomic), each a point, for integers of up to 64
 /// bits, in the byte order of the machine. Sequentially consistent, for all orderings.
@@ -144,10 +135,7 @@ impl<T: Number> MapWord<T> {
     /// If `order` is `Acquire` or `AcqRel`, as std does.
     #[track_caller]
     pub fn store(&self, value: T, order: Ordering) -> impl Future<Output = ()> + Send + use<'_, T> {
-        assert!(
-            !matches!(order, Ordering::Acquire | Ordering::AcqRel),
-            "there is no such thing as an acquire store: use Relaxed, Release or SeqCst"
-        );
+        expect_of_store(order);
         let bits = value.to_bits();
         let change = move |_| Some(T::from_bits(bits));
         self.operation(&STORE, here(), change, move |_| Values::Wrote(bits), |_| ())
@@ -197,7 +185,7 @@ impl<T: Number> MapWord<T> {
         failure: Ordering,
         here: Here,
     ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
-        expect_of_load(failure);
+        expect_of_failure(failure);
         let (current, new) = (current.to_bits(), new.to_bits());
         let change = move |old: T| (old.to_bits() == current).then(|| T::from_bits(new));
         let values = move |(old, new)| match new {
@@ -241,13 +229,6 @@ impl<T: Number> MapWord<T> {
             }
         }
     }
-}
-
-fn expect_of_load(order: Ordering) {
-    assert!(
-        !matches!(order, Ordering::Release | Ordering::AcqRel),
-        "there is no such thing as a release load: use Relaxed, Acquire or SeqCst"
-    );
 }
 
 fn old<T: Number>((old, _): Done) -> T {

@@ -7,22 +7,12 @@ use std::sync::atomic::{
     AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-use crate::run::op::{Access, Op};
+use super::word::{
+    COMPARE_EXCHANGE, FETCH_ADD, FETCH_AND, FETCH_MAX, FETCH_MIN, FETCH_NAND, FETCH_OR, FETCH_SUB,
+    FETCH_XOR, LOAD, STORE, SWAP, expect_of_failure, expect_of_load, expect_of_store,
+};
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 use crate::seam::{Here, Word, here};
-
-const LOAD: Op = Op::new("load", Access::Read);
-const STORE: Op = Op::new("store", Access::Write);
-const SWAP: Op = Op::new("swap", Access::ReadModifyWrite);
-const COMPARE_EXCHANGE: Op = Op::new("compare_exchange", Access::ReadModifyWrite);
-const FETCH_ADD: Op = Op::new("fetch_add", Access::ReadModifyWrite);
-const FETCH_SUB: Op = Op::new("fetch_sub", Access::ReadModifyWrite);
-const FETCH_MAX: Op = Op::new("fetch_max", Access::ReadModifyWrite);
-const FETCH_MIN: Op = Op::new("fetch_min", Access::ReadModifyWrite);
-const FETCH_AND: Op = Op::new("fetch_and", Access::ReadModifyWrite);
-const FETCH_NAND: Op = Op::new("fetch_nand", Access::ReadModifyWrite);
-const FETCH_OR: Op = Op::new("fetch_or", Access::ReadModifyWrite);
-const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 
 /// A word of shared memory: the atomics of [`std::sync::atomic`] behind one generic name.
 ///
@@ -110,10 +100,7 @@ impl<T: Value> Atomic<T> {
 
     #[inline]
     fn load_at(&self, order: Ordering, here: Here) -> impl Future<Output = T> + Send + use<'_, T> {
-        assert!(
-            !matches!(order, Ordering::Release | Ordering::AcqRel),
-            "there is no such thing as a release load: use Relaxed, Acquire or SeqCst"
-        );
+        expect_of_load(order);
         self.word.point(&LOAD, here, move |backend| self.word.load(backend, order))
     }
 
@@ -124,10 +111,7 @@ impl<T: Value> Atomic<T> {
     #[track_caller]
     #[inline]
     pub fn store(&self, value: T, order: Ordering) -> impl Future<Output = ()> + Send + use<'_, T> {
-        assert!(
-            !matches!(order, Ordering::Acquire | Ordering::AcqRel),
-            "there is no such thing as an acquire store: use Relaxed, Release or SeqCst"
-        );
+        expect_of_store(order);
         let raw = value.into_raw();
         self.word.point(&STORE, here(), move |backend| {
             self.word.store(backend, T::from_raw(&raw), order)
@@ -185,10 +169,7 @@ impl<T: Value> Atomic<T> {
         weak: bool,
         here: Here,
     ) -> impl Future<Output = Result<T, T>> + Send + use<'_, T> {
-        assert!(
-            !matches!(orders.1, Ordering::Release | Ordering::AcqRel),
-            "there is no such thing as a release load: let a failure be Relaxed, Acquire or SeqCst"
-        );
+        expect_of_failure(orders.1);
         self.word.exchange(&COMPARE_EXCHANGE, here, (current, new), orders, weak)
     }
 

@@ -13,6 +13,7 @@ mod mutex;
 mod once;
 mod once_lock;
 mod spin;
+pub(crate) mod word;
 
 pub use std::sync::atomic::Ordering;
 

@@ -60,7 +60,7 @@ pub(super) struct GroupRow {
 pub(super) struct Groups {
     pub(super) rows: Vec<GroupRow>,
     pub(super) clocks: Vec<NodeClock>,
-    /// The object of the time, if a node is slow, or was.
+    /// The object of the time, if a node is slow.
     pub(super) slow: Option<ObjectId>,
     /// The group of the code that runs, if it is not that of the current task.
     entered: Option<Group>,

@@ -24,7 +24,8 @@ impl World {
         let mut state = self.state();
         let Some(at) = group.row() else { return };
         state.groups.rows[at].rest = rest;
-        state.groups.slow = Some(time);
+        let is_slow = state.groups.rows.iter().any(|row| row.rest > 0);
+        state.groups.slow = is_slow.then_some(time);
         self.touch_members(&mut state, group, place);
     }
 

@@ -16,8 +16,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::now;
-use super::panics;
-use super::panics::Panicked;
+use super::panics::{self, Panicked};
 use super::watch::changes;
 use super::world::World;
 use crate::run::Failure;

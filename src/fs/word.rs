@@ -12,12 +12,12 @@ use super::real;
 use crate::disk::{Call, UNIT};
 use crate::run::event::Values;
 use crate::run::op::Op;
-use crate::seam::value::{BitChange, Number, NumberChange};
-use crate::seam::{Here, PlainCall, here};
-use crate::sync::word::{
+use crate::seam::atomic::{
     COMPARE_EXCHANGE, FETCH_ADD, FETCH_AND, FETCH_MAX, FETCH_MIN, FETCH_NAND, FETCH_OR, FETCH_SUB,
     FETCH_XOR, LOAD, STORE, SWAP, expect_of_failure, expect_of_load, expect_of_store,
 };
+use crate::seam::value::{BitChange, Number, NumberChange};
+use crate::seam::{Here, PlainCall, here};
 
 /// A word of a [`Map`](super::Map): the operations of [`Atomic`](crate::Atomic), each a point, for integers of up to 64
 /// bits, in the byte order of the machine. Sequentially consistent, for all orderings.

@@ -23,6 +23,7 @@
 //! | [`Timer`], [`now`] | the virtual time of the run | the clock of the system, and a thread that wakes |
 //! | [`clock()`] | operations that took effect in the run | a counter |
 
+pub(crate) mod atomic;
 pub(crate) mod backoff;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) mod beat;

@@ -7,7 +7,7 @@ use std::sync::atomic::{
     AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-use super::word::{
+use crate::seam::atomic::{
     COMPARE_EXCHANGE, FETCH_ADD, FETCH_AND, FETCH_MAX, FETCH_MIN, FETCH_NAND, FETCH_OR, FETCH_SUB,
     FETCH_XOR, LOAD, STORE, SWAP, expect_of_failure, expect_of_load, expect_of_store,
 };

@@ -13,7 +13,6 @@ mod mutex;
 mod once;
 mod once_lock;
 mod spin;
-pub(crate) mod word;
 
 pub use std::sync::atomic::Ordering;
 

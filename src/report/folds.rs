@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use super::places;
 use crate::run::Run;
+use crate::run::event::{Event, Values};
 
 /// Fewer steps than this are not folded.
 const LEAST: usize = 3;
@@ -66,10 +67,17 @@ fn matters_little(run: &Run, step: usize, end: usize) -> bool {
     !is_preemption(step) && !is_preemption(step + 1) && !is_last
 }
 
-/// The task of a step and the one file in which it did all that it did; none if it did nothing, or in
-/// several.
+/// The task of a step and the one file in which it did all that is told of it, or all if nothing is; none if it did
+/// nothing, or in several.
 fn key<'a>(run: &'a Run, events: &[Vec<usize>], step: usize) -> Option<(u32, &'a str)> {
-    let mut files = events[step].iter().map(|index| run.events[*index].place.file());
+    let events = || events[step].iter().map(|index| &run.events[*index]);
+    let tells = events().any(is_told);
+    let mut files = events().filter(|e| is_told(e) || !tells).map(|event| event.place.file());
     let first = files.next()?;
     files.all(|file| file == first).then(|| (run.steps[step].task.0, first))
+}
+
+/// Returns `true` if a screen tells of an operation: it is not quiet, or it failed.
+pub(super) fn is_told(event: &Event) -> bool {
+    !event.op.quiet || event.values == Values::Failed
 }

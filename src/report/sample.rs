@@ -427,6 +427,7 @@ pub(super) fn calls(place: Place) -> Report {
                 _ => s.did(&COMPARE_EXCHANGE, permits, Values::Changed(n, n + 1)),
             };
             s.run.events.last_mut().unwrap().place = place;
+            s.did(&GLANCE, permits, Values::None);
         }
         // The caller comes to a point of its own after each call.
         s.step(task).did(&LOAD, permits, Values::Read(n));
@@ -454,3 +455,6 @@ fn nobody() -> TaskRecord {
     let (path, name, place) = (TaskPath::main(), None, here());
     TaskRecord { path, name, place, node: None, from: None, message: None }
 }
+
+/// For searches, and for no screen.
+const GLANCE: Op = Op::new("glance", Access::Peek).quiet();

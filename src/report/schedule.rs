@@ -230,7 +230,8 @@ impl<'a> ScheduleTable<'a> {
         let (run, first) = (self.run, steps.start);
         let mut operations: Vec<(String, usize)> = Vec::new();
         let mut place = None;
-        for event in steps.clone().flat_map(|step| &self.events[step]).map(|i| &run.events[*i]) {
+        let shown: Vec<usize> = steps.clone().flat_map(|step| self.shown(step)).collect();
+        for event in shown.into_iter().map(|index| &run.events[index]) {
             place.get_or_insert(event.place);
             let operation = self.names.operation(event);
             match operations.iter_mut().find(|(known, _)| *known == operation) {
@@ -248,7 +249,10 @@ impl<'a> ScheduleTable<'a> {
                 1 => operation.clone(),
                 _ => format!("{operation} {times} times"),
             });
-        let told = told.collect::<Vec<_>>().join(", ");
+        let mut told = told.collect::<Vec<_>>().join(", ");
+        if told.is_empty() {
+            told.push_str("(nothing shared)");
+        }
         self.preempted(first);
         self.rows.push(ScheduleRow::Operation {
             step: Some(first),
@@ -258,6 +262,15 @@ impl<'a> ScheduleTable<'a> {
             called: String::new(),
             fatal: false,
         });
+    }
+
+    /// The operations of a step that get words of their own: those that are not quiet, and no part of a fault.
+    fn shown(&self, step: usize) -> Vec<usize> {
+        let is_shown = |index: &usize| {
+            let event = &self.run.events[*index];
+            folds::is_told(event) && !self.nemeses.did(event)
+        };
+        self.events[step].iter().copied().filter(is_shown).collect()
     }
 
     /// That the turn was taken from the task of the step before, if so.
@@ -278,11 +291,7 @@ impl<'a> ScheduleTable<'a> {
             self.preempted(step);
         }
         let mut operations: Vec<(TaskId, String, String)> = Vec::new();
-        let is_shown = |index: &usize| {
-            let event = &run.events[*index];
-            (!event.op.quiet || event.values == Values::Failed) && !self.nemeses.did(event)
-        };
-        let shown: Vec<usize> = self.events[step].iter().copied().filter(is_shown).collect();
+        let shown = self.shown(step);
         let mut events = &shown[..];
         while let Some(index) = events.first() {
             let event = &run.events[*index];

@@ -50,7 +50,8 @@ pub fn class_of(run: &Run) -> u64 {
     let mut objects: Vec<ObjectHash> = run
         .objects
         .iter()
-        .map(|record| ObjectHash::nothing(name_of_object(record, &tasks)))
+        .enumerate()
+        .map(|(at, record)| ObjectHash::nothing(name_of_object(record, &run.objects[..at], &tasks)))
         .collect();
     let mut sum = 0u64;
     let (mut draws, mut events) = (run.draws.iter().peekable(), run.events.iter().peekable());
@@ -144,14 +145,19 @@ fn name_of_task(task: &TaskRecord) -> u64 {
     task.path.segments().iter().fold(1, |hash, nth| mix(hash, u64::from(*nth)))
 }
 
-fn name_of_object(object: &ObjectRecord, tasks: &[u64]) -> u64 {
+fn name_of_object(object: &ObjectRecord, before: &[ObjectRecord], tasks: &[u64]) -> u64 {
     match object.creator {
         Some((task, nth)) => mix(mix(2, tasks[task.index()]), u64::from(nth)),
         None => {
             let place = object.place;
             let file = place.file().bytes().fold(3, |hash, byte| mix(hash, u64::from(byte)));
             let line = u64::from(place.line()) << 32 | u64::from(place.column());
-            mix(mix(file, line), u64::from(object.ordinal))
+            let place_key = mix(file, line);
+            let Some(node) = object.node else { return mix(place_key, u64::from(object.ordinal)) };
+            // The order in which nodes come to use a static is none of the class.
+            let name = node.bytes().fold(4, |hash, byte| mix(hash, u64::from(byte)));
+            let same = |other: &&ObjectRecord| other.place == place && other.node == object.node;
+            mix(mix(place_key, name), before.iter().filter(same).count() as u64)
         }
     }
 }

@@ -31,7 +31,31 @@
 //!
 //! Nodes share no memory. An atomic, a lock or a channel that was created in one node and is used by another one, or by the
 //! same node in a later life, fails the run at its end, with both places. Objects that were created [`outside`] are free to
-//! all: they are the test's. [`share_memory`] permits all of it.
+//! all: they are the test's, as those that were made before the run are. [`share_memory`] permits all of it.
+//!
+//! A `static` made with `const_new` is another one in each node and in each of its lives: it begins with its initial value.
+//! The tasks outside of nodes have one of their own, which no node sees. A `const_new` is the mark of a static: a constructor
+//! that is `const` cannot know whether it makes one. A value that it makes elsewhere, such as one in an `Arc`, is by node, too;
+//! `new` is for these. [`shared`](crate::Atomic::shared) makes a static the same for all nodes, for what the test counts. In
+//! the real build a static is one for all nodes.
+//!
+//! ```
+//! use sim::{Atomic, Ordering::SeqCst};
+//!
+//! static SERVED: Atomic<u64> = Atomic::<u64>::const_new(0);
+//!
+//! # let report = sim::Runner::new().hermetic().run(async || {
+//! # if !sim::SIMULATED { return }
+//! let db = sim::node("db-1");
+//! db.run(async || {
+//!     assert_eq!(SERVED.fetch_add(1, SeqCst).await, 0);
+//! });
+//! sim::spin_until(async || db.enter(|| SERVED.peek()) == 1).await;
+//! db.restart();
+//! assert_eq!((SERVED.peek(), db.enter(|| SERVED.peek())), (0, 0));
+//! # });
+//! # assert!(report.passed());
+//! ```
 //!
 //! # The clock of a node
 //!

@@ -154,11 +154,14 @@ fn spoken(op: &str) -> &str {
     }
 }
 
-/// The name of each object, or its kind, numbered where several have one.
+/// The name of each object, or its kind, with its node if each has its own; numbered where several have one.
 fn object_names(run: &Run) -> Vec<String> {
-    let called = |object: &ObjectRecord| match object.name {
-        Some(name) => cut(&clean(name), NAME_MAX),
-        None => object.kind.to_owned(),
+    let called = |object: &ObjectRecord| {
+        let name = object.name.map_or(object.kind.into(), |name| cut(&clean(name), NAME_MAX));
+        match object.node {
+            Some(node) => format!("{name} of {}", cut(&clean(node), NAME_MAX)),
+            None => name,
+        }
     };
     let called: Vec<String> = run.objects.iter().map(called).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -48,7 +48,7 @@ fn object() -> impl Strategy<Value = ObjectRecord> {
     ];
     (kind, values).prop_map(|(kind, values)| {
         let (creator, ordinal) = (None, 0);
-        ObjectRecord { kind, name: None, values, place: here(), creator, ordinal }
+        ObjectRecord { kind, name: None, values, place: here(), creator, node: None, ordinal }
     })
 }
 

@@ -71,8 +71,15 @@ impl Sample {
     #[track_caller]
     pub(super) fn object(&mut self, kind: &'static str, values: ValueKind) -> ObjectId {
         let ordinal = 0;
-        let object =
-            ObjectRecord { kind, name: None, values, place: here(), creator: None, ordinal };
+        let object = ObjectRecord {
+            kind,
+            name: None,
+            values,
+            place: here(),
+            creator: None,
+            node: None,
+            ordinal,
+        };
         self.run.objects.push(object);
         ObjectId::new(self.run.objects.len() as u32 - 1)
     }

@@ -7,6 +7,9 @@
 use std::sync::Arc;
 
 use super::clocks::NodeClock;
+use super::interned::interned;
+use super::now;
+use super::object::{Object, ObjectRow, Owner, key_by_node};
 use super::state::RunState;
 use super::timers::CLOCK;
 use super::world::World;
@@ -21,7 +24,7 @@ const PAUSE: Op = Op::of_kind("pause", Access::Tell, task::STALL).quiet();
 const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME).quiet();
 
 /// A group of a run. The default is the one of the body, which has no end.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Group(u32);
 
 impl Group {
@@ -130,7 +133,9 @@ impl World {
         let rows = &mut self.state().groups.rows;
         let (is_over, is_paused, members) = (false, false, Vec::new());
         rows.push(GroupRow { name, clock, members, is_over, is_paused, rest: 0 });
-        Group(rows.len() as u32)
+        let group = Group(rows.len() as u32);
+        now::has_nodes();
+        group
     }
 
     /// The group of the code that runs.
@@ -159,7 +164,7 @@ impl World {
         act()
     }
 
-    /// Has objects used by several groups on purpose.
+    /// Has objects used by several groups on purpose: from now on each static is one for all of them.
     pub(crate) fn share_between_groups(&self) {
         self.state().groups.share = true;
     }
@@ -217,6 +222,31 @@ impl RunState {
     /// The group of the code that runs.
     pub(super) fn running_group(&self) -> Group {
         self.groups.entered.unwrap_or_else(|| self.group_of(self.current()))
+    }
+
+    /// The group of the code that runs, for an object that each group has for itself.
+    #[inline]
+    pub(super) fn node_for(&self, object: &Object) -> Group {
+        match object.is_by_node() {
+            true if !self.groups.rows.is_empty() && !self.groups.share => self.running_group(),
+            _ => Group::OUTSIDE,
+        }
+    }
+
+    /// The row of an object, if the run knows it.
+    pub(super) fn find_object(&self, object: &Object) -> Option<ObjectId> {
+        self.objects.find(object, self.node_for(object))
+    }
+
+    /// Gives a new object, which each group has for itself, the name and a key of this group.
+    #[cold]
+    pub(super) fn name_after(&mut self, object: ObjectId, group: Group) {
+        let Some((name, life)) = self.groups.life_of(group) else { return };
+        let name =
+            if life == 1 { interned(name) } else { interned(&format!("{name} in life {life}")) };
+        let row = self.row(object);
+        row.record.node = Some(name);
+        row.key = key_by_node(row.key, name);
     }
 
     /// The members of the group in this row that have not ended, which the current step finds out. In the order of their paths: it
@@ -289,11 +319,12 @@ impl RunState {
             let user = self.group_of(event.task);
             let owner = *owners[object.index()].get_or_insert_with(|| {
                 let row = &self.objects.rows[object.index()];
-                match row.record.creator {
+                match (row.owner, row.record.creator) {
                     // Its operations are those of all nodes.
                     _ if row.record.place == CLOCK.place() => Group::OUTSIDE,
-                    Some(_) => row.group,
-                    None => user,
+                    (Owner::Nobody | Owner::Each, _) => Group::OUTSIDE,
+                    (Owner::Creator, Some(_)) => row.group,
+                    (Owner::Creator, None) => user,
                 }
             });
             let is_shared = owner != user && owner != Group::OUTSIDE && user != Group::OUTSIDE;
@@ -311,16 +342,22 @@ impl RunState {
         owner: Group,
         (user, done): (Group, &str),
     ) -> String {
-        let record = &self.objects.rows[object.index()].record;
+        let ObjectRow { record, .. } = &self.objects.rows[object.index()];
         let name = |group: Group| group.row().map_or("", |row| &self.groups.rows[row].name);
         let (owner, user) = (name(owner), name(user));
         let users = match owner == user {
             true => format!("{owner} used it in one life and again ({done}) in the next"),
             false => format!("it is {owner}'s, and {user} used it ({done})"),
         };
+        // The run does not know who made it: it may be a static.
+        let in_static = match record.creator {
+            None => " In a static, make it with const_new: each node then has its own.",
+            Some(_) => "",
+        };
         format!(
-            "the {} of {} is shared across nodes: {users}. Nodes share no memory: send messages or write files. \
-             If it belongs to the test, create it in sim::node::outside(..), or call sim::node::share_memory()",
+            "the {} of {} is shared across nodes: {users}. Nodes share no memory: send messages or write files.\
+             {in_static} If it belongs to the test, create it in sim::node::outside(..), or call \
+             sim::node::share_memory()",
             record.kind, record.place
         )
     }

@@ -48,7 +48,7 @@ impl World {
     /// this run.
     pub(crate) fn did_last(&self, op: &'static Op, object: &Object, place: Place, hold: Hold) {
         let mut state = self.state();
-        if let Some(object) = state.objects.find(object) {
+        if let Some(object) = state.find_object(object) {
             state.hold(object, hold, place);
             state.happened(op, Some(object), place, Values::None);
         }

@@ -15,6 +15,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::group::Group;
 use super::now;
 use super::panics::{self, Panicked};
 use super::watch::changes;
@@ -182,7 +183,9 @@ impl World {
             (row.number, condition)
         };
         let before = self.before();
-        let holds = catch_unwind(AssertUnwindSafe(&mut condition));
+        // The statics that it reads are not those of the node whose step it follows.
+        let holds =
+            catch_unwind(AssertUnwindSafe(|| self.in_group(Group::OUTSIDE, &mut condition)));
         let objects = self.looked_at(&before);
         let state = &mut *self.state();
         let (task, events) = (state.current(), state.board.events.len());

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::task::Waker;
 
-use super::object::AnnouncementId;
+use super::object::{AnnouncementId, BY_NODE};
 use super::slot::Announcement;
 use crate::run::board::Announced;
 use crate::run::event::Values;
@@ -25,6 +25,9 @@ const DONE: u32 = PLAIN - 1;
 /// The key of an operation that is polled by hand, while it takes effect: it was not announced. No announcement has this
 /// key.
 const BY_HAND: u32 = PLAIN - 2;
+
+/// The number of no run.
+const NO_RUN: u64 = u64::MAX;
 
 /// The waker of no task: the address at which nothing is allocated.
 const NO_WAKER: usize = usize::MAX;
@@ -69,6 +72,8 @@ pub(crate) struct Now {
     values: Cell<Values>,
     /// True while futures are [polled by hand](by_hand).
     by_hand: Cell<bool>,
+    /// See [`statics`].
+    statics: Cell<u64>,
 }
 
 impl Now {
@@ -83,6 +88,7 @@ impl Now {
             turn: Cell::new(NO_KEY),
             values: Cell::new(Values::None),
             by_hand: Cell::new(false),
+            statics: Cell::new(NO_RUN),
         }
     }
 
@@ -95,6 +101,7 @@ impl Now {
         self.current.set(AnnouncementId::new(TaskId::MAIN, PLAIN));
         self.mark.set(0);
         self.turn.set(NO_KEY);
+        self.statics.set(if run == 0 { NO_RUN } else { run | BY_NODE });
     }
 
     /// The key of the operation that was announced last.
@@ -147,6 +154,18 @@ pub(crate) fn in_run() -> bool {
 #[inline]
 pub(crate) fn run() -> u64 {
     NOW.with(|now| now.run.get())
+}
+
+/// The number of the current run in the slots of objects that each node has for itself. While the run has no nodes: then
+/// it is that of no run, so that the world finds the row.
+#[inline]
+pub(crate) fn statics() -> u64 {
+    NOW.with(|now| now.statics.get())
+}
+
+/// The run has nodes from now on.
+pub(super) fn has_nodes() {
+    NOW.with(|now| now.statics.set(NO_RUN));
 }
 
 /// Returns `true` for the task that takes the current step.

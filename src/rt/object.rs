@@ -8,11 +8,14 @@
 //! `static` and be used by several workers at once, each with a row and a value of its own. Such an
 //! object also has a process-wide number, by which a worker finds its row again after another
 //! worker's run overwrote the stored index.
+//!
+//! In a run with nodes, an object for statics has a row for each life of a node, and one for the tasks outside of nodes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::group::Group;
 use super::lock::Vacancy;
+use super::now;
 use super::numbers::Numbers;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place, TaskId};
@@ -35,6 +38,27 @@ fn place_key(place: Place) -> u64 {
 /// Marks the keys of objects that were made in the run.
 const MADE: u64 = 1 << 63;
 
+/// The key of a node's own object: that of the object, and the name of the node with its life (FNV-1a).
+pub(super) fn key_by_node(key: u64, name: &str) -> u64 {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    (key ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, hash)) & !MADE
+}
+
+/// Set in a slot of an object that has a row for each node. The run that such a slot is of has another number for them,
+/// so that the same load and comparison finds the row of other objects; see [`now::statics`](super::now::statics).
+pub(super) const BY_NODE: u64 = 1 << (62 - INDEX_BITS);
+
+/// The nodes of a run to which an object belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    /// To the one that created it, or, if the run does not know that, to the one that uses it first.
+    Creator,
+    /// To none: all may use it.
+    Nobody,
+    /// Each life of a node has an object of its own, and so have the tasks outside of nodes.
+    Each,
+}
+
 /// The identity of a primitive, kept inside it.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -46,6 +70,7 @@ pub(crate) struct Object {
     name: Option<&'static str>,
     /// True if several runs may use it.
     shared: bool,
+    owner: Owner,
     /// Number of the run and index of its row there; 0 before its first use in a run.
     slot: AtomicU64,
     /// Process-wide number of a shared object; 0 before its first use in a run. The key of foreign memory.
@@ -54,19 +79,41 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) const fn new(kind: &'static str, place: Place, shared: bool) -> Object {
+        Object::owned(kind, place, shared, Owner::Creator)
+    }
+
+    /// An object that may stand in a static, of which each node has its own.
+    pub(crate) const fn of_static(kind: &'static str, place: Place) -> Object {
+        Object::owned(kind, place, true, Owner::Each)
+    }
+
+    const fn owned(kind: &'static str, place: Place, shared: bool, owner: Owner) -> Object {
         let (slot, number) = (AtomicU64::new(0), AtomicU64::new(0));
-        Object { kind, place, name: None, shared, slot, number }
+        Object { kind, place, name: None, shared, owner, slot, number }
     }
 
     /// Memory that is not of this library, first accessed at `place`. Its key, which is not 0, is the same in all runs.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) const fn foreign(kind: &'static str, place: Place, key: u64) -> Object {
-        let (slot, number) = (AtomicU64::new(0), AtomicU64::new(key));
-        Object { kind, place, name: None, shared: false, slot, number }
+        let mut object = Object::new(kind, place, false);
+        object.number = AtomicU64::new(key);
+        object
     }
 
     /// The same object with a name.
-    pub(crate) const fn named(self, name: &'static str) -> Object {
+    pub(crate) const fn named(mut self, name: &'static str) -> Object {
+        self.name = Some(name);
+        self.changed()
+    }
+
+    /// The same object for all nodes.
+    pub(crate) const fn shared(mut self) -> Object {
+        self.owner = Owner::Nobody;
+        self.changed()
+    }
+
+    /// Has the run read its name and its owner again.
+    const fn changed(self) -> Object {
         let slot = match self.slot.into_inner() {
             0 => 0,
             known => known | NAMED,
@@ -74,11 +121,17 @@ impl Object {
         Object {
             kind: self.kind,
             place: self.place,
-            name: Some(name),
+            name: self.name,
             shared: self.shared,
+            owner: self.owner,
             slot: AtomicU64::new(slot),
             number: self.number,
         }
+    }
+
+    /// Returns `true` if each node has its own.
+    pub(super) fn is_by_node(&self) -> bool {
+        self.owner == Owner::Each
     }
 
     /// The place of its creation.
@@ -97,11 +150,18 @@ impl Object {
         *self.number.get_mut() = 0;
     }
 
-    /// Its row in this run, if this run was the last to use it.
+    /// Its row in the run of this number, if this run was the last to use it. `statics` is the number that the run has for
+    /// objects by node.
     #[inline]
-    pub(crate) fn in_run(&self, run: u64) -> Option<ObjectId> {
+    pub(crate) fn in_run(&self, run: u64, statics: u64) -> Option<ObjectId> {
         let slot = self.slot.load(Ordering::Relaxed);
-        (slot >> INDEX_BITS == run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
+        let of = slot >> INDEX_BITS;
+        (of == run || of == statics).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
+    }
+
+    /// Returns `true` if the run of this number was the last to use it, and not as one by node.
+    pub(crate) fn is_of(&self, run: u64) -> bool {
+        self.slot.load(Ordering::Relaxed) >> INDEX_BITS == run
     }
 
     /// Its process-wide number, allotted by the first call.
@@ -152,6 +212,9 @@ impl std::fmt::Debug for AnnouncementId {
 pub(crate) struct ObjectRow {
     pub(crate) record: ObjectRecord,
     number: u64,
+    /// The life of the node whose row it is, of an object that has one for each.
+    of_node: Group,
+    pub(super) owner: Owner,
     /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
     /// The group that created it, if the run knows its creator.
@@ -173,8 +236,8 @@ pub(crate) struct ObjectRow {
 pub(crate) struct Objects {
     pub(crate) rows: crate::run::pool::Pool<ObjectRow>,
     run: u64,
-    /// Shared objects whose slot another worker's run overwrote: number and index.
-    contended: Vec<(u64, ObjectId)>,
+    /// Shared objects whose slot another worker's run overwrote, or another node's use: number, node and index. In order.
+    contended: Vec<((u64, Group), ObjectId)>,
     /// Numbers for shared objects.
     numbers: Numbers,
 }
@@ -202,29 +265,38 @@ impl Objects {
         self.run = run;
     }
 
-    /// Returns the row of `object`, which the first use in the run adds.
+    /// Returns the row of `object`, which the first use in the run adds. `node` is the life of the node for which the row
+    /// is, if the object has one for each.
     #[inline]
     pub(crate) fn find_or_add(
         &mut self,
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
+        node: Group,
     ) -> Result<Lookup, UnusableObject> {
-        match object.in_run(self.run) {
+        match object.in_run(self.run, now::statics()) {
             Some(id) => Ok(Lookup::Known(id)),
-            None => self.find_or_add_slowly(object, values, creator),
+            None => self.find_or_add_slowly(object, values, creator, node),
         }
     }
 
     #[cold]
-    fn find_contended(&mut self, number: u64) -> Option<ObjectId> {
-        if let Some((_, id)) = self.contended.iter().find(|(n, _)| *n == number) {
-            return Some(*id);
+    fn find_contended(&mut self, number: u64, node: Group) -> Option<ObjectId> {
+        let sought = (number, node);
+        match self.contended.binary_search_by_key(&sought, |(known, _)| *known) {
+            Ok(at) => Some(self.contended[at].1),
+            Err(at) => {
+                let id = self.find_row(number, node)?;
+                self.contended.insert(at, (sought, id));
+                Some(id)
+            }
         }
-        let index = self.rows.iter().position(|row| row.number == number)?;
-        let id = ObjectId::new(index as u32);
-        self.contended.push((number, id));
-        Some(id)
+    }
+
+    fn find_row(&self, number: u64, node: Group) -> Option<ObjectId> {
+        let is_it = |row: &ObjectRow| row.number == number && row.of_node == node;
+        self.rows.iter().position(is_it).map(|index| ObjectId::new(index as u32))
     }
 
     fn find_or_add_slowly(
@@ -232,13 +304,15 @@ impl Objects {
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
+        node: Group,
     ) -> Result<Lookup, UnusableObject> {
         let mut slot = object.slot.load(Ordering::Relaxed);
         if slot & NAMED != 0 {
             slot &= !NAMED;
             object.slot.store(slot, Ordering::Relaxed);
-            if let Some(id) = object.in_run(self.run) {
-                self.rows.at_mut(id.index()).record.name = object.name;
+            if let Some(id) = object.in_run(self.run, now::statics()) {
+                let row = self.rows.at_mut(id.index());
+                (row.record.name, row.owner) = (object.name, object.owner);
                 return Ok(Lookup::Known(id));
             }
         }
@@ -246,8 +320,8 @@ impl Objects {
         if object.shared {
             number = object.number(&mut self.numbers);
             if slot != 0 {
-                if let Some(id) = self.find_contended(number) {
-                    object.slot.store(self.slot(id), Ordering::Relaxed);
+                if let Some(id) = self.find_contended(number, node) {
+                    object.slot.store(self.slot(object, id), Ordering::Relaxed);
                     return Ok(Lookup::Known(id));
                 }
             }
@@ -259,10 +333,12 @@ impl Objects {
         }
         let id = ObjectId::new(self.rows.len() as u32);
         let Object { kind, place, name, .. } = *object;
-        let record = ObjectRecord { kind, name, values, place, creator, ordinal: 0 };
+        let record = ObjectRecord { kind, name, values, place, creator, node: None, ordinal: 0 };
         let row = self.rows.push(|| ObjectRow {
             record,
             number,
+            of_node: node,
+            owner: object.owner,
             key: 0,
             group: Group::OUTSIDE,
             holder: None,
@@ -273,6 +349,7 @@ impl Objects {
         });
         row.record = record;
         row.number = number;
+        (row.of_node, row.owner) = (node, object.owner);
         // The key of an object made in the run depends on its creator only, not on the objects of other tasks.
         row.key = match (creator, object.number.load(Ordering::Relaxed)) {
             (Some((task, nth)), _) => MADE | u64::from(task.0) << 32 | u64::from(nth),
@@ -285,17 +362,26 @@ impl Objects {
         row.told = Vacancy::Free;
         row.dirty = false;
         row.waiters.clear();
-        object.slot.store(self.slot(id), Ordering::Relaxed);
+        object.slot.store(self.slot(object, id), Ordering::Relaxed);
         Ok(Lookup::New(id))
     }
 
-    fn slot(&self, id: ObjectId) -> u64 {
-        self.run << INDEX_BITS | id.index() as u64
+    fn slot(&self, object: &Object, id: ObjectId) -> u64 {
+        let of = if object.is_by_node() { self.run | BY_NODE } else { self.run };
+        of << INDEX_BITS | id.index() as u64
     }
 
-    /// The row of `object`, if it has one in this run. For destructors, which must not add rows.
-    pub(crate) fn find(&self, object: &Object) -> Option<ObjectId> {
+    /// The row of `object`, if it has one in this run. For destructors, which must not add rows. `node` as in
+    /// [`find_or_add`](Self::find_or_add).
+    pub(crate) fn find(&self, object: &Object, node: Group) -> Option<ObjectId> {
         let slot = object.slot.load(Ordering::Relaxed) & !NAMED;
-        (slot >> INDEX_BITS == self.run).then(|| ObjectId::new((slot & INDEX_MAX) as u32))
+        let of = slot >> INDEX_BITS;
+        if of == self.run || of == now::statics() {
+            return Some(ObjectId::new((slot & INDEX_MAX) as u32));
+        }
+        match object.number.load(Ordering::Relaxed) {
+            number @ 1.. if object.is_by_node() => self.find_row(number, node),
+            _ => None,
+        }
     }
 }

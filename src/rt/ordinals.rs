@@ -6,14 +6,18 @@ use std::collections::BTreeMap;
 
 use crate::run::ObjectRecord;
 
-/// Gives each record its number among the records of its kind and place, in O(log p) each for p places.
+/// Gives each record its number among the records of its kind and place, in O(log p) each for p places. Those of nodes,
+/// which different runs may get to know in another order, come after the others.
 pub(super) fn number(records: &mut [ObjectRecord]) {
     // Lines first: two places mostly differ in them, and names of files take longer to compare.
     let key = |record: &ObjectRecord| {
         let place = record.place;
         (place.line(), place.column(), record.kind, place.file())
     };
-    let ordinals: Vec<u32> = ordinals(records.iter().map(key)).collect();
+    let (nodes, others): (Vec<_>, Vec<_>) =
+        records.iter_mut().partition(|record| record.node.is_some());
+    let mut records: Vec<&mut ObjectRecord> = others.into_iter().chain(nodes).collect();
+    let ordinals: Vec<u32> = ordinals(records.iter().map(|record| key(record))).collect();
     for (record, ordinal) in records.iter_mut().zip(ordinals) {
         record.ordinal = ordinal;
     }

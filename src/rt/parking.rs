@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ear::Ear;
+use super::group::Group;
 use super::object::Object;
 use super::world::World;
 use crate::rt::object::Lookup;
@@ -67,7 +68,7 @@ impl World {
         }
         let object = Object::new("token", state.board.tasks[task.index()].place, false);
         let creator = Some((task, NTH));
-        let added = state.objects.find_or_add(&object, ValueKind::Opaque, creator);
+        let added = state.objects.find_or_add(&object, ValueKind::Opaque, creator, Group::OUTSIDE);
         if let Ok(Lookup::New(id)) = added {
             state.add_object(id, 0);
         }

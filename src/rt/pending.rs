@@ -184,8 +184,18 @@ pub(crate) fn object_id(
     place: Place,
     initial: impl FnOnce() -> u64,
 ) -> ObjectId {
-    match object.in_run(now::run()) {
+    match object.in_run(now::run(), now::statics()) {
         Some(id) => id,
         None => WORLD.with(|world| world.object_id(object, values, place, initial)),
     }
+}
+
+/// Adds an object that was just made to the current run, as one of the code that runs. One that is made outside of runs
+/// is no node's.
+pub(crate) fn made(object: Object, values: ValueKind, initial: u64) -> Object {
+    if !now::in_run() {
+        return object.shared();
+    }
+    WORLD.with(|world| world.created(&object, values, initial));
+    object
 }

@@ -73,7 +73,7 @@ impl World {
     /// Frees the lock. Not a point; nothing happens if the object is not of this run.
     pub(crate) fn release(&self, object: &Object) {
         let mut state = self.state();
-        let Some(id) = state.objects.find(object) else {
+        let Some(id) = state.find_object(object) else {
             return;
         };
         let Some(holder) = state.row(id).holder else {
@@ -137,7 +137,7 @@ impl World {
     /// this run.
     pub(crate) fn record_last(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
-        if let Some(object) = state.objects.find(object) {
+        if let Some(object) = state.find_object(object) {
             state.happened(op, Some(object), place, Values::None);
         }
     }

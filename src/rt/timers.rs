@@ -10,6 +10,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::clocks::Moment;
+use super::group::Group;
 use super::object::{AnnouncementId, Object};
 use super::pending::{PendingOp, object_id};
 use super::state::RunState;
@@ -145,7 +146,7 @@ impl RunState {
         object: Option<ObjectId>,
         place: Place,
     ) {
-        if self.objects.find(&CLOCK).is_some_and(|clock| object != Some(clock)) {
+        if self.objects.find(&CLOCK, Group::OUTSIDE).is_some_and(|clock| object != Some(clock)) {
             // It waits for something else.
             return;
         }

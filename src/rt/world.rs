@@ -14,6 +14,7 @@ use std::task::Waker;
 use scoped_tls::scoped_thread_local;
 
 use super::choose::Choice;
+use super::group::Group;
 use super::now;
 use super::object::{AnnouncementId, Lookup, Object, UnusableObject};
 use super::panics::halt;
@@ -145,9 +146,11 @@ impl World {
         initial: impl FnOnce() -> u64,
     ) -> ObjectId {
         let mut state = self.unsettled();
-        match state.objects.find_or_add(object, values, None) {
+        let node = state.node_for(object);
+        match state.objects.find_or_add(object, values, None, node) {
             Ok(Lookup::Known(id)) => id,
             Ok(Lookup::New(id)) => {
+                state.name_after(id, node);
                 state.add_object(id, initial());
                 id
             }
@@ -158,13 +161,22 @@ impl World {
         }
     }
 
-    /// Adds an object that the current task creates.
-    pub(crate) fn created(&self, object: &Object, values: ValueKind, initial: u64) {
+    /// Adds an object that the current task creates. None if the run has too many, which fails it at the first use.
+    pub(crate) fn created(
+        &self,
+        object: &Object,
+        values: ValueKind,
+        initial: u64,
+    ) -> Option<ObjectId> {
         let mut state = self.unsettled();
-        let creator = state.next_creation();
-        if let Ok(Lookup::New(id)) = state.objects.find_or_add(object, values, Some(creator)) {
-            state.add_object(id, initial);
-            state.own(id);
+        let creator = Some(state.next_creation());
+        match state.objects.find_or_add(object, values, creator, Group::OUTSIDE) {
+            Ok(Lookup::New(id)) => {
+                state.add_object(id, initial);
+                state.own(id);
+                Some(id)
+            }
+            _ => None,
         }
     }
 
@@ -174,8 +186,9 @@ impl World {
         const KEYED: u32 = 1 << 31;
         let mut state = self.unsettled();
         let keyed = key.map(|key| (TaskId::MAIN, KEYED | key));
-        let creator = keyed.unwrap_or_else(|| state.next_creation());
-        if let Ok(Lookup::New(id)) = state.objects.find_or_add(object, values, Some(creator)) {
+        let creator = Some(keyed.unwrap_or_else(|| state.next_creation()));
+        let added = state.objects.find_or_add(object, values, creator, Group::OUTSIDE);
+        if let Ok(Lookup::New(id)) = added {
             state.add_object(id, 0);
         }
     }
@@ -183,7 +196,17 @@ impl World {
     /// The word of an object, if the run knows it.
     pub(crate) fn peek(&self, object: &Object) -> Option<u64> {
         let state = self.state();
-        state.objects.find(object).map(|id| state.memory.load(id))
+        state.find_object(object).map(|id| state.memory.load(id))
+    }
+
+    /// The word of an object of the run.
+    pub(crate) fn word(&self, object: ObjectId) -> u64 {
+        self.state().memory.load(object)
+    }
+
+    /// The number of an object in the run, if the run knows it.
+    pub(crate) fn known(&self, object: &Object) -> Option<ObjectId> {
+        self.unsettled().find_object(object)
     }
 
     // ---- points

@@ -164,6 +164,8 @@ pub struct ObjectRecord {
     /// an atomic or a cell, whose constructor is `const` and sees no run: they are told apart by
     /// `ordinal`.
     pub creator: Option<(TaskId, u32)>,
+    /// The node whose object it is, with its life from the second one on, if each node has its own: that of a static.
+    pub node: Option<&'static str>,
     /// Its number, from 0, among the objects created at `place`, as the run got to know them.
     pub ordinal: u32,
 }

@@ -10,4 +10,10 @@ impl Object {
     pub(crate) const fn named(self, _: &'static str) -> Object {
         Object
     }
+
+    /// The same for all nodes.
+    #[inline(always)]
+    pub(crate) const fn shared(self) -> Object {
+        Object
+    }
 }

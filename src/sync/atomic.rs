@@ -65,6 +65,31 @@ impl<T: Value> Atomic<T> {
         self
     }
 
+    /// The same atomic for all nodes of a run: that of a test which counts over [nodes](crate::node()), each of which has
+    /// its own otherwise if it is a `static`, and which may not use each other's if it is not.
+    ///
+    /// ```
+    /// use sim::{Atomic, Ordering::SeqCst};
+    ///
+    /// static STARTS: Atomic<u64> = Atomic::<u64>::const_new(0).shared();
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let before = STARTS.load(SeqCst).await;
+    /// for name in ["db-1", "db-2"] {
+    ///     sim::node(name).run(async || {
+    ///         STARTS.fetch_add(1, SeqCst).await;
+    ///     });
+    /// }
+    /// sim::spin_until(async || STARTS.load(SeqCst).await >= before + 2).await;
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    #[must_use]
+    pub const fn shared(mut self) -> Atomic<T> {
+        self.word.object = self.word.object.shared();
+        self
+    }
+
     /// The value. `&mut` shows that no other task uses it, so this is no point.
     pub fn get_mut(&mut self) -> &mut T {
         self.word.get_mut()

@@ -66,6 +66,13 @@ impl<T> Cell<T> {
         self
     }
 
+    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    #[must_use]
+    pub const fn shared(mut self) -> Cell<T> {
+        self.slot.object = self.slot.object.shared();
+        self
+    }
+
     /// The value. `&mut` shows that no other task uses it, so this is no point.
     pub fn get_mut(&mut self) -> &mut T {
         self.slot.get_mut()

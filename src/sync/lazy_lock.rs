@@ -61,10 +61,23 @@ impl<T, F> LazyLock<T, F> {
         LazyLock { value: OnceValue::new("lazylock", here()), init }
     }
 
+    /// As [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
+    #[track_caller]
+    pub const fn const_new(init: F) -> LazyLock<T, F> {
+        LazyLock { value: OnceValue::of_static("lazylock", here()), init }
+    }
+
     /// The same value with a name, which reports use in the place of `lazylock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> LazyLock<T, F> {
         self.value.object = self.value.object.named(name);
+        self
+    }
+
+    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    #[must_use]
+    pub const fn shared(mut self) -> LazyLock<T, F> {
+        self.value.object = self.value.object.shared();
         self
     }
 }

@@ -68,10 +68,23 @@ impl Once {
         Once { value: OnceValue::new("once", here()) }
     }
 
+    /// As [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
+    #[track_caller]
+    pub const fn const_new() -> Once {
+        Once { value: OnceValue::of_static("once", here()) }
+    }
+
     /// The same with a name, which reports use in the place of `once#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> Once {
         self.value.object = self.value.object.named(name);
+        self
+    }
+
+    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    #[must_use]
+    pub const fn shared(mut self) -> Once {
+        self.value.object = self.value.object.shared();
         self
     }
 

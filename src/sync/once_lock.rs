@@ -63,10 +63,28 @@ impl<T> OnceLock<T> {
         OnceLock { value: OnceValue::new("oncelock", here()) }
     }
 
+    /// An empty cell, for a `static`: each [node](crate::node()) of a run has its own. Elsewhere, use [`new`](Self::new): a
+    /// constructor that is `const` cannot know where the cell will be.
+    ///
+    /// ```
+    /// static ID: sim::OnceLock<u32> = sim::OnceLock::const_new();
+    /// ```
+    #[track_caller]
+    pub const fn const_new() -> OnceLock<T> {
+        OnceLock { value: OnceValue::of_static("oncelock", here()) }
+    }
+
     /// The same cell with a name, which reports use in the place of `oncelock#3`. Costs nothing in the real build.
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> OnceLock<T> {
         self.value.object = self.value.object.named(name);
+        self
+    }
+
+    /// The same for all nodes of a run; see [`Atomic::shared`](crate::Atomic::shared).
+    #[must_use]
+    pub const fn shared(mut self) -> OnceLock<T> {
+        self.value.object = self.value.object.shared();
         self
     }
 

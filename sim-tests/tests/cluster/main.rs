@@ -12,6 +12,7 @@ mod nodes;
 mod online;
 mod packages;
 mod program;
+mod statics;
 mod tcp;
 mod tcp_faults;
 mod udp;

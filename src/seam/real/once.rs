@@ -18,6 +18,10 @@ impl<T> OnceValue<T> {
         OnceValue { object: Object, real: RealOnce::new() }
     }
 
+    pub(crate) const fn of_static(kind: &'static str, here: Here) -> OnceValue<T> {
+        OnceValue::new(kind, here)
+    }
+
     /// The value, which `make` makes if there is none. It gets `true` if an attempt before has panicked.
     pub(crate) async fn get_or_make<F: Future<Output = T>>(
         &self,

@@ -9,7 +9,7 @@ use event_listener::{Event, EventListener};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, is_by_hand, object_id};
+use crate::rt::{Ear, Object, PendingOp, WORLD, in_run, is_by_hand, made, object_id};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, condvar};
@@ -38,10 +38,7 @@ impl RunObject for Bell {
 
 impl Bell {
     pub(crate) fn new(here: Here) -> Bell {
-        let object = Object::new("condvar", here, false);
-        if in_run() {
-            WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));
-        }
+        let object = made(Object::new("condvar", here, false), ValueKind::Opaque, 0);
         Bell { object, waiters: Mutex::default(), event: Event::new() }
     }
 
@@ -158,7 +155,7 @@ impl RunListen<'_> {
 
 impl Drop for RunListen<'_> {
     fn drop(&mut self) {
-        if self.is_over || !in_run() || self.bell.object.in_run(crate::rt::run()).is_none() {
+        if self.is_over || !in_run() || !self.bell.object.is_of(crate::rt::run()) {
             return;
         }
         self.bell.waiters().retain(|other| !Arc::ptr_eq(other, &self.waiter));

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Object, PendingOp, WORLD, in_run, is_by_hand, object_id};
+use crate::rt::{Object, PendingOp, WORLD, in_run, is_by_hand, made, object_id};
 use crate::run::Failure;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
@@ -35,11 +35,7 @@ impl<'a> Pass<'a> {
 
 impl Gate {
     pub(crate) fn new(kind: &'static str, here: Here) -> Gate {
-        let object = Object::new(kind, here, false);
-        if in_run() {
-            WORLD.with(|world| world.created(&object, ValueKind::Opaque, 0));
-        }
-        Gate { object }
+        Gate { object: made(Object::new(kind, here, false), ValueKind::Opaque, 0) }
     }
 
     /// Waits until the lock is free and takes it. `op` has [`Access::Lock`].

@@ -1,7 +1,6 @@
 //! Groups of tasks that end together, and values that a run keeps.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::clock::NodeClock;
 use super::{Here, in_run};
@@ -102,15 +101,4 @@ impl Group {
 /// The value of this type that the run keeps, made when it is first asked for; outside of runs that of the process.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
     if in_run() { WORLD.with(rt::World::kept) } else { crate::seam::kept::of_process() }
-}
-
-/// The same text for the whole process: names of nodes are few.
-pub(crate) fn interned(text: &str) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.get(text).copied().unwrap_or_else(|| {
-        let text: &'static str = Box::leak(text.into());
-        known.insert(text);
-        text
-    })
 }

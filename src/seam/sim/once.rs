@@ -42,6 +42,8 @@ struct Runs {
 struct OfRun {
     world: u64,
     run: u64,
+    /// The object in the run: a static is one for each node.
+    object: ObjectId,
     /// The place of the value.
     value: usize,
     phase: Phase,
@@ -61,9 +63,18 @@ enum Phase {
 
 impl<T> OnceValue<T> {
     pub(crate) const fn new(kind: &'static str, here: Here) -> OnceValue<T> {
+        OnceValue::of(Object::new(kind, here, true))
+    }
+
+    /// For a static, of which each node has its own.
+    pub(crate) const fn of_static(kind: &'static str, here: Here) -> OnceValue<T> {
+        OnceValue::of(Object::of_static(kind, here))
+    }
+
+    const fn of(object: Object) -> OnceValue<T> {
         let runs = Runs { of_worlds: Vec::new(), count: 0 };
         OnceValue {
-            object: Object::new(kind, here, true),
+            object,
             runs: Mutex::new(runs),
             values: RunValues::new(),
             real: RealOnce::new(),
@@ -83,7 +94,7 @@ impl<T> OnceValue<T> {
         match Begin::new(self, ops, here, true).await {
             Begun::Found(value) => value,
             Begun::First(attempt) => {
-                let is_poisoned = self.with_run(|of_run| of_run.is_poisoned);
+                let is_poisoned = self.with_run(attempt.object, |of_run| of_run.is_poisoned);
                 let value = make(is_poisoned).await;
                 attempt.settle(value)
             }
@@ -110,7 +121,7 @@ impl<T> OnceValue<T> {
         Point::new(self, op, here, move |backend: &Backend<'_>| {
             let Backend::Run(pending) = backend else { return self.real.cell.get() };
             pending.finish();
-            let value = self.made();
+            let value = pending.object.and_then(|object| self.made(object));
             WORLD.with(|world| world.set_values(Values::Read(u64::from(value.is_some()))));
             value
         })
@@ -132,28 +143,37 @@ impl<T> OnceValue<T> {
 
     /// Takes the value out: there is none then.
     pub(crate) fn take(&mut self) -> Option<T> {
+        let object = self.in_this_run();
         let Some(place) = self.place_of_value() else {
             return std::mem::replace(&mut self.real, RealOnce::new()).cell.into_inner();
         };
         let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
-        runs.of_worlds.retain(|of_run| of_run.run != run());
+        runs.of_worlds.retain(|of_run| of_run.run != run() || Some(of_run.object) != object);
         self.object.forget();
         self.values.at_mut(place).take()
     }
 
     /// The place of the value of this run. Outside of runs none, unless only runs have used it: then that of the last.
     fn place_of_value(&mut self) -> Option<usize> {
+        let object = self.in_this_run();
         let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
         if !in_run() && self.real.cell.is_initialized() {
             return None;
         }
-        let is_it = |of_run: &&OfRun| !in_run() || of_run.run == run();
+        let is_it =
+            |of_run: &&OfRun| !in_run() || of_run.run == run() && Some(of_run.object) == object;
         runs.of_worlds.iter().rfind(is_it).map(|of_run| of_run.value)
     }
 
-    /// The value of this run, if it was made.
-    fn made(&self) -> Option<&T> {
-        let place = self.with_run(|of_run| (of_run.phase == Phase::Made).then_some(of_run.value));
+    /// The object in this run, if the run knows it.
+    fn in_this_run(&self) -> Option<ObjectId> {
+        if in_run() { WORLD.with(|world| world.known(&self.object)) } else { None }
+    }
+
+    /// The value of this run's object, if it was made.
+    fn made(&self, object: ObjectId) -> Option<&T> {
+        let place = |of_run: &mut OfRun| (of_run.phase == Phase::Made).then_some(of_run.value);
+        let place = self.with_run(object, place);
         place.and_then(|place| self.values.at(place).get())
     }
 
@@ -161,45 +181,49 @@ impl<T> OnceValue<T> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `act` with the state of this run.
-    fn with_run<R>(&self, act: impl FnOnce(&mut OfRun) -> R) -> R {
+    /// Calls `act` with the state of this run's object.
+    fn with_run<R>(&self, object: ObjectId, act: impl FnOnce(&mut OfRun) -> R) -> R {
         let (world, run) = WORLD.with(|world| (world.number(), world.run()));
         let mut runs = self.lock();
         let Runs { of_worlds, count } = &mut *runs;
-        let at = match of_worlds.iter().position(|of_run| of_run.run == run) {
-            Some(at) => at,
-            None => {
-                let value = std::mem::replace(count, *count + 1);
-                let fresh = OfRun::new(world, run, value);
-                match of_worlds.iter().position(|of_run| of_run.world == world) {
-                    Some(at) => {
-                        of_worlds[at] = fresh;
-                        at
-                    }
-                    None => {
-                        of_worlds.push(fresh);
-                        of_worlds.len() - 1
-                    }
-                }
-            }
-        };
+        let is_it = |of_run: &OfRun| of_run.run == run && of_run.object == object;
+        let at = of_worlds.iter().position(is_it).unwrap_or_else(|| {
+            let value = std::mem::replace(count, *count + 1);
+            // Those of the last run.
+            of_worlds.retain(|of_run| of_run.world != world || of_run.run == run);
+            of_worlds.push(OfRun::new(world, (run, object), value));
+            of_worlds.len() - 1
+        });
         act(&mut of_worlds[at])
     }
 
     /// As [`with_run`](Self::with_run), in destructors: nothing happens outside of the run with this number.
-    fn with_this_run(&self, number: u64, act: impl FnOnce(&mut OfRun)) -> bool {
+    fn with_this_run(
+        &self,
+        (number, object): (u64, ObjectId),
+        act: impl FnOnce(&mut OfRun),
+    ) -> bool {
         let is_on = in_run() && run() == number;
         if is_on {
-            self.with_run(act);
+            self.with_run(object, act);
         }
         is_on
     }
 }
 
 impl OfRun {
-    fn new(world: u64, run: u64, value: usize) -> OfRun {
+    fn new(world: u64, (run, object): (u64, ObjectId), value: usize) -> OfRun {
         let (waiters, watchers) = (Vec::new(), Vec::new());
-        OfRun { world, run, value, phase: Phase::Empty, is_poisoned: false, waiters, watchers }
+        OfRun {
+            world,
+            run,
+            object,
+            value,
+            phase: Phase::Empty,
+            is_poisoned: false,
+            waiters,
+            watchers,
+        }
     }
 }
 
@@ -218,6 +242,8 @@ struct Begin<'a, T> {
     pending: PendingOp,
     /// The run in which it waits, and the waker that is called there.
     waits: Option<(u64, Arc<Ear>)>,
+    /// The object for which it waits there.
+    waits_for: Option<ObjectId>,
     /// False if it waits for the value, and never makes it.
     makes: bool,
 }
@@ -230,12 +256,13 @@ enum Begun<'a, T> {
 impl<'a, T> Begin<'a, T> {
     fn new(once: &'a OnceValue<T>, ops: &'static OnceOps, here: Here, makes: bool) -> Begin<'a, T> {
         let pending = PendingOp::new(&ops.begin, here);
-        Begin { once: Some(once), ops, pending, waits: None, makes }
+        Begin { once: Some(once), ops, pending, waits: None, waits_for: None, makes }
     }
 
     /// Does the operation in its turn; none if it has to wait.
     fn act(&mut self, once: &'a OnceValue<T>) -> Option<Begun<'a, T>> {
-        let phase = once.with_run(|of_run| {
+        let object = self.object();
+        let phase = once.with_run(object, |of_run| {
             let phase = of_run.phase;
             if self.makes && phase == Phase::Empty {
                 of_run.phase = Phase::UnderWay;
@@ -246,20 +273,21 @@ impl<'a, T> Begin<'a, T> {
         match phase {
             Phase::Made => {
                 self.record(&self.ops.found[usize::from(later)], Hold::Stays);
-                once.made().map(Begun::Found)
+                once.made(object).map(Begun::Found)
             }
             Phase::Empty if self.makes => {
                 let begun = if later { &self.ops.begin_later } else { &self.ops.begin };
                 self.record(begun, Hold::Begins);
                 let here = self.pending.place;
-                Some(Begun::First(RunAttempt { once, run: run(), here, is_over: false }))
+                Some(Begun::First(RunAttempt { once, run: run(), object, here, is_over: false }))
             }
             Phase::Empty | Phase::UnderWay => {
                 self.record(&self.ops.queue, Hold::Stays);
                 let (_, ear) = self.waits.get_or_insert_with(|| (run(), WORLD.with(World::ear)));
                 ear.open();
                 let ear = ear.clone();
-                once.with_run(|of_run| match self.makes {
+                self.waits_for = Some(object);
+                once.with_run(object, |of_run| match self.makes {
                     true => of_run.waiters.push(ear),
                     false => of_run.watchers.push(ear),
                 });
@@ -269,14 +297,20 @@ impl<'a, T> Begin<'a, T> {
     }
 
     fn record(&self, op: &'static Op, hold: Hold) {
-        let object = self.pending.object.expect("it is one");
-        WORLD.with(|world| world.did(op, object, self.pending.place, (Values::None, hold)));
+        let place = self.pending.place;
+        WORLD.with(|world| world.did(op, self.object(), place, (Values::None, hold)));
+    }
+
+    fn object(&self) -> ObjectId {
+        self.pending.object.expect("it is one")
     }
 
     /// Waits no longer.
     fn leave(&mut self) {
-        if let (Some(once), Some((number, ear))) = (self.once, self.waits.take()) {
-            once.with_this_run(number, |of_run| {
+        if let (Some(once), Some(object), Some((number, ear))) =
+            (self.once, self.waits_for, self.waits.take())
+        {
+            once.with_this_run((number, object), |of_run| {
                 of_run.waiters.retain(|other| !Arc::ptr_eq(other, &ear));
                 of_run.watchers.retain(|other| !Arc::ptr_eq(other, &ear));
             });
@@ -315,6 +349,7 @@ impl<T> Drop for Begin<'_, T> {
 struct RunAttempt<'a, T> {
     once: &'a OnceValue<T>,
     run: u64,
+    object: ObjectId,
     here: Here,
     is_over: bool,
 }
@@ -324,7 +359,7 @@ impl<'a, T> RunAttempt<'a, T> {
     fn settle(mut self, value: T) -> &'a T {
         let mut place = 0;
         let mut woken = Vec::new();
-        let is_on = self.once.with_this_run(self.run, |of_run| {
+        let is_on = self.once.with_this_run((self.run, self.object), |of_run| {
             (of_run.phase, of_run.is_poisoned) = (Phase::Made, false);
             place = of_run.value;
             woken.append(&mut of_run.waiters);
@@ -340,8 +375,8 @@ impl<'a, T> RunAttempt<'a, T> {
     }
 
     fn ended(&self, op: &'static Op, woken: &[Arc<Ear>]) {
-        let object = &self.once.object;
-        WORLD.with(|world| world.did_last(op, object, self.here, Hold::Ends(1)));
+        let hold = (Values::None, Hold::Ends(1));
+        WORLD.with(|world| world.did(op, self.object, self.here, hold));
         woken.iter().for_each(std::task::Wake::wake_by_ref);
     }
 }
@@ -352,7 +387,7 @@ impl<T> Drop for RunAttempt<'_, T> {
             return;
         }
         let mut woken = Vec::new();
-        let is_on = self.once.with_this_run(self.run, |of_run| {
+        let is_on = self.once.with_this_run((self.run, self.object), |of_run| {
             of_run.phase = Phase::Empty;
             of_run.is_poisoned |= std::thread::panicking();
             woken.append(&mut of_run.waiters);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Object, PendingOp, WORLD, in_run, object_id};
+use crate::rt::{Object, PendingOp, WORLD, in_run, made, object_id};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -24,10 +24,7 @@ pub(crate) struct Share {
 impl Share {
     /// The share of the first reference, which does `drop` when it is dropped.
     pub(crate) fn new(kind: &'static str, here: Here, drop: &'static Op) -> Share {
-        let object = Object::new(kind, here, false);
-        if in_run() {
-            WORLD.with(|world| world.created(&object, ValueKind::Unsigned, 0));
-        }
+        let object = made(Object::new(kind, here, false), ValueKind::Unsigned, 0);
         Share { object: Arc::new(object), drop: Some(drop), here }
     }
 

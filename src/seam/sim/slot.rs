@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Here;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, WORLD, World, in_run, object_id};
+use crate::rt::{Object, WORLD, in_run, object_id};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -38,6 +38,8 @@ struct RunValue<T> {
     /// The worker whose run it is: the worker's next run replaces this entry.
     world: u64,
     run: u64,
+    /// The object in the run: a static is one for each node.
+    object: Option<ObjectId>,
     value: T,
 }
 
@@ -47,14 +49,16 @@ impl<T> Slot<T> {
         T: 'static,
     {
         let outside_runs = !in_run();
-        let object = Object::new("cell", here, outside_runs);
+        let mut object = Object::new("cell", here, outside_runs);
         let mut values = SlotValues::empty();
         if outside_runs {
+            object = object.shared();
             values.initial = Some(value);
         } else {
             WORLD.with(|world| {
-                world.created(&object, kind_of::<T>(), 0);
-                values.in_first = Some(RunValue { world: world.number(), run: world.run(), value });
+                let id = world.created(&object, kind_of::<T>(), 0);
+                let (world, run) = (world.number(), world.run());
+                values.in_first = Some(RunValue { world, run, object: id, value });
             });
         }
         Slot { object, is_static: false, values: Mutex::new(values) }
@@ -64,7 +68,7 @@ impl<T> Slot<T> {
         let initial = Some(value);
         let values = SlotValues { initial, outside: None, in_first: None, in_others: Vec::new() };
         Slot {
-            object: Object::new("cell", here, true),
+            object: Object::of_static("cell", here),
             is_static: true,
             values: Mutex::new(values),
         }
@@ -76,7 +80,7 @@ impl<T> Slot<T> {
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
         let values = self.values.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match values.current() {
+        match values.current(&self.object) {
             Some(at) => &mut values.at(at).value,
             None => values.real(),
         }
@@ -84,7 +88,7 @@ impl<T> Slot<T> {
 
     pub(crate) fn into_inner(self) -> T {
         let mut values = self.values.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match values.current() {
+        match values.current(&self.object) {
             Some(at) if at > 0 => values.in_others.swap_remove(at - 1).value,
             Some(_) => values.in_first.expect("it is there").value,
             None => {
@@ -127,7 +131,7 @@ impl<T> Slot<T> {
             return self.outside_runs(access);
         };
         pending.finish();
-        let (result, shown) = self.in_run(|value| {
+        let (result, shown) = self.in_run(pending.object, |value| {
             let result = access(value);
             let shown = show(&result, value);
             (result, shown)
@@ -146,7 +150,7 @@ impl<T> Slot<T> {
         }
         let id = object_id(&self.object, kind_of::<T>(), here, || 0);
         let read = |value: &T| bits_of(value).map_or(Values::None, Values::Read);
-        let (result, shown) = self.in_run(|value| (look(value), read(value)));
+        let (result, shown) = self.in_run(Some(id), |value| (look(value), read(value)));
         WORLD.with(|world| world.looked(id, here, shown));
         result
     }
@@ -162,24 +166,33 @@ impl<T> Slot<T> {
         access(values.real())
     }
 
-    /// Calls `access` with the value in the run.
-    fn in_run<R>(&self, access: impl FnOnce(&mut T) -> R) -> R
+    /// Calls `access` with the value of this object of the run.
+    fn in_run<R>(&self, object: Option<ObjectId>, access: impl FnOnce(&mut T) -> R) -> R
     where
         T: Clone,
     {
         let (number, run) = WORLD.with(|world| (world.number(), world.run()));
         let mut values = self.lock();
-        let found = values.position(|v| v.run == run);
-        let mut stale = None;
+        let found = values.position(|v| v.run == run && v.object == object);
+        let mut stale = Vec::new();
         let at = found.unwrap_or_else(|| {
             // A slot of another run has no initial value, but its use has failed this run before it comes here.
             let value = values.initial.clone().expect(SOME);
-            let fresh = RunValue { world: number, run, value };
-            let old = values.position(|v| v.world == number);
+            let fresh = RunValue { world: number, run, object, value };
+            let is_stale = |v: &RunValue<T>| v.world == number && v.run != run;
+            let mut old = values.position(is_stale);
             match old {
-                Some(at) => stale = Some(std::mem::replace(values.at(at), fresh)),
+                Some(at) => stale.push(std::mem::replace(values.at(at), fresh)),
                 None if values.in_first.is_none() => values.in_first = Some(fresh),
                 None => values.in_others.push(fresh),
+            }
+            // The values of other nodes of the last run.
+            if old.is_some() && values.in_others.iter().any(is_stale) {
+                let all = std::mem::take(&mut values.in_others);
+                let (over, on): (Vec<_>, Vec<_>) = all.into_iter().partition(is_stale);
+                values.in_others = on;
+                stale.extend(over);
+                old = values.position(|v| v.run == run && v.object == object);
             }
             old.unwrap_or(values.in_others.len())
         });
@@ -204,13 +217,13 @@ impl<T> SlotValues<T> {
         self.outside.as_mut().or(self.initial.as_mut()).or(first).expect(SOME)
     }
 
-    /// The entry of the run that is on on this thread.
-    fn current(&self) -> Option<usize> {
+    /// The entry of the object in the run that is on on this thread.
+    fn current(&self, object: &Object) -> Option<usize> {
         if !in_run() {
             return None;
         }
-        let run = WORLD.with(World::run);
-        self.position(|v| v.run == run)
+        let (run, object) = WORLD.with(|world| (world.run(), world.known(object)));
+        self.position(|v| v.run == run && v.object == object)
     }
 
     fn position(&self, is: impl FnMut(&RunValue<T>) -> bool) -> Option<usize> {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Here;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, PendingOp, WORLD, World, in_run, may_fail_weakly, object_id};
+use crate::rt::{Object, PendingOp, WORLD, World, in_run, made, may_fail_weakly, object_id};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -25,15 +25,12 @@ pub(crate) struct Word<T: Value> {
 
 impl<T: Value> Word<T> {
     pub(crate) fn new(value: T, here: Here) -> Word<T> {
-        let object = Object::new("atomic", here, true);
-        if in_run() {
-            WORLD.with(|world| world.created(&object, T::KIND, value.to_bits()));
-        }
+        let object = made(Object::new("atomic", here, true), T::KIND, value.to_bits());
         Word { std: value.std(), is_static: false, outside: OnceLock::new(), object }
     }
 
     pub(crate) const fn of_static(std: T::Std, here: Here) -> Word<T> {
-        let object = Object::new("atomic", here, true);
+        let object = Object::of_static("atomic", here);
         Word { std, is_static: true, outside: OnceLock::new(), object }
     }
 
@@ -53,7 +50,7 @@ impl<T: Value> Word<T> {
         }
         let initial = || T::std_load(&self.std, Ordering::Relaxed).to_bits();
         let id = object_id(&self.object, T::KIND, here, initial);
-        let bits = WORLD.with(|world| world.peek(&self.object)).unwrap_or_else(initial);
+        let bits = WORLD.with(|world| world.word(id));
         WORLD.with(|world| world.looked(id, here, Values::Read(bits)));
         T::from_bits(bits)
     }
@@ -145,8 +142,8 @@ impl<T: Value> Word<T> {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
                 if weak && may_fail_weakly() {
                     // One that fails anyway has no chance.
-                    let would_succeed =
-                        WORLD.with(|world| world.peek(&self.object)) == Some(wanted);
+                    let word = |id| WORLD.with(|world| world.word(id));
+                    let would_succeed = pending.object.map(word) == Some(wanted);
                     if would_succeed && WORLD.with(World::fails_weakly) {
                         return Err(T::from_bits(pending.change(wanted, |_| None)));
                     }

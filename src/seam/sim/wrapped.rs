@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::Here;
-use super::group::interned;
 use super::point::RunObject;
-use crate::rt::{Hold, Object, WORLD, in_run, object_id};
+use crate::rt::{Hold, Object, WORLD, in_run, interned, made, object_id};
 use crate::run::Failure;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
@@ -169,11 +168,7 @@ impl CallOps {
 impl Wrapped {
     /// An object of this kind.
     pub(crate) fn new(kind: &'static str, here: Here) -> Wrapped {
-        let object = Object::new(kind, here, false);
-        if in_run() {
-            WORLD.with(|world| world.created(&object, ValueKind::Unsigned, 0));
-        }
-        Wrapped { object }
+        Wrapped { object: made(Object::new(kind, here, false), ValueKind::Unsigned, 0) }
     }
 
     /// As [`new`](Self::new), of no node: all may use it.

@@ -52,7 +52,14 @@ pub(super) enum OnCluster {
     Now(usize),
     Slow(usize, u32),
     Late(usize),
+    /// Spawns a task of the node, which counts in a static and stores what it saw.
+    Count(usize),
+    /// Counts in the static itself.
+    CountOutside,
 }
+
+/// Each life of a node has its own.
+static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0);
 
 impl OnCluster {
     /// Returns `true` if its tasks draw values.
@@ -188,6 +195,17 @@ impl Objects {
             OnCluster::Now(node) => drop(self.nodes[node].enter(Instant::now)),
             OnCluster::Slow(node, k) => self.nodes[node].slow(k),
             OnCluster::Late(node) => self.nodes[node].clock().late_timers(1),
+            OnCluster::Count(node) => {
+                let words = words.clone();
+                let task = self.nodes[node].spawn(async move {
+                    let seen = COUNT.fetch_add(1, SeqCst).await;
+                    if seen == 1 {
+                        words[0].store(seen, SeqCst).await;
+                    }
+                });
+                task.detach();
+            }
+            OnCluster::CountOutside => drop(COUNT.fetch_add(1, SeqCst).await),
         }
     }
 }
@@ -252,6 +270,11 @@ impl Act {
 
     pub(super) fn late_timers(_: &mut Rng) -> Act {
         Act::OnCluster(OnCluster::Late(0))
+    }
+
+    pub(super) fn of_static(rng: &mut Rng) -> Act {
+        use OnCluster::{Count, CountOutside};
+        one_of(&[Count(0), Count(1), Count(1), CountOutside], rng)
     }
 
     pub(super) fn node_task(rng: &mut Rng) -> Act {

@@ -199,6 +199,8 @@ families! {
         of(rng, (3, 3), &[Act::link, Act::link, Act::cut, Act::add]);
     deaths_of_nodes_are_explored_as_by_brute_force: "node kill, restart", 25, |rng|
         of(rng, (3, 2), &[Act::link, Act::death, Act::node_task, Act::node_task, Act::datagram]);
+    statics_of_nodes_are_explored_as_by_brute_force: "node statics", 25, |rng|
+        of(rng, (3, 2), &[Act::of_static, Act::of_static, Act::of_static, Act::death, Act::load]);
     pauses_of_nodes_are_explored_as_by_brute_force: "node pause", 25, |rng|
         of(rng, (3, 2), &[Act::pause_node, Act::node_task, Act::death, Act::load, Act::wait]);
     clocks_of_nodes_are_explored_as_by_brute_force: "node clocks", 25, |rng| {

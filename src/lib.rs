@@ -306,6 +306,7 @@ pub mod __private {
     pub use crate::task::branches::{
         Branches, join_later, poll, take, take_value, try_join_later, try_poll,
     };
+    pub use crate::testing::buggify::buggify;
     pub use crate::testing::properties::{always, eventually};
     pub use crate::testing::sometimes::{cover, note};
     pub use unpause_macros::{join, select, try_join};

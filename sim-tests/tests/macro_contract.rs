@@ -41,6 +41,7 @@ mod stub {
             pub(crate) clock: Option<&'static str>,
             pub(crate) cancel: Option<&'static str>,
             pub(crate) cancel_selects: bool,
+            pub(crate) buggify: bool,
             pub(crate) progress: Option<&'static str>,
             pub(crate) points: Option<&'static str>,
             pub(crate) arc: bool,

@@ -122,7 +122,7 @@ impl<'a> Assignment<'a> {
         report.statistics = tally.statistics;
         if self.config.seed(1).is_some() {
             let idle = tally.faults.iter().filter(|count| count.met == 0);
-            report.warnings.extend(idle.map(met_nothing));
+            report.warnings.extend(idle.map(FaultCount::idle));
         }
         report.faults = tally.faults;
     }
@@ -138,14 +138,4 @@ impl<'a> Assignment<'a> {
         let why = searched.filter(|_| self.config.must_prove)?.shortfall()?;
         Some(Failure::Unproven { why })
     }
-}
-
-/// The warning about a kind of faults.
-fn met_nothing(count: &FaultCount) -> String {
-    let FaultCount { kind, times, .. } = count;
-    let thing = count.thing();
-    format!(
-        "none of {times} faults `{kind}` met {thing}: they tested nothing. Have the clients run beside the nemesis, and the \
-         faults come when the nodes are busy (`gaps`, `lasting`)"
-    )
 }

@@ -237,6 +237,7 @@ impl Settings {
                 read(&mut self.faults.cancel, faults::known_pattern(value), faults::PATTERN_GRAMMAR)
             }
             "SIM_CANCEL_SELECTS" => read(&mut self.faults.cancel_selects, flag(value), "1 or 0"),
+            "SIM_BUGGIFY" => read(&mut self.faults.buggify, flag(value), "1 or 0"),
             "SIM_PROGRESS" => {
                 read(&mut self.faults.progress, faults::known_progress(value), Progress::GRAMMAR)
             }

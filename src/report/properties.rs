@@ -196,7 +196,7 @@ fn failure() -> impl Strategy<Value = Failure> {
 
 fn run() -> impl Strategy<Value = Run> {
     let draw = (0..120u32, any::<u64>(), any::<u64>(), any::<bool>())
-        .prop_map(|(step, value, bound, given)| DrawRecord { step, value, bound, given });
+        .prop_map(|(step, value, bound, given)| DrawRecord { step, value, bound, given, why: "" });
     let parts = (
         failure(),
         vec(task(), 0..12),

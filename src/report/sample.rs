@@ -261,7 +261,7 @@ pub(super) fn panic() -> Report {
     let slot = Some(s.object("atomic", ValueKind::Signed));
     s.step(0).did(&SPAWN, None, Values::None);
     s.step(1);
-    let draw = crate::run::DrawRecord { step: 1, value: 3, bound: 10, given: false };
+    let draw = crate::run::DrawRecord { step: 1, value: 3, bound: 10, given: false, why: "" };
     s.run.draws.push(draw);
     s.preempt(0).did(&STORE, slot, Values::Wrote(u64::MAX));
     s.step(1).did(&COMPARE_EXCHANGE, slot, Values::Refused(u64::MAX, 0));

@@ -16,6 +16,7 @@ use super::legend;
 use super::names::DisplayNames;
 use super::nodes;
 use crate::run::event::{Values, show_time};
+use crate::run::faults::BUGGIFY;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};
 use unpause_check::picture::screen::{Screen, clean, plural};
@@ -303,12 +304,15 @@ impl<'a> ScheduleTable<'a> {
         // Draws that generated a program are omitted, because its commands are shown; so are settings of the run.
         let of_program = |i: &&usize| run.programs.iter().any(|p| p.draws.contains(i));
         let draws = self.draws[step].iter().filter(|i| !of_program(i)).map(|i| run.draws[*i]);
-        for draw in draws.filter(|draw| !draw.given) {
-            operations.push((
-                task,
-                format!("draw {} below {}", draw.value, draw.bound),
-                String::new(),
-            ));
+        for draw in draws {
+            let text = match draw.why.starts_with(BUGGIFY) {
+                // In words, if it has an effect.
+                true if draw.value == 0 => continue,
+                true => draw.why.to_owned(),
+                false if draw.given => continue,
+                false => format!("draw {} below {}", draw.value, draw.bound),
+            };
+            operations.push((task, text, String::new()));
         }
         let mut number = Some(step);
         self.faults(&mut number);

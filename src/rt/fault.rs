@@ -19,6 +19,7 @@ use super::own_steps::OwnSteps;
 use super::pending::PendingOp;
 use super::state::RunState;
 use super::world::{WORLD, World};
+use crate::run::FaultCount;
 use crate::run::board::{Contact, Status, TaskRow};
 use crate::run::event::Values;
 use crate::run::faults::{Faults, Progress};
@@ -57,6 +58,14 @@ pub(super) fn during<T>(weak: bool, act: impl FnOnce() -> T) -> T {
     done
 }
 
+/// A hash of two numbers; their order counts. The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+fn mixed(a: u64, b: u64) -> u64 {
+    let word = a.rotate_left(23).wrapping_add(b).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
 /// A fault to come.
 enum Fault {
     /// A task is aborted.
@@ -80,6 +89,16 @@ pub(super) struct FaultCounts {
     deadlines: u32,
     spurious: u32,
     weak: u32,
+    /// The places of `buggify!` that it has passed, and those that were true.
+    passes: u64,
+    buggified: u32,
+}
+
+/// The answer to a `buggify!`: a decision of the search, or a value by the seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Buggify {
+    Searched,
+    Given(u64),
 }
 
 /// The faults of a run.
@@ -222,6 +241,41 @@ impl World {
     pub(crate) fn wakes_spuriously(&self) -> bool {
         let is_possible = self.state().faults.wanted.spurious;
         is_possible && self.decides(|counts| &mut counts.spurious, "a spurious wake-up")
+    }
+
+    /// The way in which the place of this name decides, for the pass of the current task; none if the run has no such
+    /// decisions.
+    ///
+    /// A seed switches a quarter of the places on. There a quarter of the passes are true. The value is not the strategy's,
+    /// which then has the same stream with and without these decisions. A search tries both, for two of each task.
+    pub(crate) fn buggify(&self, name: &str) -> Option<Buggify> {
+        let mut state = self.state();
+        if !state.faults.wanted.buggify || state.over {
+            return None;
+        }
+        let task = state.current();
+        let slot = state.slots.at_mut(task.index());
+        let (number, passes, has_been) = (slot.number, slot.faults.passes, slot.faults.buggified);
+        slot.faults.passes += 1;
+        let Some(seed) = self.seed() else {
+            if has_been < FAULTS_MAX {
+                return Some(Buggify::Searched);
+            }
+            state.record.unseen.insert(BEYOND);
+            return Some(Buggify::Given(0));
+        };
+        let place = name.bytes().fold(mixed(seed.0, 1), |hash, byte| mixed(hash, u64::from(byte)));
+        let is_true = place % 4 == 0 && mixed(mixed(place, number), passes) % 4 == 0;
+        Some(Buggify::Given(u64::from(is_true)))
+    }
+
+    /// Counts the pass of a place by the current task.
+    pub(crate) fn buggified(&self, name: &'static str, is_true: bool) {
+        let mut state = self.state();
+        let task = state.current();
+        state.slots.at_mut(task.index()).faults.buggified += u32::from(is_true);
+        let count = FaultCount { kind: name, times: 1, met: u64::from(is_true) };
+        count.add(&mut state.record.faults);
     }
 
     /// Decides if the run has a fault of the kind that `count` counts.

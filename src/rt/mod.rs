@@ -56,7 +56,7 @@ pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
 pub(crate) use self::clocks::Moment;
 pub(crate) use self::ear::Ear;
-pub(crate) use self::fault::{Cancellation, may_fail_weakly};
+pub(crate) use self::fault::{Buggify, Cancellation, may_fail_weakly};
 pub(crate) use self::group::Group;
 pub(crate) use self::held::Hold;
 pub(crate) use self::interned::interned;

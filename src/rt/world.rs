@@ -94,11 +94,15 @@ impl World {
         if state.over {
             return 0;
         }
-        let given = matches!(choice, Choice::Given(..));
+        let (given, why) = match &choice {
+            Choice::Given(draw, _) => (true, draw.why),
+            Choice::Value(draw) => (false, draw.why),
+            Choice::Task => (false, ""),
+        };
         match World::choose(&mut state, choice) {
             Ok(value) => {
                 let step = state.board.step;
-                state.record.draws.push(DrawRecord { step, value, bound, given });
+                state.record.draws.push(DrawRecord { step, value, bound, given, why });
                 value
             }
             Err(failure) if std::thread::panicking() => {

@@ -15,7 +15,12 @@ pub(crate) struct Faults {
     pub(crate) spurious: bool,
     /// True if a `compare_exchange_weak` may fail although it sees the expected value.
     pub(crate) weak: bool,
+    /// True if code that is marked with `buggify!` may be executed.
+    pub(crate) buggify: bool,
 }
+
+/// The begin of the names of decisions to execute code that is marked with `buggify!`.
+pub(crate) const BUGGIFY: &str = "buggify: ";
 
 /// The guarantee of progress that a test checks: which tasks must end, whichever others stall for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +45,7 @@ impl Faults {
         selects: false,
         spurious: false,
         weak: false,
+        buggify: false,
     };
 
     /// Returns `true` if spawned tasks may have faults.

@@ -1,10 +1,14 @@
 //! Faults of a nemesis, and how many of them met something.
 
+use super::faults::BUGGIFY;
+
 /// The faults of one kind that a [nemesis](mod@crate::nemesis) caused, and how many of them met something: a message that a
-/// cut lost or held, a task that ended or stood still.
+/// cut lost or held, a task that ended or stood still. A place of [`buggify!`](macro@crate::buggify) is a kind, too: how many times
+/// it was passed, and how many times it was true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FaultCount {
-    /// The kind, by the name of its method: `isolate`.
+    /// The kind, by the name of its method: `isolate`. `buggify: ` and the name of the place for one of
+    /// [`buggify!`](macro@crate::buggify).
     pub kind: &'static str,
     /// How many there were.
     pub times: u64,
@@ -26,11 +30,30 @@ impl FaultCount {
 
     /// The counts, in the words of a report: `isolate: 812 of 1000 met a message`.
     pub(crate) fn text(&self) -> String {
-        format!("{}: {} of {} met {}", self.kind, self.met, self.times, self.thing())
+        let FaultCount { kind, times, met } = self;
+        match kind.starts_with(BUGGIFY) {
+            true => format!("{kind}: true in {met} of {times} passes"),
+            false => format!("{kind}: {met} of {times} met {}", self.thing()),
+        }
+    }
+
+    /// The warning about a kind of which none met anything.
+    pub(crate) fn idle(&self) -> String {
+        let FaultCount { kind, times, .. } = self;
+        match kind.strip_prefix(BUGGIFY) {
+            Some(place) => format!(
+                "buggify!({place:?}) was true in none of {times} passes: what it guards was not tested. Run more seeds"
+            ),
+            None => format!(
+                "none of {times} faults `{kind}` met {}: they tested nothing. Have the clients run beside the nemesis, and \
+                 the faults come when the nodes are busy (`gaps`, `lasting`)",
+                self.thing()
+            ),
+        }
     }
 
     /// The thing that faults of this kind meet, with its article.
-    pub(crate) fn thing(&self) -> &'static str {
+    fn thing(&self) -> &'static str {
         match self.kind {
             "isolate" | "cut" | "partition" | "swizzle" | "rolling" => "a message",
             "offset" | "jump" | "strobe" => "a read of the wall clock",

@@ -192,6 +192,8 @@ pub struct DrawRecord {
     pub bound: u64,
     /// True for a setting of the run, such as the heap of plain threads: kept in the trace, not explored, not shown.
     pub given: bool,
+    /// The name of the decision; empty if it is not known.
+    pub why: &'static str,
 }
 
 /// A condition that must hold in some run, [`sometimes!`](macro@crate::sometimes), or in a share of the runs,

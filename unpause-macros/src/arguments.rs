@@ -12,7 +12,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 26] = [
+pub(crate) const NAMES: [&str; 27] = [
     "seeds",
     "seed",
     "strategy",
@@ -23,6 +23,7 @@ pub(crate) const NAMES: [&str; 26] = [
     "clock",
     "cancel",
     "cancel_selects",
+    "buggify",
     "progress",
     "replay",
     "must_fail",
@@ -82,6 +83,8 @@ pub(crate) struct Arguments {
     pub(crate) closure: bool,
     /// True if the flag is present.
     pub(crate) cancel_selects: bool,
+    /// True if the flag is present.
+    pub(crate) buggify: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
     /// True if the flag is present. The strategy is then one of [`SEARCHES`].
@@ -118,6 +121,7 @@ impl Arguments {
             "coverage" => &mut self.coverage,
             "closure" => &mut self.closure,
             "cancel_selects" => &mut self.cancel_selects,
+            "buggify" => &mut self.buggify,
             "must_prove" => &mut self.must_prove,
             "statistics" => &mut self.statistics,
             "arc" => &mut self.arc,
@@ -277,11 +281,7 @@ impl Argument {
         let name = self.name.as_str();
         let value = match (self.value, name) {
             (None, name) if arguments.set_flag(name) => return Ok(()),
-            (
-                Some(value),
-                "must_fail" | "coverage" | "closure" | "must_prove" | "statistics" | "native"
-                | "leaks" | "races" | "arc" | "cancel_selects",
-            ) => {
+            (Some(value), name) if Arguments::default().set_flag(name) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
             }

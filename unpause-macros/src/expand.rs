@@ -111,6 +111,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
     let coverage = arguments.coverage;
     let history_closure = arguments.closure;
     let cancel_selects = arguments.cancel_selects;
+    let buggify = arguments.buggify;
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
@@ -156,6 +157,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
             clock: #clock,
             cancel: #cancel,
             cancel_selects: #cancel_selects,
+            buggify: #buggify,
             progress: #progress,
             points: #points,
             arc: #arc,
@@ -313,6 +315,7 @@ mod tests {
                         clock: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         cancel: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         cancel_selects: false,
+                        buggify: false,
                         progress: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         points: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         arc: false,

@@ -23,6 +23,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "clock" => "`clock = \"any\"`",
         "cancel" => "`cancel = \"worker-*\"`",
         "cancel_selects" => "`cancel_selects`",
+        "buggify" => "`buggify`",
         "progress" => "`progress = \"lock-free\"`",
         "points" => "`native, points = \"all\"`",
         "arc" => "`native, arc`",

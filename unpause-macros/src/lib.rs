@@ -53,6 +53,7 @@ use proc_macro::TokenStream;
 /// | `isolate = "process"` | what the runs of plain threads share; `process` gives each run a process of its own | `"process"` or `"run"`; needs `native` |
 /// | `cancel = "worker-*"` | tasks of these names may be aborted at any point, by choice | the name of a task, in which `*` stands for any text |
 /// | `cancel_selects` | the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment, by choice | a flag |
+/// | `buggify` | code that is marked with `sim::buggify!` may be executed, by choice | a flag |
 /// | `progress = "lock-free"` | spawned tasks may stall for good at any point, and the others must end; `"wait-free:N"`: each operation within N steps of its own | `"lock-free"`, `"obstruction-free"`, `"wait-free"` (100 steps) or `"wait-free:N"` |
 /// | `chances = "timers, spurious, weak"` | events that may happen to plain threads at any moment; without `native`, `weak` is about `compare_exchange_weak` of `sim::Atomic` and `spurious` about `sim::Condvar` | some of these words with commas between them, or `"none"`; `timers` needs `native` |
 /// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |

@@ -7,6 +7,7 @@ mod acts;
 mod acts_named;
 mod bounded;
 mod branches;
+mod buggify;
 mod closure;
 mod corpus;
 mod coverage;

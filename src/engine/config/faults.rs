@@ -13,6 +13,8 @@ pub(crate) struct FaultSettings {
     pub(crate) cancel: Option<String>,
     /// True if the deadlines of time-outs and in branches of `select!` may pass at any moment.
     pub(crate) cancel_selects: Option<bool>,
+    /// True if code that is marked with `buggify!` may be executed.
+    pub(crate) buggify: Option<bool>,
     /// The guarantee of progress, by name.
     pub(crate) progress: Option<String>,
 }
@@ -23,6 +25,7 @@ impl FaultSettings {
         FaultSettings {
             cancel: over.cancel.or(self.cancel),
             cancel_selects: over.cancel_selects.or(self.cancel_selects),
+            buggify: over.buggify.or(self.buggify),
             progress: over.progress.or(self.progress),
         }
     }
@@ -48,7 +51,7 @@ impl Settings {
             value: value.to_owned(),
             grammar: grammar.to_owned(),
         };
-        let FaultSettings { cancel, cancel_selects, progress } = &self.faults;
+        let FaultSettings { cancel, cancel_selects, buggify, progress } = &self.faults;
         let progress = match progress {
             None => Progress::Any,
             Some(name) => {
@@ -61,6 +64,7 @@ impl Settings {
         let cancel = cancel.as_deref().map(Arc::from);
         let (spurious, weak) = (chances.has(Chance::Spurious), chances.has(Chance::Weak));
         let selects = cancel_selects.unwrap_or_default();
-        Ok(Faults { cancel, progress, selects, spurious, weak })
+        let buggify = buggify.unwrap_or_default();
+        Ok(Faults { cancel, progress, selects, spurious, weak, buggify })
     }
 }

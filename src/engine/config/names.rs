@@ -1,7 +1,7 @@
 //! The names of the variables, and which one was meant.
 
 /// All variables, for suggestions.
-const VARIABLES: [&str; 27] = [
+const VARIABLES: [&str; 28] = [
     "SIM_SEED",
     "SIM_SEEDS",
     "SIM_STRATEGY",
@@ -15,6 +15,7 @@ const VARIABLES: [&str; 27] = [
     "SIM_CLOCK",
     "SIM_CANCEL",
     "SIM_CANCEL_SELECTS",
+    "SIM_BUGGIFY",
     "SIM_PROGRESS",
     "SIM_ISOLATE",
     "SIM_SHARD",

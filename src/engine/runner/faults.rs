@@ -70,6 +70,13 @@ impl Runner {
         self
     }
 
+    /// Have code that is marked with [`buggify!`](macro@crate::buggify) executed now and then, by choice.
+    #[must_use]
+    pub fn buggify(mut self, wanted: bool) -> Runner {
+        self.settings.faults.buggify = Some(wanted);
+        self
+    }
+
     /// Test a guarantee of progress: `lock-free`, `obstruction-free` or `wait-free` (Herlihy and Shavit, *The Art of
     /// Multiprocessor Programming*, section 3.7). Spawned tasks may stall for good at any of their points, by choice.
     ///

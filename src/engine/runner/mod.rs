@@ -144,6 +144,7 @@
 //! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, besides at most `K` times at any moment, or at any moment | `last`, `late:K`, `any` |
 //! | `SIM_CANCEL` | the names of the tasks that may be aborted at any point, with `*` for any text | `worker-*` |
 //! | `SIM_CANCEL_SELECTS` | true if the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment | `1`, `0` |
+//! | `SIM_BUGGIFY` | true if code that is marked with [`buggify!`](macro@crate::buggify) may be executed | `1`, `0` |
 //! | `SIM_PROGRESS` | the guarantee of progress to test: tasks may stall for good at any point | `lock-free`, `obstruction-free`, `wait-free:N` |
 //! | `SIM_CHANCES` | events that may happen to plain threads at any moment; `weak` to awaited tasks, too | `timers`, `spurious,weak`, `none` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |

@@ -77,6 +77,8 @@ pub struct Attributes {
     pub cancel: Option<&'static str>,
     /// The deadlines of time-outs and in branches of `select!` may pass at any moment.
     pub cancel_selects: bool,
+    /// Code that is marked with `buggify!` may be executed.
+    pub buggify: bool,
     /// The guarantee of progress.
     pub progress: Option<&'static str>,
     /// The operations of plain threads that are points.
@@ -134,6 +136,7 @@ fn test_body(
         faults: FaultSettings {
             cancel: attributes.cancel.map(str::to_owned),
             cancel_selects: attributes.cancel_selects.then_some(true),
+            buggify: attributes.buggify.then_some(true),
             progress: attributes.progress.map(str::to_owned),
         },
         points: attributes.points.map(str::to_owned),

@@ -69,7 +69,7 @@ pub(crate) use self::wrapped::{CallOps, Came, Owner, Wrapped};
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, native, threads};
-use crate::rt::{WORLD, World};
+use crate::rt::{Buggify, WORLD, World};
 pub(crate) use crate::rt::{by_hand, in_run};
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
@@ -124,6 +124,20 @@ pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     }
     native::note(|| Note::Given { bound, value, why });
     WORLD.with(|world| world.given(bound, value, why))
+}
+
+/// Decides if code that is marked with `buggify!` is executed, at the place of this name. Never outside of runs.
+pub(crate) fn buggify(name: &'static str) -> bool {
+    if !in_run() {
+        return false;
+    }
+    let Some(way) = WORLD.with(|world| world.buggify(name)) else { return false };
+    let is_true = match way {
+        Buggify::Searched => draw(2, name),
+        Buggify::Given(value) => given(2, value, name),
+    } == 1;
+    WORLD.with(|world| world.buggified(name, is_true));
+    is_true
 }
 
 /// The key of the random bytes that a run hands to code that is not of this library: not explored, kept in the trace.

@@ -280,6 +280,7 @@ impl BoundedTree {
                 value: drawn.value,
                 bound: drawn.bound,
                 given: drawn.given,
+                why: "",
             }));
         }
         (steps, draws)

@@ -394,6 +394,7 @@ impl Explorer {
                 value: drawn.value,
                 bound: drawn.bound,
                 given: drawn.given,
+                why: "",
             }));
         }
         (steps, draws)

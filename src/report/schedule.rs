@@ -15,7 +15,7 @@ use super::lanes;
 use super::legend;
 use super::names::DisplayNames;
 use super::nodes;
-use crate::run::event::{Values, show_time};
+use crate::run::event::show_time;
 use crate::run::faults::BUGGIFY;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};

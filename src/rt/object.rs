@@ -45,7 +45,7 @@ pub(super) fn key_by_node(key: u64, name: &str) -> u64 {
 }
 
 /// Set in a slot of an object that has a row for each node. The run that such a slot is of has another number for them,
-/// so that the same load and comparison finds the row of other objects; see [`now::statics`](super::now::statics).
+/// so that the same load and comparison finds the row of other objects; see [`now::statics`].
 pub(super) const BY_NODE: u64 = 1 << (62 - INDEX_BITS);
 
 /// The nodes of a run to which an object belongs.

@@ -1,10 +1,10 @@
 //! Kinds of faults: their begin, their end, and the things that they met.
 
-use super::clocks;
 use super::plan::{Command, Pause};
 use super::shapes::Partition;
 use super::underway::Struck;
 use super::{Nemesis, Victim};
+use super::{clocks, clogs};
 use crate::net;
 use crate::node::{Death, Node};
 use crate::run::op::{Access, Op, word};
@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Jump,
     Strobe,
     Slow,
+    /// Messages take longer.
+    Clog,
     /// Cuts that come one by one and go in another order.
     Swizzle,
     /// A cut that follows its victim.
@@ -62,10 +64,11 @@ const OFFSET: Row = row!("offset", "correct", "a read of the wall clock");
 const DRIFT: Row = row!("drift", "correct", "a timer");
 const JUMP: Row = row!("jump", "correct", "a read of the wall clock");
 const STROBE: Row = row!("strobe", "correct", "a read of the wall clock");
+const CLOG: Row = row!("clog", "unclog", "a message");
 const SLOW: Row = row!("slow", "full speed", "a step");
 
 impl Kind {
-    pub(super) const ALL: [Kind; 15] = [
+    pub(super) const ALL: [Kind; 16] = [
         Kind::Isolate,
         Kind::Cut,
         Kind::Partition,
@@ -81,6 +84,7 @@ impl Kind {
         Kind::Jump,
         Kind::Strobe,
         Kind::Slow,
+        Kind::Clog,
     ];
 
     fn row(self) -> Row {
@@ -97,6 +101,7 @@ impl Kind {
             Kind::Jump => JUMP,
             Kind::Strobe => STROBE,
             Kind::Slow => SLOW,
+            Kind::Clog => CLOG,
             Kind::Swizzle => SWIZZLE,
             Kind::Rolling => ROLLING,
             Kind::Churn => CHURN,
@@ -127,6 +132,7 @@ impl Package {
     pub(super) fn parameters(&self) -> u64 {
         match self.kind {
             Kind::Cut => 2,
+            Kind::Clog => clogs::PARAMETERS,
             Kind::Partition => self.ways.len() as u64,
             Kind::Swizzle => 6,
             Kind::Rolling => 3,
@@ -159,14 +165,21 @@ impl Package {
         let (name, nodes) = (self.kind.name(), named(&struck.nodes));
         let note = match (self.kind, self.way(parameter), struck.role) {
             (_, Some(way), _) => format!(" ({way:?})"),
-            (Kind::Cut, None, None) => format!(" ({})", DIRECTIONS[(parameter % 2) as usize]),
-            (Kind::Cut, None, Some(role)) => {
-                format!(" ({role}, {})", DIRECTIONS[(parameter % 2) as usize])
+            (_, None, role) => {
+                let words = [role.map(str::to_owned), self.tell_parameter(parameter)];
+                let words: Vec<_> = words.into_iter().flatten().collect();
+                if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
             }
-            (_, None, Some(role)) => format!(" ({role})"),
-            (_, None, None) => String::new(),
         };
         format!("{name} {nodes}{note}")
+    }
+
+    fn tell_parameter(&self, parameter: u64) -> Option<String> {
+        match self.kind {
+            Kind::Cut => Some(DIRECTIONS[(parameter % 2) as usize].to_owned()),
+            Kind::Clog => Some(clogs::tell(parameter)),
+            _ => None,
+        }
     }
 
     /// Causes a fault of these victims.
@@ -190,14 +203,18 @@ impl Package {
             victims.retain(Node::is_up);
             victims.truncate(nemesis.down_max.saturating_sub(down));
         }
-        let shown = shown(&victims, role);
+        let mut shown = shown(&victims, role);
+        if self.kind == Kind::Clog {
+            shown = format!("{shown} ({})", clogs::tell(command.parameter));
+        }
         let size = self.kind.sizes().map(|sizes| command.parameter % sizes);
         // Clocks and nodes tell such a fault themselves.
         let is_told = size.is_some() && role.is_none();
         if !victims.is_empty() && !is_told {
             show(self.kind.row().1[0], &shown, here);
         }
-        let mut fault = Active { victims, shown, size, ..Active::of(self.kind) };
+        let parameter = command.parameter;
+        let mut fault = Active { victims, shown, size, parameter, ..Active::of(self.kind) };
         if let Some(way) = self.way(command.parameter) {
             let coins = match self.victim.named() {
                 Some(_) => command.parameter / self.ways.len() as u64,
@@ -207,10 +224,14 @@ impl Package {
         }
         match self.kind {
             Kind::Swizzle | Kind::Rolling | Kind::Churn => unreachable!("a series has parts"),
-            Kind::Isolate => fault.cut_off(nodes, [true, true]),
+            Kind::Isolate => fault.cuts = fault.links(nodes, [true, true]),
             Kind::Cut => {
                 let outgoing = command.parameter % 2 == 0;
-                fault.cut_off(nodes, [outgoing, !outgoing]);
+                fault.cuts = fault.links(nodes, [outgoing, !outgoing]);
+            }
+            Kind::Clog => {
+                fault.clogs = fault.links(nodes, clogs::ways(parameter));
+                fault.met = clogs::begin(&fault.clogs, parameter, here);
             }
             Kind::Partition => {}
             Kind::Kill | Kind::PowerOff => {
@@ -275,7 +296,10 @@ pub(super) struct Active {
     shown: String,
     /// The links that it has cut, from and to.
     cuts: Vec<(Node, Node)>,
-    /// The number of tasks that it met; of one with cuts, or of a clock or pace, the number met before it by any.
+    /// The links that it has clogged.
+    clogs: Vec<(Node, Node)>,
+    parameter: u64,
+    /// The number of tasks that it met; of one with cuts or clogs, or of a clock or pace, the number met before it by any.
     met: u64,
     /// Of a fault of a clock or pace.
     size: Option<u64>,
@@ -283,8 +307,9 @@ pub(super) struct Active {
 
 impl Active {
     fn of(kind: Kind) -> Active {
-        let (victims, cuts) = (Vec::new(), Vec::new());
-        Active { kind, of: kind, victims, shown: String::new(), cuts, met: 0, size: None }
+        let (victims, cuts, clogs) = (Vec::new(), Vec::new(), Vec::new());
+        let (shown, parameter, met, size) = (String::new(), 0, 0, None);
+        Active { kind, of: kind, victims, shown, cuts, clogs, parameter, met, size }
     }
 
     /// The kind by which it is counted.
@@ -295,6 +320,15 @@ impl Active {
     /// As a part of a series of this kind.
     pub(super) fn part_of(self, series: Kind) -> Active {
         Active { of: series, ..self }
+    }
+
+    /// The links that it has clogged, from and to.
+    pub(super) fn clogged(&self) -> impl Iterator<Item = &(Node, Node)> {
+        self.clogs.iter()
+    }
+
+    pub(super) fn parameter(&self) -> u64 {
+        self.parameter
     }
 
     /// Returns `true` if the node is cut off by it.
@@ -318,6 +352,7 @@ impl Active {
                 net::set_cut(from, to, false, here);
             }
         }
+        clogs::end(&self, others, here);
         let is_alike =
             |other: Kind| other == self.kind || (other.is_of_clock() && self.kind.is_of_clock());
         let acts_on =
@@ -336,23 +371,26 @@ impl Active {
             }
         }
         match (self.size, self.cuts.is_empty()) {
+            _ if self.kind == Kind::Clog => net::delayed() > self.met,
             (Some(_), _) => self.kind.met(&self.victims) > self.met,
             (None, true) => self.met > 0,
             (None, false) => net::met() > self.met,
         }
     }
 
-    /// Cuts what the victims send to others, what these send to them, or both.
-    fn cut_off(&mut self, nodes: &[Node], [outgoing, incoming]: [bool; 2]) {
+    /// The links on which the victims send to others, on which these send to them, or both.
+    fn links(&self, nodes: &[Node], [outgoing, incoming]: [bool; 2]) -> Vec<(Node, Node)> {
+        let mut links = Vec::new();
         for victim in &self.victims {
             for other in nodes.iter().filter(|node| *node != victim) {
                 if outgoing {
-                    self.cuts.push((victim.clone(), other.clone()));
+                    links.push((victim.clone(), other.clone()));
                 }
                 if incoming {
-                    self.cuts.push((other.clone(), victim.clone()));
+                    links.push((other.clone(), victim.clone()));
                 }
             }
         }
+        links
     }
 }

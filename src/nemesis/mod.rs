@@ -48,6 +48,7 @@
 
 mod branch;
 mod clocks;
+mod clogs;
 mod fault;
 mod liveness;
 mod plan;
@@ -172,6 +173,12 @@ impl Nemesis {
     /// Has the victim be [slow](Node::slow) for a while.
     pub fn slow(self, victim: Victim) -> Nemesis {
         self.with(Kind::Slow, victim)
+    }
+
+    /// Has the messages that the victim sends to other nodes, those that they send to it, or both, arrive 20 ms, 500 ms or 5 s later,
+    /// until it ends; those on their way then arrive late still. See [`net::clog`].
+    pub fn clog(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Clog, victim)
     }
 
     /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these acts.

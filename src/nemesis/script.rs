@@ -44,8 +44,9 @@ impl Fault {
     }
 
     /// The way of the fault: of `cut` 0 for what the victim sends, 1 for what it receives; of `partition` a position in
-    /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `swizzle` the order of
-    /// the ends; of `rolling` two less than the number of moves, modulo 3; of faults of clocks and of `slow` the size.
+    /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `clog` 0 for what the
+    /// victim sends, 1 for what it receives, 2 for both, and 3 or 6 more for a longer time; of `swizzle` the order of the ends; of
+    /// `rolling` two less than the number of moves, modulo 3; of faults of clocks and of `slow` the size.
     #[must_use]
     pub fn way(self, parameter: u64) -> Fault {
         Fault { parameter, ..self }
@@ -110,6 +111,7 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         }
         (Kind::Swizzle | Kind::Rolling, None) => command.parameter,
         (Kind::Cut, None) => command.parameter % 2,
+        (Kind::Clog, None) => command.parameter % super::clogs::PARAMETERS,
         (kind, None) => kind.sizes().map_or(0, |sizes| command.parameter % sizes),
     };
     let way = if parameter == 0 { String::new() } else { format!(".way({parameter})") };
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn a_fault_is_written_with_its_way() {
         let nodes = [crate::node("scripted")];
-        for kind in ["cut", "rolling", "drift", "slow"] {
+        for kind in ["cut", "clog", "rolling", "drift", "slow"] {
             let fault = Fault::new(kind, ["scripted"]).way(1).lasts_steps(5);
             let mut nemesis = Nemesis::new();
             let command = fault.add_to(&mut nemesis, &nodes);

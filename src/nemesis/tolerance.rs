@@ -7,7 +7,7 @@ use crate::node::Node;
 /// The number of nodes that a system promises to survive the loss of: of all, or of each of some groups.
 ///
 /// A node counts as lost while it is down or paused, and while the nemesis cuts it off by itself. Partitions are not bounded,
-/// because they take no node, nor are faults of clocks and slow nodes.
+/// because they take no node, nor are clogs, faults of clocks and slow nodes.
 ///
 /// ```
 /// use sim::nemesis::{Nemesis, Tolerance, Victim};
@@ -52,7 +52,8 @@ impl Nemesis {
         victims: Vec<Node>,
         others: &[Active],
     ) -> Vec<Node> {
-        let takes = !matches!(kind, Kind::Partition | Kind::Restart) && kind.sizes().is_none();
+        let takes =
+            !matches!(kind, Kind::Partition | Kind::Restart | Kind::Clog) && kind.sizes().is_none();
         let Some(Tolerance { most, groups }) = self.tolerance.as_ref().filter(|_| takes) else {
             return victims;
         };

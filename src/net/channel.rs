@@ -74,7 +74,7 @@ pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M
     let (from, to) = (Host::of(from), Host::of(to));
     let link = Fabric::of_run().link(from, to, here);
     let inbox = Datagrams::new(to, link.name(), ROOM, here);
-    link.add_flow(inbox.clone());
+    link.add_flow(inbox.clone(), here);
     let send = {
         let inbox = inbox.clone();
         Arc::new(move |message, here| inbox.send(&link, message, here))

@@ -10,6 +10,7 @@ use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
+const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 
 /// The inbox of datagrams of one receiver.
@@ -38,7 +39,7 @@ impl<T: Send + 'static> Datagrams<T> {
             return;
         }
         for _ in 0..link.faults().draw_copies() {
-            let not_before = link.faults().draw_delay(here);
+            let not_before = link.draw_delay(size_of::<T>(), here);
             let way = Way { op: &ARRIVE, not_before };
             let (to, link, datagram) = (self.clone(), link.clone(), datagram.clone());
             let route = link.route();
@@ -50,6 +51,10 @@ impl<T: Send + 'static> Datagrams<T> {
 impl<T: Send + 'static> Flow for Datagrams<T> {
     // They are lost at their arrival.
     fn set_cut(&self, _: bool, _: Here) {}
+
+    fn was_set(&self, here: Here) {
+        self.inbox.mark.act(&SET, here, || ());
+    }
 
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {
         if death != Death::Wiped && host == self.host {

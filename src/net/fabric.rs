@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::faults::Faults;
+use super::settings::Settings;
 use crate::node::{Cluster, Death, Node};
 use crate::run::Failure;
 use crate::run::board::Route;
@@ -45,6 +46,9 @@ pub(crate) trait Flow: Send + Sync {
     /// Its link was cut or healed.
     fn set_cut(&self, is_cut: bool, here: Here);
 
+    /// The settings of its link changed: records that on what those who send have an operation on.
+    fn was_set(&self, here: Here);
+
     /// A node has died, perhaps once more.
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here);
 }
@@ -54,9 +58,8 @@ pub(crate) struct Link {
     from: Host,
     to: Host,
     names: &'static Names,
-    mark: Wrapped,
-    /// Those of the net: they are set before the first link is made.
-    faults: Faults,
+    pub(super) mark: Wrapped,
+    pub(super) settings: Settings,
     is_cut: AtomicBool,
     /// The number of messages that a cut has lost or held.
     met: AtomicU64,
@@ -94,13 +97,25 @@ impl Names {
     }
 }
 
+/// The key of a link, which any task may be the first to use. None for hosts of high numbers.
+fn key(from: Host, to: Host) -> Option<u32> {
+    // Beside the keys of files and ports.
+    const LINK: u32 = 1 << 29;
+    const BITS: u32 = 14;
+    (from.0 >> BITS == 0 && to.0 >> BITS == 0).then_some(LINK | from.0 << BITS | to.0)
+}
+
 impl Link {
     fn new(from: Host, to: Host, faults: Faults, here: Here) -> Arc<Link> {
         let [sender, receiver] = [from, to].map(Host::node);
         let names = Names::of(name(sender.as_ref()), name(receiver.as_ref()));
-        let mark = Wrapped::outside_named("link", &names.link, here);
+        let mark = match key(from, to) {
+            Some(key) => Wrapped::outside_keyed("link", &names.link, key, here),
+            None => Wrapped::outside_named("link", &names.link, here),
+        };
         let (is_cut, met, flows) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
-        Arc::new(Link { from, to, names, mark, faults, is_cut, met, flows })
+        let settings = Settings::new(faults);
+        Arc::new(Link { from, to, names, mark, settings, is_cut, met, flows })
     }
 
     pub(crate) fn ends(&self) -> (Host, Host) {
@@ -117,13 +132,9 @@ impl Link {
         &self.names.way
     }
 
-    /// The faults that its messages may have.
-    pub(crate) fn faults(&self) -> &Faults {
-        &self.faults
-    }
-
-    /// Adds a stream, whose messages a cut holds.
-    pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>) {
+    /// Adds a stream, whose messages a cut holds, or a socket that sends datagrams.
+    pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>, here: Here) {
+        self.join(here);
         self.flows().push(flow);
     }
 
@@ -156,7 +167,7 @@ impl Link {
         flows.iter().for_each(|flow| flow.set_cut(is_cut, here));
     }
 
-    fn flows(&self) -> MutexGuard<'_, Vec<Arc<dyn Flow>>> {
+    pub(super) fn flows(&self) -> MutexGuard<'_, Vec<Arc<dyn Flow>>> {
         self.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -224,13 +235,22 @@ impl Fabric {
     /// Heals all links.
     pub(crate) fn heal(&self, here: Here) {
         let links = self.state().order.clone();
-        links.iter().for_each(|link| link.set_cut(false, here));
+        for link in links {
+            link.set_cut(false, here);
+            link.clog(None, here);
+        }
     }
 
     /// The number of messages that cuts have lost or held so far.
     pub(crate) fn met(&self) -> u64 {
         let links = self.state().order.clone();
         links.iter().map(|link| link.met.load(Relaxed)).sum()
+    }
+
+    /// The number of messages that clogs have delayed so far.
+    pub(crate) fn delayed(&self) -> u64 {
+        let links = self.state().order.clone();
+        links.iter().map(|link| link.settings.delayed()).sum()
     }
 
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {

@@ -1,11 +1,8 @@
 //! The faults of messages: settings, and their draws. 0 is nothing bad in each.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::run::op::{Access, Op, clock};
-use crate::seam::{self, Here};
-
-const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
+use crate::seam;
 
 const LOSS: usize = 0;
 const DUPLICATE: usize = 1;
@@ -34,7 +31,12 @@ pub struct Faults {
     latency: Option<Latency>,
     parts: u8,
     resets: u8,
+    rate: Option<u64>,
+    mtu: Option<usize>,
 }
+
+/// The largest datagram that UDP has.
+const LARGEST: usize = 65_507;
 
 impl Faults {
     /// No faults.
@@ -74,6 +76,38 @@ impl Faults {
         Faults { latency: Some(latency), ..self }
     }
 
+    /// Has messages leave at so many bytes a second, one after the other over each link: one that is sent while others leave
+    /// waits for these. A value of a typed link has the size of its type.
+    ///
+    /// ```
+    /// use sim::net::{self, Faults};
+    /// use sim::time::{Duration, Instant};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let [a, b] = ["a", "b"].map(sim::node);
+    /// net::faults_on(&a, &b, Faults::none().rate(1000));
+    /// let (sender, mut receiver) = net::link(&a, &b);
+    /// let begin = Instant::now();
+    /// sender.send([0_u8; 100]).await.unwrap();
+    /// sender.send([1; 100]).await.unwrap();
+    /// receiver.recv().await.unwrap();
+    /// receiver.recv().await.unwrap();
+    /// assert_eq!(begin.elapsed(), Duration::from_millis(200));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    #[must_use]
+    pub fn rate(self, bytes_per_second: u64) -> Faults {
+        Faults { rate: Some(bytes_per_second), ..self }
+    }
+
+    /// Has sockets send no datagram of more than so many bytes: it is the error `EMSGSIZE`, as one of more than 65,507 always is.
+    #[must_use]
+    pub fn mtu(self, bytes: usize) -> Faults {
+        Faults { mtu: Some(bytes), ..self }
+    }
+
     pub(crate) fn draw_copies(&self) -> u32 {
         if seam::suffers_rarely(LOSS, (8, self.loss), "the loss of a message") {
             return 0;
@@ -103,9 +137,18 @@ impl Faults {
         seam::suffers_rarely(RESET, (32, self.resets), "a reset")
     }
 
-    pub(crate) fn draw_delay(&self, here: Here) -> Option<Instant> {
-        let delay = self.latency.as_ref()?.draw();
-        (delay > Duration::ZERO).then(|| seam::true_deadline(&SEND, delay, here))
+    pub(super) fn draw_latency(&self) -> Duration {
+        self.latency.as_ref().map_or(Duration::ZERO, Latency::draw)
+    }
+
+    pub(super) fn bytes_per_second(&self) -> Option<u64> {
+        self.rate
+    }
+
+    /// The greatest number of bytes of a datagram.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn largest(&self) -> usize {
+        self.mtu.map_or(LARGEST, |mtu| mtu.min(LARGEST))
     }
 }
 
@@ -144,7 +187,7 @@ impl Latency {
         Latency(Kind::Within(least, greatest))
     }
 
-    fn draw(&self) -> Duration {
+    pub(super) fn draw(&self) -> Duration {
         match &self.0 {
             Kind::Rungs(rungs) => {
                 let drawn = seam::suffers(DELAY, (8, u8::MAX), "the latency of a message");

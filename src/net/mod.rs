@@ -4,7 +4,8 @@
 //! a trace has each arrival as a step, a search tries all orders, and shrinking leaves the reordering that a failure needs.
 //!
 //! [`cut`] and [`isolate`] end the connection of nodes, in one direction or both: datagrams are lost at their arrival,
-//! messages of streams wait until [`heal`]. [`faults()`] has messages lost, duplicated and delayed by themselves.
+//! messages of streams wait until [`heal`]. [`faults()`] has messages lost, duplicated and delayed by themselves, on one link
+//! [`faults_on`]; [`clog`] has a link be slow for a while.
 //!
 //! ```
 //! use sim::net;
@@ -50,6 +51,8 @@ mod faults;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod inbox;
 mod ops;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+mod settings;
 mod shows;
 #[cfg(feature = "tokio")]
 mod sockets;
@@ -92,6 +95,76 @@ pub(crate) fn heal_all(here: Here) {
     Fabric::of_run().heal(here);
 }
 
+/// Has messages that are sent from now on from one node to another take longer, by `by`, until [`unclog`] or [`heal`]. Those on
+/// their way stay as they are. Not a point.
+///
+/// A message that is sent before others and arrives after them finds code that takes its order for granted: a late append of an
+/// old leader, a lease that is renewed after its end.
+///
+/// ```
+/// use sim::net::{self, Latency};
+/// use sim::time::{Duration, Instant};
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// let (sender, mut receiver) = net::datagrams(&a, &b);
+/// let begin = Instant::now();
+/// net::clog(&a, &b, Latency::exact(Duration::from_millis(500)));
+/// sender.send("first").await.unwrap();
+/// net::unclog(&a, &b);
+/// sender.send("second").await.unwrap();
+/// assert_eq!(receiver.recv().await, Some("second"));
+/// assert_eq!(receiver.recv().await, Some("first"));
+/// assert_eq!(begin.elapsed(), Duration::from_millis(500));
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn clog(from: &Node, to: &Node, by: Latency) {
+    clog_at(from, to, Some(by), here());
+}
+
+/// As [`clog`], in both directions.
+#[track_caller]
+pub fn clog_pair(one: &Node, other: &Node, by: Latency) {
+    let here = here();
+    clog_at(one, other, Some(by.clone()), here);
+    clog_at(other, one, Some(by), here);
+}
+
+/// Ends a [`clog`] of the link from one node to another. Not a point.
+#[track_caller]
+pub fn unclog(from: &Node, to: &Node) {
+    clog_at(from, to, None, here());
+}
+
+/// Clogs the link from one node to another or, for `None`, ends that, called at `here`.
+pub(crate) fn clog_at(from: &Node, to: &Node, by: Option<Latency>, here: Here) {
+    Fabric::of_run().link(Host::of(from), Host::of(to), here).clog(by, here);
+}
+
+/// Sets what may happen to messages that are sent from now on from one node to another, in place of what [`faults()`] says for
+/// all links. [`heal`] leaves it. Not a point.
+///
+/// ```
+/// use sim::net::{self, Faults, Latency};
+/// use sim::time::Duration;
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// net::faults(Faults::none().latency(Latency::lan()));
+/// let [near, far] = ["near", "far"].map(sim::node);
+/// let way = Latency::within(Duration::from_millis(80), Duration::from_millis(120));
+/// net::faults_on(&near, &far, Faults::none().latency(way).loss(3).rate(100_000));
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn faults_on(from: &Node, to: &Node, faults: Faults) {
+    let here = here();
+    Fabric::of_run().link(Host::of(from), Host::of(to), here).set_faults(faults, here);
+}
+
 /// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a point.
 #[track_caller]
 pub fn isolate(node: &Node) {
@@ -124,10 +197,15 @@ pub fn partition(groups: &[&[&Node]]) {
     }
 }
 
-/// Mends all links. Not a point.
+/// Mends all links, and ends all clogs. Not a point.
 #[track_caller]
 pub fn heal() {
     Fabric::of_run().heal(here());
+}
+
+/// The number of messages that clogs have delayed in the run so far.
+pub fn delayed() -> u64 {
+    Fabric::of_run().delayed()
 }
 
 /// The number of messages that cuts have lost or held in the run so far.

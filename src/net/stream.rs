@@ -15,6 +15,7 @@ use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 const CUT: Op = Op::of_kind("hold", Access::Tell, net::CUT).quiet();
+const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 const HEAL: Op = Op::of_kind("go_on", Access::Tell, net::HEAL).quiet();
 
 /// The receiving end of a stream.
@@ -27,6 +28,16 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 
     /// A message arrives, or the end.
     fn take_in(&self, message: Option<T>, here: Here);
+
+    /// The number of bytes of a message, for links with a rate.
+    fn size(_: &T) -> usize {
+        size_of::<T>()
+    }
+
+    /// The settings of the link to it changed.
+    fn was_set(&self, here: Here) {
+        self.mark().act(&SET, here, || ());
+    }
 
     /// Its link was cut, as the change of this number.
     fn was_cut(&self, _change: u64, _here: Here) {}
@@ -113,13 +124,13 @@ impl<T: Send + 'static> Stream<T> {
     pub(crate) fn new(from: Host, to: Host, kind: &'static str, here: Here) -> Arc<Stream<T>> {
         let link = Fabric::of_run().link(from, to, here);
         let inbox = Inbox::new(kind, link.name(), here);
-        Stream::over(link, inbox)
+        Stream::over(link, inbox, here)
     }
 }
 
 impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
     /// The stream over a link to `sink`.
-    pub(crate) fn over(link: Arc<Link>, sink: S) -> Arc<Stream<T, S>> {
+    pub(crate) fn over(link: Arc<Link>, sink: S, here: Here) -> Arc<Stream<T, S>> {
         let inbox = Arc::new(sink);
         let stream = Stream {
             link,
@@ -129,12 +140,12 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
             message: PhantomData,
         };
         let stream = Arc::new(stream);
-        stream.link.add_flow(stream.clone());
+        stream.link.add_flow(stream.clone(), here);
         stream
     }
 
     /// The faults that its messages may have.
-    pub(crate) fn faults(&self) -> &Faults {
+    pub(crate) fn faults(&self) -> Faults {
         self.link.faults()
     }
 
@@ -168,7 +179,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         if !seam::in_run() {
             return self.inbox.take_in(message, here);
         }
-        let not_before = self.faults().draw_delay(here);
+        let not_before = self.link.draw_delay(message.as_ref().map_or(0, S::size), here);
         let segment = Segment { stream: self.clone(), number, message, here };
         seam::carry(segment, Way { op: &ARRIVE, not_before }, self.link.route(), here);
     }
@@ -215,6 +226,10 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
         if let (true, Some(change)) = (is_cut, change) {
             self.inbox.was_cut(change, here);
         }
+    }
+
+    fn was_set(&self, here: Here) {
+        self.inbox.was_set(here);
     }
 
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod clocks;
+mod clogs;
 mod fs;
 mod guesses;
 mod invariants;

@@ -26,8 +26,12 @@ use crate::seam::{self, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrappe
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
 
-/// The largest datagram.
-const LARGEST: usize = 65_507;
+/// The number of the error of a datagram that is too large, `EMSGSIZE`.
+const TOO_LARGE: i32 = match () {
+    () if cfg!(target_os = "linux") => 90,
+    () if cfg!(windows) => 10_040,
+    () => 40,
+};
 
 /// A datagram that has arrived, or the answer that nobody is there.
 struct Datagram {
@@ -157,14 +161,13 @@ impl OfRun {
 
     /// Sends in the current step.
     fn send(&self, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
-        if bytes.len() > LARGEST {
-            let text = format!("a datagram has {LARGEST} bytes at most: send several");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
         let line = self.line(to, here)?;
         let link = &line.link;
+        if bytes.len() > link.faults().largest() {
+            return Err(io::Error::from_raw_os_error(TOO_LARGE));
+        }
         for _ in 0..link.faults().draw_copies() {
-            let not_before = link.faults().draw_delay(here);
+            let not_before = link.draw_delay(bytes.len(), here);
             let way = Way { op: &ARRIVE, not_before };
             let (from, line) = (self.mailbox.clone(), line.clone());
             let flying = Flying { from, line, bytes: bytes.to_vec(), here };

@@ -14,16 +14,30 @@ pub(crate) mod link {
 
     const PASSES: Bits = 1 << 0;
     const CUTS: Bits = 1 << 1;
+    const SETS: Bits = 1 << 2;
+    const JOINS: Bits = 1 << 3;
+    const QUEUES: Bits = 1 << 4;
 
     /// A message went over it, or was lost because it is cut.
     pub(crate) const PASS: Kind = Kind::of(PASSES).conflicts_with(CUTS).looks();
 
-    /// It was cut, healed, or its faults were set.
-    pub(crate) const CUT: Kind = Kind::of(CUTS).conflicts_with(PASSES | CUTS);
+    /// It was cut or healed.
+    pub(crate) const CUT: Kind = Kind::of(CUTS).conflicts_with(PASSES | CUTS | SETS);
+
+    /// Its settings changed: those of messages that are sent from then on.
+    pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES);
+
+    /// A stream or a socket uses it from now on, or a request goes over it.
+    pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(SETS).looks();
+
+    /// A message waits behind those that were sent before it.
+    pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
 
     #[cfg(test)]
-    pub(crate) const MACHINE: super::super::kind::Machine =
-        super::super::kind::Machine { name: "link", kinds: &[("pass", PASS), ("cut", CUT)] };
+    pub(crate) const MACHINE: super::super::kind::Machine = super::super::kind::Machine {
+        name: "link",
+        kinds: &[("pass", PASS), ("cut", CUT), ("set", SET), ("join", JOIN), ("queue", QUEUE)],
+    };
 }
 
 /// The kinds of operations on the sending end of a connection: a window of bytes that are sent and not yet taken.
@@ -35,7 +49,8 @@ pub(crate) mod window {
     const GOES_ON: Bits = 1 << 2;
     const MAKES_ROOM: Bits = 1 << 3;
     const BREAKS: Bits = 1 << 4;
-    const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS;
+    const SETS: Bits = 1 << 5;
+    const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS | SETS;
 
     /// Wrote bytes that the window has room for although nobody takes any, or the end.
     pub(crate) const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES);
@@ -53,6 +68,9 @@ pub(crate) mod window {
     /// Writes fail from now on, or an error was reported.
     pub(crate) const BREAK: Kind = Kind::of(BREAKS).conflicts_with(ALL_WRITES).enables(GOES_ON);
 
+    /// The settings of its link changed.
+    pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(ALL_WRITES);
+
     #[cfg(test)]
     pub(crate) const MACHINE: super::super::kind::Machine = super::super::kind::Machine {
         name: "window",
@@ -62,6 +80,7 @@ pub(crate) mod window {
             ("go on", GO_ON),
             ("make room", MAKE_ROOM),
             ("break", BREAK),
+            ("set", SET),
         ],
     };
 }
@@ -77,16 +96,18 @@ const HEALS: Bits = 1 << 7;
 const TAKES_NOW: Bits = 1 << 8;
 const SENDS_ANY: Bits = 1 << 9;
 const TAKES_ALL: Bits = 1 << 10;
+const SETS: Bits = 1 << 11;
+const SETS_BACK: Bits = 1 << 12;
 
 /// Sent a message of a stream: the order counts.
-pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES);
+pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES | SETS);
 
 /// Sent a datagram.
-pub(crate) const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY);
+pub(crate) const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY).conflicts_with(SETS);
 
 /// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
 pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
-    .conflicts_with(ARRIVES | TAKES_ALL | MISSES | LOOKS | CLOSES | CUTS | HEALS)
+    .conflicts_with(ARRIVES | TAKES_ALL | MISSES | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK)
     .enables(ARRIVES | TAKES);
 
 /// Those that take.
@@ -94,15 +115,16 @@ const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
 
 /// Took a message or the end, or as many bytes as were asked for. Guard: there is one.
 pub(crate) const TAKE: Kind =
-    Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES).disables(TAKES);
+    Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES | SETS_BACK).disables(TAKES);
 
 /// Took a message, without a point.
-pub(crate) const TAKE_NOW: Kind =
-    Kind::of(TAKES_NOW).conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES).disables(TAKES);
+pub(crate) const TAKE_NOW: Kind = Kind::of(TAKES_NOW)
+    .conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES | SETS_BACK)
+    .disables(TAKES);
 
 /// Took all bytes that were there, which are fewer than were asked for.
 pub(crate) const TAKE_ALL: Kind = Kind::of(TAKES_ALL)
-    .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | MISSES)
+    .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | MISSES | SETS_BACK)
     .disables(TAKES);
 
 /// Looked for a message, without a point, and found none.
@@ -113,7 +135,7 @@ pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ARRIVES | TAKE_ANY 
 
 /// Closed it: nothing arrives any more.
 pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
-    .conflicts_with(SENDS | ARRIVES | TAKE_ANY | MISSES | LOOKS | CLOSES)
+    .conflicts_with(SENDS | ARRIVES | TAKE_ANY | MISSES | LOOKS | CLOSES | SETS | SETS_BACK)
     .enables(ARRIVES | TAKES);
 
 /// Its link was cut: the messages of a stream wait.
@@ -123,6 +145,13 @@ pub(crate) const CUT: Kind =
 /// Its link was healed.
 pub(crate) const HEAL: Kind =
     Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS).enables(ARRIVES);
+
+/// The settings of the link to it changed.
+pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
+
+/// The settings of the link back changed, over which an arrival may be answered and whose faults reads have.
+pub(crate) const SET_BACK: Kind =
+    Kind::of(SETS_BACK).conflicts_with(ARRIVES | TAKE_ANY | CLOSES | SETS_BACK);
 
 /// An arrival enables the taking of its message. They do not conflict here: the message orders them.
 #[cfg(test)]
@@ -147,5 +176,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("close", CLOSE),
         ("cut", CUT),
         ("heal", HEAL),
+        ("set", SET),
+        ("set back", SET_BACK),
     ],
 };

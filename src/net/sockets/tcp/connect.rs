@@ -67,7 +67,8 @@ pub(super) async fn connect(from: Host, to: SocketAddr, here: Here) -> io::Resul
             cx,
             |_| {
                 if let Some(request) = request.take() {
-                    let not_before = request.links[0].faults().draw_delay(here);
+                    request.links[0].join(here);
+                    let not_before = request.links[0].draw_delay(0, here);
                     request.send(not_before);
                 }
                 Poll::Ready(())

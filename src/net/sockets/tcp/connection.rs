@@ -25,6 +25,8 @@ pub(super) const TRY_READ: [&Op; 3] = [
 const WRITE_TIGHT: Op = Op::of_kind("write", Access::Act, net::window::WRITE_TIGHT);
 const ROOM: Op = Op::of_kind("make_room", Access::Tell, net::window::MAKE_ROOM).quiet();
 const BREAK: Op = Op::of_kind("break", Access::Tell, net::window::BREAK).quiet();
+const SET: Op = Op::of_kind("set", Access::Tell, net::window::SET).quiet();
+const SET_BACK: Op = Op::of_kind("set", Access::Tell, net::SET_BACK).quiet();
 const FINISH: Op = Op::of_kind("finish", Access::Tell, net::window::WRITE).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
 const NO_ANSWER: Op = Op::of_kind("wait_for_answer", Access::Tell, net::ARRIVE).quiet();
@@ -159,7 +161,7 @@ impl Connection {
             let hosts = (connection.ends[from].host, connection.ends[to].host);
             let link = Fabric::of_run().link(hosts.0, hosts.1, here);
             let incoming = Incoming { connection: connection.clone(), at: to };
-            let out = Stream::over(link, incoming);
+            let out = Stream::over(link, incoming, here);
             out.shows.set(Parcel::show);
             let _ = connection.ends[from].out.set(out);
         }
@@ -449,6 +451,20 @@ impl Sink<Parcel> for Incoming {
             }
             _ => {}
         }
+    }
+
+    fn size(parcel: &Parcel) -> usize {
+        match parcel {
+            Parcel::Bytes { bytes, .. } => bytes.len(),
+            Parcel::Reset => 0,
+        }
+    }
+
+    // The other end sends, by a write or as the answer to what arrives.
+    fn was_set(&self, here: Here) {
+        let from = &self.connection.ends[1 - self.at];
+        from.window.act(&SET, here, || ());
+        from.inbox.mark.act(&SET_BACK, here, || ());
     }
 
     fn was_cut(&self, change: u64, here: Here) {

@@ -7,8 +7,12 @@ use std::sync::{Arc, PoisonError};
 use super::super::names;
 use super::super::ports::{self, Port, Ports, Protocol};
 use super::OfRun;
-use crate::net::fabric::{Fabric, Link};
+use crate::net::fabric::{Fabric, Flow, Host, Link};
+use crate::node::Death;
+use crate::run::op::{Access, Op, net};
 use crate::seam::Here;
+
+const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -18,6 +22,21 @@ pub(super) struct Line {
     pub(super) to: SocketAddr,
     pub(super) port: Arc<Port>,
     pub(super) link: Arc<Link>,
+}
+
+/// The port of a socket that sends over a link.
+struct Source(Arc<Port>);
+
+impl Flow for Source {
+    // The datagrams are lost at their arrival.
+    fn set_cut(&self, _: bool, _: Here) {}
+
+    fn was_set(&self, here: Here) {
+        self.0.mark.act(&SET, here, || ());
+    }
+
+    // Ports learn of that by themselves.
+    fn died(self: Arc<Self>, _: Host, _: Death, _: Here) {}
 }
 
 impl OfRun {
@@ -30,6 +49,7 @@ impl OfRun {
         let host = self.mailbox.port.host;
         let target = names::host(host, named)?;
         let link = Fabric::of_run().link(host, target, here);
+        link.add_flow(Arc::new(Source(self.mailbox.port.clone())), here);
         let port = Ports::of_run().port(target, Protocol::Udp, named.port(), here);
         let ip = named.ip();
         let is_local = ip.is_loopback() || ip.is_unspecified();

@@ -1,0 +1,133 @@
+//! The settings of one direction between two hosts: its faults, and a clog.
+//!
+//! They are those of the net until a test or a nemesis changes them, and count for messages that are sent from then on.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::fabric::Link;
+use super::faults::{Faults, Latency};
+use crate::run::op::net::link;
+use crate::run::op::{Access, Op, clock};
+use crate::seam::{self, Here};
+
+const SET: Op = Op::of_kind("set_faults", Access::Tell, link::SET);
+const CLOG: Op = Op::of_kind("clog", Access::Tell, link::SET);
+const UNCLOG: Op = Op::of_kind("unclog", Access::Tell, link::SET);
+const JOIN: Op = Op::of_kind("join", Access::Peek, link::JOIN).quiet();
+const QUEUE: Op = Op::of_kind("queue", Access::Tell, link::QUEUE).quiet();
+const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
+
+/// The settings of a link.
+pub(super) struct Settings {
+    /// Those of the net: they are set before the first link is made.
+    of_net: Faults,
+    /// They may differ from those of the net.
+    is_set: AtomicBool,
+    own: Mutex<Own>,
+    /// The number of messages that clogs have delayed.
+    delayed: AtomicU64,
+}
+
+/// The settings that a link has for itself.
+#[derive(Default)]
+struct Own {
+    faults: Option<Faults>,
+    clog: Option<Latency>,
+    /// The moment at which the bytes that were sent have left, with a rate.
+    free_at: Option<Instant>,
+}
+
+impl Settings {
+    pub(super) fn new(of_net: Faults) -> Settings {
+        let (own, delayed) = (Mutex::default(), AtomicU64::new(0));
+        Settings { of_net, is_set: AtomicBool::new(false), own, delayed }
+    }
+
+    pub(super) fn delayed(&self) -> u64 {
+        self.delayed.load(Relaxed)
+    }
+
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The clog, if there is one.
+    fn clog(&self) -> Option<Latency> {
+        if self.is_set.load(Relaxed) { self.own().clog.clone() } else { None }
+    }
+
+    fn faults(&self) -> Faults {
+        let own = if self.is_set.load(Relaxed) { self.own().faults.clone() } else { None };
+        own.unwrap_or_else(|| self.of_net.clone())
+    }
+
+    /// Has `bytes` leave at this rate, behind those that were sent before. Returns when they have.
+    fn queue(&self, bytes: usize, rate: u64, now: Instant) -> Instant {
+        let mut own = self.own();
+        let begin = own.free_at.unwrap_or(now).max(now);
+        let nanos = bytes as u128 * 1_000_000_000 / u128::from(rate.max(1));
+        let left = begin + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 2));
+        own.free_at = Some(left);
+        left
+    }
+}
+
+impl Link {
+    /// The faults that its messages may have.
+    pub(crate) fn faults(&self) -> Faults {
+        self.settings.faults()
+    }
+
+    /// Draws the time before which a message of so many bytes, sent in this step, does not arrive. None for one that arrives
+    /// at any time.
+    ///
+    /// The step has an operation on what [`Flow::was_set`](super::fabric::Flow::was_set) names, or a [`join`](Self::join).
+    pub(crate) fn draw_delay(&self, bytes: usize, here: Here) -> Option<Instant> {
+        let faults = self.settings.faults();
+        let mut delay = faults.draw_latency();
+        if let Some(clog) = self.settings.clog() {
+            let by = clog.draw();
+            self.settings.delayed.fetch_add(u64::from(by > Duration::ZERO), Relaxed);
+            delay += by;
+        }
+        if let Some(rate) = faults.bytes_per_second() {
+            let now = seam::true_deadline(&SEND, Duration::ZERO, here);
+            self.mark.act(&QUEUE, here, || ());
+            let arrival = self.settings.queue(bytes, rate, now) + delay;
+            return (arrival > now).then_some(arrival);
+        }
+        (delay > Duration::ZERO).then(|| seam::true_deadline(&SEND, delay, here))
+    }
+
+    /// Records that a message is sent over it, or that some will be, so that changes of its settings conflict with that.
+    pub(crate) fn join(&self, here: Here) {
+        self.mark.act(&JOIN, here, || ());
+    }
+
+    /// Sets its faults in place of those of the net.
+    pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
+        self.set(&SET, here, |own| own.faults = Some(faults));
+    }
+
+    /// Has messages take so much longer; none to end that.
+    pub(crate) fn clog(&self, by: Option<Latency>, here: Here) {
+        if by.is_some() || self.settings.clog().is_some() {
+            let op = if by.is_some() { &CLOG } else { &UNCLOG };
+            self.set(op, here, |own| own.clog = by);
+        }
+    }
+
+    fn set(&self, op: &'static Op, here: Here, change: impl FnOnce(&mut Own)) {
+        {
+            let mut own = self.settings.own();
+            change(&mut own);
+            own.free_at = None;
+        }
+        self.settings.is_set.store(true, Relaxed);
+        self.mark.act(op, here, || ());
+        let flows = self.flows().clone();
+        flows.iter().for_each(|flow| flow.was_set(here));
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::faults::Faults;
+use super::keys;
 use super::settings::Settings;
 use crate::node::{Cluster, Death, Node};
 use crate::run::Failure;
@@ -24,6 +25,12 @@ pub(crate) struct Host(u32);
 
 impl Host {
     pub(crate) const OUTSIDE: Host = Host(0);
+
+    /// Its number in keys.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
 
     pub(crate) fn of(node: &Node) -> Host {
         Host(node.number() + 1)
@@ -97,19 +104,11 @@ impl Names {
     }
 }
 
-/// The key of a link, which any task may be the first to use. None for hosts of high numbers.
-fn key(from: Host, to: Host) -> Option<u32> {
-    // Beside the keys of files and ports.
-    const LINK: u32 = 1 << 29;
-    const BITS: u32 = 14;
-    (from.0 >> BITS == 0 && to.0 >> BITS == 0).then_some(LINK | from.0 << BITS | to.0)
-}
-
 impl Link {
     fn new(from: Host, to: Host, faults: Faults, here: Here) -> Arc<Link> {
         let [sender, receiver] = [from, to].map(Host::node);
         let names = Names::of(name(sender.as_ref()), name(receiver.as_ref()));
-        let mark = match key(from, to) {
+        let mark = match keys::link(from.number(), to.number()) {
             Some(key) => Wrapped::outside_keyed("link", &names.link, key, here),
             None => Wrapped::outside_named("link", &names.link, here),
         };

@@ -50,6 +50,7 @@ mod fabric;
 mod faults;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod inbox;
+mod keys;
 mod ops;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod settings;

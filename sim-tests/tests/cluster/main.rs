@@ -17,6 +17,7 @@ mod statics;
 mod tcp;
 mod tcp_faults;
 mod udp;
+mod udp_calls;
 
 use sim::Runner;
 use sim::report::{Report, Style, text};

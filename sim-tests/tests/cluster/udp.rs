@@ -94,3 +94,38 @@ fn datagrams_are_lost_by_cuts_faults_and_full_sockets() {
     assert!(!one(Faults::none(), 0) && one(Faults::none().loss(1), 0));
     assert!(!one(Faults::none(), 2) && one(Faults::none().duplicates(1), 2));
 }
+
+/// Two tasks, of which either may be the first to name a port.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_search_binds_before_and_after_each_datagram() {
+    let binds = |wanted: bool| {
+        search().run(async || {
+            let [a, b] = ["a", "b"].map(node);
+            let binding = b.spawn(async {
+                let socket = UdpSocket::bind("0.0.0.0:7").await.unwrap();
+                sleep(Duration::from_secs(1)).await;
+                socket.try_recv(&mut [0; 4]).is_ok()
+            });
+            let sending = a.spawn(async {
+                let socket = UdpSocket::bind("0.0.0.0:7").await.unwrap();
+                socket.send_to(b"x", "b:7").await.unwrap();
+            });
+            sending.await.unwrap();
+            assert_ne!(binding.await.unwrap(), wanted);
+        })
+    };
+    assert!(!binds(true).passed() && !binds(false).passed());
+    let all = search().run(async || {
+        let [a, b] = ["a", "b"].map(node);
+        let binding = b.spawn(async {
+            let socket = UdpSocket::bind("0.0.0.0:7").await.unwrap();
+            sleep(Duration::from_secs(1)).await;
+            drop(socket);
+        });
+        let socket = a.enter(|| UdpSocket::bind("0.0.0.0:7")).await.unwrap();
+        socket.send_to(b"x", "b:7").await.unwrap();
+        binding.await.unwrap();
+    });
+    proves(&all);
+}

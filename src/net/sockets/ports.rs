@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::tcp::Backlog;
 use super::udp::Mailbox;
 use crate::net::fabric::Host;
+use crate::net::keys;
 use crate::node::{Cluster, Death, Node};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Wrapped};
@@ -144,7 +145,11 @@ impl Ports {
             Some(node) => format!("{node}:{number}"),
             None => format!("outside:{number}"),
         };
-        let mark = Arc::new(Wrapped::outside_named("port", &name, here));
+        let mark = match keys::port(host.number(), protocol == Protocol::Udp, number) {
+            Some(key) => Wrapped::outside_keyed("port", &name, key, here),
+            None => Wrapped::outside_named("port", &name, here),
+        };
+        let mark = Arc::new(mark);
         let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
         let mut state = self.state();
         state.ports.insert((host, protocol, number), port.clone());
@@ -250,7 +255,7 @@ pub(super) fn host_at(from: Host, ip: IpAddr) -> Option<Host> {
 }
 
 /// The address to bind, if it is one of the host.
-fn own_address(host: Host, ip: IpAddr) -> io::Result<IpAddr> {
+pub(super) fn own_address(host: Host, ip: IpAddr) -> io::Result<IpAddr> {
     if ip.is_loopback() || ip.is_unspecified() || ip == address(host) {
         return Ok(ip);
     }

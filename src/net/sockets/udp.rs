@@ -1,24 +1,28 @@
 //! [`UdpSocket`]: datagrams, which overtake each other and get lost.
 
+mod calls;
+mod groups;
 mod line;
+mod options;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use tokio::io::ReadBuf;
-
+use self::calls::Calls;
+use self::groups::{Aim, Group};
 use self::line::Line;
+use self::options::Options;
 use super::names::{self, ToSocketAddrs};
 use super::ports::{Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
 use crate::net::fabric::Host;
 use crate::net::inbox::{Inbox, Visit};
-use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM, TRY_RECV};
+use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM};
 use crate::net::shows;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped, here};
@@ -46,10 +50,12 @@ pub(super) struct Mailbox {
     addr: SocketAddr,
     /// The only address it sends to and receives from, if it is connected.
     peer: Mutex<Option<SocketAddr>>,
+    groups: Mutex<BTreeMap<Ipv4Addr, Arc<Group>>>,
 }
 
 impl Mailbox {
-    pub(super) fn close(&self, _: Here) {
+    pub(super) fn close(self: &Arc<Self>, here: Here) {
+        self.leave_all(here);
         self.inbox.close(true);
     }
 
@@ -63,7 +69,8 @@ impl Mailbox {
 /// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any moment
 /// after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
 /// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. At a port that nobody has bound it is lost, and
-/// a connected sender receives [`ConnectionRefused`](io::ErrorKind::ConnectionRefused).
+/// a connected sender receives [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). One to a
+/// [group](Self::join_multicast_v4) arrives at all its members, and one to 255.255.255.255 at all hosts.
 ///
 /// ```
 /// use sim::net::UdpSocket;
@@ -93,8 +100,8 @@ struct OfRun {
     origin: Origin,
     /// The ways that it has sent on, by the address that was named.
     lines: Mutex<BTreeMap<SocketAddr, Arc<Line>>>,
-    /// The call of [`UdpSocket::poll_recv_from`].
-    call: Mutex<GuardedCall>,
+    calls: Calls,
+    options: Options,
     here: Here,
 }
 
@@ -103,7 +110,7 @@ impl Drop for OfRun {
         if self.origin.tells() {
             let bound = Bound::Mailbox(self.mailbox.clone());
             self.mailbox.port.unbind(&bound, self.here);
-            self.mailbox.inbox.close(true);
+            self.mailbox.close(self.here);
         }
     }
 }
@@ -112,6 +119,9 @@ impl Drop for OfRun {
 struct Flying {
     from: Arc<Mailbox>,
     line: Arc<Line>,
+    /// The address that was named.
+    to: SocketAddr,
+    aim: Aim,
     bytes: Vec<u8>,
     here: Here,
 }
@@ -130,13 +140,19 @@ impl Cargo for Flying {
     }
 
     fn arrive(self) {
-        let Flying { from, line, bytes, here } = self;
-        let Line { addr, to, port, link } = &*line;
+        let Flying { from, line, to, aim, bytes, here } = self;
+        let Line { addr, port, link, .. } = &*line;
         if !port.is_up() || !link.passes(here) {
             return;
         }
-        match port.at(to.ip()) {
-            Some(Bound::Mailbox(mailbox)) => {
+        let bound = port.at(to.ip()).filter(|bound| match (&aim, bound) {
+            (Aim::Member(member, group), Bound::Mailbox(mailbox)) => {
+                Arc::ptr_eq(member, mailbox) && mailbox.groups().contains_key(group)
+            }
+            _ => true,
+        });
+        match (bound, aim) {
+            (Some(Bound::Mailbox(mailbox)), _) => {
                 let is_from_peer = mailbox.peer().is_none_or(|peer| peer == *addr);
                 if is_from_peer {
                     let datagram = Datagram { from: *addr, bytes: Some(bytes) };
@@ -144,12 +160,13 @@ impl Cargo for Flying {
                 }
             }
             // A connected sender learns that nobody is there.
-            _ => {
+            (_, Aim::One) => {
                 from.port.mark.act(&REFUSE, here, || ());
-                if from.peer() == Some(*to) {
-                    from.inbox.put(Datagram { from: *to, bytes: None });
+                if from.peer() == Some(to) {
+                    from.inbox.put(Datagram { from: to, bytes: None });
                 }
             }
+            (_, Aim::Any | Aim::Member(..)) => {}
         }
     }
 }
@@ -161,7 +178,24 @@ impl OfRun {
 
     /// Sends in the current step.
     fn send(&self, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
-        let line = self.line(to, here)?;
+        if !groups::is_of_several(to.ip()) {
+            let line = self.line(to, here)?;
+            self.send_on(&line, (line.to, Aim::One), bytes, here)?;
+            return Ok(bytes.len());
+        }
+        for (line, aim) in self.ways(to, here)? {
+            self.send_on(&line, (to, aim), bytes, here)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn send_on(
+        &self,
+        line: &Arc<Line>,
+        (to, aim): (SocketAddr, Aim),
+        bytes: &[u8],
+        here: Here,
+    ) -> io::Result<()> {
         let link = &line.link;
         if bytes.len() > link.faults().largest() {
             return Err(io::Error::from_raw_os_error(TOO_LARGE));
@@ -169,11 +203,11 @@ impl OfRun {
         for _ in 0..link.faults().draw_copies() {
             let not_before = link.draw_delay(bytes.len(), here);
             let way = Way { op: &ARRIVE, not_before };
-            let (from, line) = (self.mailbox.clone(), line.clone());
-            let flying = Flying { from, line, bytes: bytes.to_vec(), here };
+            let (from, line, aim) = (self.mailbox.clone(), line.clone(), aim.clone());
+            let flying = Flying { from, line, to, aim, bytes: bytes.to_vec(), here };
             seam::carry(flying, way, link.route(), here);
         }
-        Ok(bytes.len())
+        Ok(())
     }
 
     fn take(&self, buffer: &mut [u8], takes: bool) -> Option<io::Result<(usize, SocketAddr)>> {
@@ -250,7 +284,9 @@ impl UdpSocket {
             match &self.0 {
                 Inner::Run(socket) => {
                     socket.origin.check(here)?;
-                    names::host(socket.mailbox.port.host, addr)?;
+                    if !groups::is_of_several(addr.ip()) {
+                        names::host(socket.mailbox.port.host, addr)?;
+                    }
                     socket.mark().act(&CONNECT, here, || {
                         let peer = &socket.mailbox.peer;
                         *peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(addr);
@@ -386,49 +422,6 @@ impl UdpSocket {
         }
     }
 
-    /// As [`recv_from`](Self::recv_from), for one task at a time.
-    #[track_caller]
-    pub fn poll_recv_from(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<SocketAddr>> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                let mut call = socket.call.lock().unwrap_or_else(PoisonError::into_inner);
-                let polled = socket.poll_recv(&mut call, cx, buf.initialize_unfilled(), true);
-                polled.map_ok(|(count, from)| {
-                    buf.advance(count);
-                    from
-                })
-            }
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_recv_from(cx, buf)
-            }
-        }
-    }
-
-    /// Receives a datagram if one has arrived. Not a point.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
-    #[track_caller]
-    pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                socket.origin.check(here())?;
-                let take = || socket.take(buf, true).ok_or(());
-                let taken = socket.mark().attempt(TRY_RECV, here(), take);
-                taken.unwrap_or_else(|()| Err(io::ErrorKind::WouldBlock.into()))
-            }
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.try_recv_from(buf)
-            }
-        }
-    }
-
     /// The socket of the system, outside of runs.
     ///
     /// # Errors
@@ -457,15 +450,16 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
     let mut bound = None;
     let make = |port: Arc<Port>, addr| {
         let inbox = Inbox::at(port.mark.clone(), here);
-        let mailbox = Arc::new(Mailbox { inbox, port, addr, peer: Mutex::default() });
+        let (peer, groups) = (Mutex::default(), Mutex::default());
+        let mailbox = Arc::new(Mailbox { inbox, port, addr, peer, groups });
         bound = Some(mailbox.clone());
         Bound::Mailbox(mailbox)
     };
     Ports::of_run().bind(host, (Protocol::Udp, addr), make, here)?;
     let mailbox = bound.expect("it was made");
-    let call = Mutex::new(GuardedCall::new(&RECV, here));
     let (origin, lines) = (Origin::here(), Mutex::default());
-    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin, lines, call, here })))
+    let (calls, options) = (Calls::new(here), Options::new());
+    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin, lines, calls, options, here })))
 }
 
 impl fmt::Debug for UdpSocket {

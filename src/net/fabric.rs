@@ -252,6 +252,12 @@ impl Fabric {
         links.iter().map(|link| link.settings.delayed()).sum()
     }
 
+    /// The faults of all links that have none of their own.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn faults(&self) -> Faults {
+        self.state().faults.clone()
+    }
+
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
         // Outside of runs the net is that of the process, and has no faults.
         if seam::in_run() && !self.state().order.is_empty() {

@@ -10,6 +10,7 @@ const DELAY: usize = 2;
 pub(super) const SHORT_READ: usize = 3;
 pub(super) const SHORT_WRITE: usize = 4;
 const RESET: usize = 5;
+const LOOKUP: usize = 6;
 
 /// The faults that the messages of a run may have, besides those that a test causes by [`cut`](super::cut()) and deaths of nodes.
 ///
@@ -31,6 +32,7 @@ pub struct Faults {
     latency: Option<Latency>,
     parts: u8,
     resets: u8,
+    lookups: u8,
     rate: Option<u64>,
     mtu: Option<usize>,
 }
@@ -68,6 +70,27 @@ impl Faults {
     #[must_use]
     pub fn resets(self, budget: u8) -> Faults {
         Faults { resets: budget, ..self }
+    }
+
+    /// Has lookups of names fail, or find the node that an [`alias`](super::alias) stood for before: each one of eight, at most
+    /// `budget` of one task. Of the whole run, not of a link.
+    ///
+    /// ```
+    /// use sim::net::{Faults, faults, lookup_host};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// let report = sim::Runner::new().hermetic().seeds(0..100).run(async || {
+    ///     faults(Faults::none().lookups(1));
+    ///     let _db = sim::node("db-1");
+    ///     // A client that takes a failure of the moment for the end.
+    ///     lookup_host("db-1:7000").await.expect("it is there");
+    /// });
+    /// assert!(!report.passed());
+    /// ```
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub fn lookups(self, budget: u8) -> Faults {
+        Faults { lookups: budget, ..self }
     }
 
     /// Has messages take time.
@@ -132,6 +155,16 @@ impl Faults {
         }
     }
 
+    /// Draws the outcome of a lookup.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn draw_lookup(&self) -> Lookup {
+        match seam::suffers(LOOKUP, (8, self.lookups), "the lookup of a name") {
+            6 => Lookup::Old,
+            7 => Lookup::Fails,
+            _ => Lookup::Right,
+        }
+    }
+
     /// Draws if a write resets its connection.
     pub(crate) fn draw_reset(&self) -> bool {
         seam::suffers_rarely(RESET, (32, self.resets), "a reset")
@@ -150,6 +183,15 @@ impl Faults {
     pub(crate) fn largest(&self) -> usize {
         self.mtu.map_or(LARGEST, |mtu| mtu.min(LARGEST))
     }
+}
+
+/// The outcome of a lookup.
+#[cfg(feature = "tokio")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lookup {
+    Right,
+    Old,
+    Fails,
 }
 
 /// The time that messages take.

@@ -24,6 +24,10 @@ pub(super) fn port(host: u32, is_udp: bool, number: u16) -> Option<u32> {
     (host >> 10 == 0).then_some(PORT | host << 17 | u32::from(is_udp) << 16 | u32::from(number))
 }
 
+/// The key of the names of a run: that of a port with a number that none has.
+#[cfg(feature = "tokio")]
+pub(super) const NAMES: u32 = PORT;
+
 /// The key of a group, whose address begins with the bits of all groups.
 #[cfg(feature = "tokio")]
 pub(super) fn group(group: Ipv4Addr) -> u32 {

@@ -26,12 +26,13 @@
 //!
 //! # Sockets
 //!
-//! With the feature `tokio` there are `TcpListener`, `TcpStream` with its halves, and `UdpSocket`, under tokio's names and with
-//! the traits of tokio and futures. A socket belongs to the node of the code that binds or connects it; the test, outside of
-//! nodes, is a host of its own, which reaches all.
+//! With the feature `tokio` there are `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`, under tokio's
+//! names and with the traits of tokio and futures. A socket belongs to the node of the code that binds or connects it; the
+//! test, outside of nodes, is a host of its own, which reaches all.
 //!
-//! - A name is that of a node, or `localhost`; an address is [`Node::addr`] or one of the loopback device. Port 0 is a free one
-//!   from 49152. Ports that are in use, unknown names and addresses of others are errors of the kind that std has.
+//! - A name is that of a node, one that `alias` gives, or `localhost`; an address is [`Node::addr`] or one of the loopback
+//!   device. Port 0 is a free one from 49152. Ports that are in use, unknown names and addresses of others are errors of the
+//!   kind that std has.
 //! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes them;
 //!   when it is [switched off](Node::power_off) nobody tells.
 //! - Datagrams are messages of their own, with all that may happen to these.
@@ -64,7 +65,9 @@ pub use self::channel::{Closed, Receiver, Sender, datagrams, link};
 use self::fabric::{Fabric, Host};
 pub use self::faults::{Faults, Latency};
 #[cfg(feature = "tokio")]
-pub use self::sockets::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket, lookup_host, tcp};
+pub use self::sockets::{
+    TcpListener, TcpSocket, TcpStream, ToSocketAddrs, UdpSocket, alias, lookup_host, tcp,
+};
 use crate::node::{Cluster, Node};
 use crate::seam::{self, Here, here};
 

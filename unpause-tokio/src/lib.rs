@@ -26,7 +26,7 @@
 //! | `#[tokio::test]` | | starts the runs |
 //! | `#[tokio::main]` | refused, as it makes a runtime | tokio's |
 //! | `signal` | `ctrl_c` never comes; others are refused | tokio's |
-//! | `net`: `TcpListener`, `TcpStream`, its halves, `UdpSocket`, `lookup_host` | the sockets of `sim::net` | tokio's |
+//! | `net`: `TcpListener`, `TcpSocket`, `TcpStream`, its halves, `UdpSocket`, `lookup_host` | the sockets of `sim::net` | tokio's |
 //! | `fs` | the files of `sim::fs` | tokio's |
 //! | other sockets, `process`, `io::stdin` and the like | fail for want of a reactor, with advice | tokio's |
 //!

@@ -7,4 +7,4 @@ pub mod tcp {
     pub use sim::net::tcp::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 }
 
-pub use sim::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket, lookup_host};
+pub use sim::net::{TcpListener, TcpSocket, TcpStream, ToSocketAddrs, UdpSocket, lookup_host};

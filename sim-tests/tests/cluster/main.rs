@@ -8,6 +8,7 @@ mod guesses;
 mod invariants;
 mod links;
 mod messages;
+mod names;
 mod nemesis;
 mod nodes;
 mod online;
@@ -16,6 +17,7 @@ mod program;
 mod statics;
 mod tcp;
 mod tcp_faults;
+mod tcp_sockets;
 mod udp;
 mod udp_calls;
 

@@ -2,6 +2,7 @@
 //!
 //! A socket belongs to the host of the code that binds or connects it: a node, or the outside.
 
+mod aliases;
 mod names;
 mod ports;
 pub mod tcp;
@@ -9,8 +10,9 @@ mod udp;
 
 use std::io;
 
+pub use self::aliases::alias;
 pub use self::names::{ToSocketAddrs, lookup_host};
-pub use self::tcp::{TcpListener, TcpStream};
+pub use self::tcp::{TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;
 use crate::run::Failure;
 use crate::seam::{self, Group, Here};
@@ -51,6 +53,9 @@ fn check_outside(here: Here) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The reason why a socket of a run is refused to the system.
+const OF_RUN: &str = "a socket of a run is none of the system: keep it as it is, without into_std";
 
 fn refuse(message: &'static str, here: Here) -> io::Error {
     seam::fail(|| Failure::Misuse { message: message.to_owned(), place: seam::place_of(here) });

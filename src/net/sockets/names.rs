@@ -3,14 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-use super::ports;
+use super::{aliases, ports};
 use crate::net::fabric::Host;
-use crate::seam;
+use crate::seam::{self, Here, here};
 
 /// Values that are converted to addresses of sockets: an address, an IP address and a port, or a name and a port.
 ///
-/// In a run a name is that of a node or `localhost`. Outside of runs a name of a node is on the loopback device, and others
-/// are looked up by the system. The trait is tokio's under its name, and it is sealed as that.
+/// In a run a name is that of a node, an [`alias`](crate::net::alias) or `localhost`. Outside of runs a name of a node is on the
+/// loopback device, and others are looked up by the system. The trait is tokio's under its name, and it is sealed as that.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -51,11 +51,11 @@ use private::Target;
 pub async fn lookup_host<T: ToSocketAddrs>(
     host: T,
 ) -> io::Result<impl Iterator<Item = SocketAddr>> {
-    resolve(host.destination()).await.map(Vec::into_iter)
+    resolve(host.destination(), here()).await.map(Vec::into_iter)
 }
 
 /// The addresses of a destination.
-pub(super) async fn resolve(destination: Destination) -> io::Result<Vec<SocketAddr>> {
+pub(super) async fn resolve(destination: Destination, here: Here) -> io::Result<Vec<SocketAddr>> {
     match destination {
         Destination::Address(addr) => Ok(vec![addr]),
         Destination::Addresses(addresses) => Ok(addresses),
@@ -63,7 +63,7 @@ pub(super) async fn resolve(destination: Destination) -> io::Result<Vec<SocketAd
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))
         }
         Destination::Named(name, port) => {
-            if let Some(node) = crate::node::find(&name) {
+            if let Some(node) = aliases::look_up(&name, here)? {
                 return Ok(vec![SocketAddr::new(node.addr(), port)]);
             }
             if !seam::in_run() {
@@ -79,21 +79,21 @@ pub(super) async fn resolve(destination: Destination) -> io::Result<Vec<SocketAd
 
 fn unknown(name: &str) -> io::Error {
     let text = format!(
-        "failed to look up {name:?}: the run has no node of this name; add it by sim::node({name:?})"
+        "failed to look up {name:?}: the run has no node of this name; add it by sim::node({name:?}) or sim::net::alias"
     );
     io::Error::new(io::ErrorKind::NotFound, text)
 }
 
 /// Calls `act` with each address until it succeeds.
 pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
-    destination: Destination,
+    (destination, here): (Destination, Here),
     mut act: impl FnMut(SocketAddr) -> F,
 ) -> io::Result<R> {
     if let Destination::Address(addr) = destination {
         return act(addr).await;
     }
     let mut last = None;
-    for addr in resolve(destination).await? {
+    for addr in resolve(destination, here).await? {
         match act(addr).await {
             Ok(result) => return Ok(result),
             Err(error) => last = Some(error),

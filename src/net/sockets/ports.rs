@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::tcp::Backlog;
+use super::tcp::{Backlog, Reservation};
 use super::udp::Mailbox;
 use crate::net::fabric::Host;
 use crate::net::keys;
@@ -47,6 +47,8 @@ pub(super) struct Port {
 pub(super) enum Bound {
     Backlog(Arc<Backlog>),
     Mailbox(Arc<Mailbox>),
+    /// The socket neither listens nor receives.
+    Reserved(Arc<Reservation>),
 }
 
 impl Bound {
@@ -54,6 +56,7 @@ impl Bound {
         match (self, other) {
             (Bound::Backlog(one), Bound::Backlog(other)) => Arc::ptr_eq(one, other),
             (Bound::Mailbox(one), Bound::Mailbox(other)) => Arc::ptr_eq(one, other),
+            (Bound::Reserved(one), Bound::Reserved(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -214,6 +217,7 @@ impl Ports {
             match bound {
                 Bound::Backlog(backlog) => backlog.close(death == Death::Killed, here),
                 Bound::Mailbox(mailbox) => mailbox.close(here),
+                Bound::Reserved(_) => {}
             }
         }
     }

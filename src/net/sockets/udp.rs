@@ -90,6 +90,7 @@ impl Mailbox {
 /// ```
 pub struct UdpSocket(Inner);
 
+#[allow(clippy::large_enum_variant, reason = "in runs it is nearly always that one")]
 enum Inner {
     Run(OfRun),
     Real(tokio::net::UdpSocket),
@@ -265,7 +266,7 @@ impl UdpSocket {
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<UdpSocket>> {
         let (destination, here) = (addr.destination(), here());
         let host = Host::current();
-        names::each(destination, move |addr| async move {
+        names::each((destination, here), move |addr| async move {
             match seam::in_run() {
                 true => bind(host, addr, here),
                 false => Ok(UdpSocket(Inner::Real(tokio::net::UdpSocket::bind(addr).await?))),
@@ -280,7 +281,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> impl Future<Output = io::Result<()>> {
         let (destination, here) = (addr.destination(), here());
-        names::each(destination, move |addr| async move {
+        names::each((destination, here), move |addr| async move {
             match &self.0 {
                 Inner::Run(socket) => {
                     socket.origin.check(here)?;
@@ -337,7 +338,7 @@ impl UdpSocket {
     ) -> impl Future<Output = io::Result<usize>> {
         let (destination, here) = (target.destination(), here());
         async move {
-            let to = names::each(destination, |addr| std::future::ready(Ok(addr))).await?;
+            let to = names::each((destination, here), |addr| std::future::ready(Ok(addr))).await?;
             match &self.0 {
                 Inner::Run(socket) => send(socket, buf, to, here).await,
                 Inner::Real(socket) => {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::connection::Connection;
 use super::end::Endpoint;
 use super::listener::Accepted;
+use super::socket::{Options, Reserved};
 use crate::net::fabric::{Fabric, Host, Link};
 use crate::net::inbox::Inbox;
 use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
@@ -35,14 +36,23 @@ const TRIES: u32 = 7;
 type Answer = Inbox<io::Result<Arc<Connection>>>;
 
 /// Connects a host.
-pub(super) async fn connect(from: Host, to: SocketAddr, here: Here) -> io::Result<Endpoint> {
+pub(super) async fn connect(
+    from: Host,
+    to: SocketAddr,
+    (options, reserved): (Options, Option<Reserved>),
+    here: Here,
+) -> io::Result<Endpoint> {
     let host = names::host(from, to)?;
     let ports = Ports::of_run();
     // Of the loopback device, each side has the address that the other one named.
     let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
     let to = SocketAddr::new(if to.ip().is_unspecified() { LOOPBACK } else { to.ip() }, to.port());
     let ip = if is_local { to.ip() } else { ports::address(from) };
-    let addr = SocketAddr::new(ip, ports.number(from));
+    let addr = match reserved.as_ref().map(Reserved::addr) {
+        None => SocketAddr::new(ip, ports.number(from)),
+        Some(bound) if bound.ip().is_unspecified() => SocketAddr::new(ip, bound.port()),
+        Some(bound) => bound,
+    };
     let asking = Asking {
         answer: Arc::new(Inbox::new("connection", &format!("{addr}→{to}"), here)),
         origin: Origin::here(),
@@ -51,6 +61,7 @@ pub(super) async fn connect(from: Host, to: SocketAddr, here: Here) -> io::Resul
     let port = ports.port(host, Protocol::Tcp, to.port(), here);
     let request = Request {
         client: (from, addr),
+        options,
         life: from.node().map_or(0, |node| node.life()),
         to,
         links: [(from, host), (host, from)].map(|(a, b)| Fabric::of_run().link(a, b, here)),
@@ -84,7 +95,7 @@ pub(super) async fn connect(from: Host, to: SocketAddr, here: Here) -> io::Resul
         call.poll(answer, cx, |_| outside(), take)
     })
     .await?;
-    Ok(Endpoint::new(connection, 0, here))
+    Ok(Endpoint::new(connection, 0, (options, reserved), here))
 }
 
 const LOOPBACK: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -112,6 +123,7 @@ impl Drop for Asking {
 /// A request on its way.
 struct Request {
     client: (Host, SocketAddr),
+    options: Options,
     /// The life of the client's node.
     life: u64,
     to: SocketAddr,
@@ -182,7 +194,8 @@ impl Cargo for Request {
             return self.again();
         }
         let ends = [self.client, (self.port.host, self.to)];
-        let connection = Connection::new(ends, here);
+        let options = [self.options, backlog.options];
+        let connection = Connection::new(ends, options, here);
         backlog.inbox.put(Accepted(connection.clone()));
         self.answer(Ok(connection));
     }

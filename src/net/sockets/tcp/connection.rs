@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::patience::Patience;
+use super::incoming::Incoming;
+use super::socket::Options;
 use crate::net::fabric::{Fabric, Host};
-use crate::net::inbox::Inbox;
+use crate::net::inbox::{Inbox, Visit};
 use crate::net::shows;
-use crate::net::stream::{Side, Sink, Stream, Then};
-use crate::node::Death;
+use crate::net::stream::Stream;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{Came, Here, Wrapped};
 
@@ -25,12 +25,9 @@ pub(super) const TRY_READ: [&Op; 3] = [
 const WRITE_TIGHT: Op = Op::of_kind("write", Access::Act, net::window::WRITE_TIGHT);
 const ROOM: Op = Op::of_kind("make_room", Access::Tell, net::window::MAKE_ROOM).quiet();
 const BREAK: Op = Op::of_kind("break", Access::Tell, net::window::BREAK).quiet();
-const SET: Op = Op::of_kind("set", Access::Tell, net::window::SET).quiet();
-const SET_BACK: Op = Op::of_kind("set", Access::Tell, net::SET_BACK).quiet();
 const FINISH: Op = Op::of_kind("finish", Access::Tell, net::window::WRITE).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
 const NO_ANSWER: Op = Op::of_kind("wait_for_answer", Access::Tell, net::ARRIVE).quiet();
-const RESET: Op = Op::of_kind("reset", Access::Tell, net::CLOSE);
 
 /// The number of bytes that are sent and not yet read, at most.
 pub(super) const WINDOW: usize = 64 * 1024;
@@ -59,7 +56,7 @@ impl Parcel {
 
 /// The one who has an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Owner {
+pub(super) enum Owner {
     Process,
     /// The process has closed it, or is dead: the kernel answers.
     Kernel,
@@ -73,6 +70,8 @@ pub(super) struct End {
     pub(super) addr: SocketAddr,
     /// The bytes that have arrived from the other end.
     pub(super) inbox: Inbox<Parcel>,
+    /// It asks if the other one is there.
+    pub(super) keepalive: bool,
     /// The bytes that this end writes.
     pub(super) window: Wrapped,
     out: OnceLock<Arc<Stream<Parcel, Incoming>>>,
@@ -91,17 +90,25 @@ struct EndState {
     is_finished: bool,
     /// It was reset, or gave up; the error is there until a call has reported it.
     is_reset: bool,
+    /// It sends what has no answer again, since the machine of the other end is gone.
+    sends_again: bool,
     error: Option<io::ErrorKind>,
     waiting: Vec<Waker>,
 }
 
 impl End {
-    fn new(host: Host, addr: SocketAddr, peer: SocketAddr, here: Here) -> End {
+    fn new(
+        (host, addr): (Host, SocketAddr),
+        peer: SocketAddr,
+        options: Options,
+        here: Here,
+    ) -> End {
         let name = format!("{addr}←{peer}");
         End {
             host,
             addr,
             inbox: Inbox::new("stream", &name, here),
+            keepalive: options.keepalive,
             window: Wrapped::outside_named("window", &format!("{addr}→{peer}"), here),
             out: OnceLock::new(),
             owner: AtomicU8::new(Owner::Process as u8),
@@ -109,7 +116,7 @@ impl End {
         }
     }
 
-    fn owner(&self) -> Owner {
+    pub(super) fn owner(&self) -> Owner {
         match self.owner.load(Relaxed) {
             owner if owner == Owner::Process as u8 => Owner::Process,
             owner if owner == Owner::Kernel as u8 => Owner::Kernel,
@@ -122,16 +129,22 @@ impl End {
     }
 
     /// Returns `true` if a process has it, and it is not broken.
-    fn is_in_use(&self) -> bool {
+    pub(super) fn is_in_use(&self) -> bool {
         self.owner() == Owner::Process && !self.state().is_reset
     }
 
-    fn out(&self) -> &Arc<Stream<Parcel, Incoming>> {
+    pub(super) fn out(&self) -> &Arc<Stream<Parcel, Incoming>> {
         self.out.get().expect("a connection has two streams")
     }
 
+    /// It fails by something that its kernel finds out.
+    pub(super) fn fails(&self, error: io::ErrorKind, here: Here) {
+        self.inbox.close(false);
+        self.break_it(error, here);
+    }
+
     /// Writes fail from now on, and reads after what is buffered.
-    fn break_it(&self, error: io::ErrorKind, here: Here) {
+    pub(super) fn break_it(&self, error: io::ErrorKind, here: Here) {
         self.window.act(&BREAK, here, || ());
         let waiting = {
             let mut state = self.state();
@@ -151,16 +164,20 @@ pub(super) struct Connection {
 
 impl Connection {
     /// A connection between two hosts. The addresses are those of the client and of the server.
-    pub(super) fn new([client, server]: [(Host, SocketAddr); 2], here: Here) -> Arc<Connection> {
+    pub(super) fn new(
+        [client, server]: [(Host, SocketAddr); 2],
+        options: [Options; 2],
+        here: Here,
+    ) -> Arc<Connection> {
         let ends = [
-            End::new(client.0, client.1, server.1, here),
-            End::new(server.0, server.1, client.1, here),
+            End::new(client, server.1, options[0], here),
+            End::new(server, client.1, options[1], here),
         ];
         let connection = Arc::new(Connection { ends });
         for (from, to) in [(0, 1), (1, 0)] {
             let hosts = (connection.ends[from].host, connection.ends[to].host);
             let link = Fabric::of_run().link(hosts.0, hosts.1, here);
-            let incoming = Incoming { connection: connection.clone(), at: to };
+            let incoming = Incoming::new(connection.clone(), to);
             let out = Stream::over(link, incoming, here);
             out.shows.set(Parcel::show);
             let _ = connection.ends[from].out.set(out);
@@ -316,6 +333,12 @@ impl Connection {
         self.leave(at, Owner::Kernel, resets, here);
     }
 
+    /// Returns `true` the first time: an end begins to send what has no answer again.
+    pub(super) fn begins_again(&self, at: usize) -> bool {
+        let end = &self.ends[at];
+        end.is_in_use() && !std::mem::replace(&mut end.state().sends_again, true)
+    }
+
     /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this number,
     /// or since the machine of the other end is gone.
     pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
@@ -326,12 +349,27 @@ impl Connection {
             None => other.owner() == Owner::Nobody,
         };
         if is_silent && end.is_in_use() {
-            end.inbox.close(false);
-            end.break_it(io::ErrorKind::TimedOut, here);
+            end.fails(io::ErrorKind::TimedOut, here);
         }
     }
 
-    fn leave(&self, at: usize, to: Owner, resets: bool, here: Here) {
+    /// The kernel of an end asks the other one for a sign of life, which goes over both links.
+    pub(super) fn ask(&self, at: usize, here: Here) -> Answer {
+        let (end, other) = (&self.ends[at], &self.ends[1 - at]);
+        other.inbox.mark.act(&NO_ANSWER, here, || ());
+        if !end.is_in_use() {
+            return Answer::Alive;
+        }
+        let reaches = [end, other].into_iter().all(|end| end.out().passes(here));
+        match other.owner() {
+            _ if !reaches => Answer::None,
+            Owner::Process | Owner::Kernel => Answer::Alive,
+            Owner::Nobody if other.host.node().is_some_and(|node| node.is_up()) => Answer::Reset,
+            Owner::Nobody => Answer::None,
+        }
+    }
+
+    pub(super) fn leave(&self, at: usize, to: Owner, resets: bool, here: Here) {
         let end = &self.ends[at];
         end.inbox.mark.last(&CLOSE, here);
         end.window.last(&FINISH, here);
@@ -354,6 +392,14 @@ impl Connection {
             _ => end.out().end(here),
         }
     }
+}
+
+/// The answer to a question for a sign of life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Alive,
+    Reset,
+    None,
 }
 
 /// The result of a write.
@@ -381,102 +427,5 @@ fn writable(state: &mut EndState) -> io::Result<()> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
         _ => Ok(()),
-    }
-}
-
-pub(super) use crate::net::inbox::Visit;
-
-/// The receiving side of one direction.
-pub(super) struct Incoming {
-    connection: Arc<Connection>,
-    at: usize,
-}
-
-impl Incoming {
-    fn end(&self) -> &End {
-        &self.connection.ends[self.at]
-    }
-
-    /// Has the other end give up if nothing changes for long.
-    fn wait_for_answer(&self, since: Option<u64>, here: Here) {
-        let from = 1 - self.at;
-        if self.connection.ends[from].is_in_use() {
-            Patience { connection: self.connection.clone(), at: from, since, here }.begin();
-        }
-    }
-
-    /// Both ends are reset, by something in between.
-    fn reset_both(&self, here: Here) {
-        let other = &self.connection.ends[1 - self.at];
-        self.end().inbox.close(false);
-        self.end().break_it(io::ErrorKind::ConnectionReset, here);
-        other.inbox.mark.act(&RESET, here, || ());
-        other.inbox.close(false);
-        other.break_it(io::ErrorKind::ConnectionReset, here);
-    }
-}
-
-impl Sink<Parcel> for Incoming {
-    fn mark(&self) -> &Arc<Wrapped> {
-        &self.end().inbox.mark
-    }
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
-    fn take_in(&self, parcel: Option<Parcel>, here: Here) {
-        let end = self.end();
-        let owner = end.owner();
-        let answers = match owner {
-            Owner::Process => false,
-            Owner::Kernel => true,
-            // The machine knows nothing of the connection once it is up.
-            Owner::Nobody => end.host.node().is_some_and(|node| node.is_up()),
-        };
-        match parcel {
-            Some(Parcel::Reset) if owner == Owner::Process => {
-                end.inbox.put_end();
-                end.break_it(io::ErrorKind::ConnectionReset, here);
-            }
-            Some(Parcel::Bytes { breaks: true, .. }) if owner == Owner::Process => {
-                self.reset_both(here);
-            }
-            parcel if owner == Owner::Process => end.inbox.take_in(parcel, here),
-            Some(Parcel::Bytes { .. }) if answers => {
-                end.out().send_on(Some(Parcel::Reset), here);
-            }
-            Some(Parcel::Bytes { .. }) if owner == Owner::Nobody => {
-                self.wait_for_answer(None, here)
-            }
-            _ => {}
-        }
-    }
-
-    fn size(parcel: &Parcel) -> usize {
-        match parcel {
-            Parcel::Bytes { bytes, .. } => bytes.len(),
-            Parcel::Reset => 0,
-        }
-    }
-
-    // The other end sends, by a write or as the answer to what arrives.
-    fn was_set(&self, here: Here) {
-        let from = &self.connection.ends[1 - self.at];
-        from.window.act(&SET, here, || ());
-        from.inbox.mark.act(&SET_BACK, here, || ());
-    }
-
-    fn was_cut(&self, change: u64, here: Here) {
-        self.wait_for_answer(Some(change), here);
-    }
-
-    fn died(&self, of: Side, death: Death, here: Here) -> Then {
-        // The stream to the dead has the end that it is at.
-        if of != Side::Sender {
-            let owner = if death == Death::Killed { Owner::Kernel } else { Owner::Nobody };
-            self.connection.leave(self.at, owner, false, here);
-        }
-        Then::GoesOn
     }
 }

@@ -3,10 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use super::connection::{Connection, READ, READ_ALL, TRY_READ, Written};
+use super::socket::{Options, Reserved};
 use crate::net::sockets::{Origin, outside};
 use crate::run::event::Values;
 use crate::run::op::{Access, Op, net};
@@ -45,13 +46,22 @@ pub(super) struct Endpoint {
     origin: Origin,
     pub(super) no_delay: AtomicBool,
     pub(super) resets: AtomicBool,
+    pub(super) ttl: AtomicU32,
+    /// The port that it was bound to before.
+    _reserved: Option<Reserved>,
     pub(super) here: Here,
 }
 
 impl Endpoint {
-    pub(super) fn new(connection: Arc<Connection>, at: usize, here: Here) -> Endpoint {
-        let (no_delay, resets) = (AtomicBool::new(false), AtomicBool::new(false));
-        Endpoint { connection, at, origin: Origin::here(), no_delay, resets, here }
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        at: usize,
+        (options, _reserved): (Options, Option<Reserved>),
+        here: Here,
+    ) -> Endpoint {
+        let [no_delay, resets] = [options.nodelay, options.resets].map(AtomicBool::new);
+        let (origin, ttl) = (Origin::here(), AtomicU32::new(64));
+        Endpoint { connection, at, origin, no_delay, resets, ttl, _reserved, here }
     }
 
     pub(super) fn local_addr(&self) -> SocketAddr {
@@ -196,6 +206,54 @@ impl Drop for Readable<'_> {
     }
 }
 
+/// Calls that wait until there is something to read or room to write, one after the other.
+pub(super) struct Wait {
+    readable: GuardedCall,
+    writable: Turn,
+}
+
+impl Wait {
+    pub(super) fn new(here: Here) -> Wait {
+        let readable = GuardedCall::new(&READABLE, here);
+        Wait { readable, writable: Turn::new(&WRITABLE, here) }
+    }
+
+    pub(super) fn poll_read(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        end.origin.check(end.here)?;
+        let inbox = &end.connection.ends[end.at].inbox;
+        self.readable.poll(inbox, cx, |_| outside(), || Ok(()))
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        end: &Endpoint,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = poll_writable(&mut self.writable, end, cx);
+        if polled.is_ready() {
+            self.writable.renew(end.here);
+        }
+        polled
+    }
+}
+
+fn poll_writable(turn: &mut Turn, end: &Endpoint, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    end.origin.check(end.here)?;
+    let window = &end.connection.ends[end.at].window;
+    let ask = |cx: &mut Context<'_>| {
+        if end.connection.has_room(end.at) {
+            return Poll::Ready(Ok(()));
+        }
+        end.connection.wait_for_room(end.at, cx.waker());
+        Poll::Pending
+    };
+    turn.poll(window, cx, ask, |_| Came::Done)
+}
+
 /// Calls that write, one after the other, and the one that sends the end.
 pub(super) struct Writer {
     write: Turn,
@@ -255,17 +313,7 @@ impl<'a> Writable<'a> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let end = self.end;
-        end.origin.check(end.here)?;
-        let window = &end.connection.ends[end.at].window;
-        let ask = |cx: &mut Context<'_>| {
-            if end.connection.has_room(end.at) {
-                return Poll::Ready(Ok(()));
-            }
-            end.connection.wait_for_room(end.at, cx.waker());
-            Poll::Pending
-        };
-        self.turn.poll(window, cx, ask, |_| Came::Done)
+        poll_writable(&mut self.turn, self.end, cx)
     }
 }
 

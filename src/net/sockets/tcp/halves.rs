@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::io::ReadBuf;
+use tokio::io::{Interest, ReadBuf, Ready};
 use tokio::net::tcp as real;
 
+use super::calls;
 use super::end::{Endpoint, Reader, Writer};
 use super::stream::{self, TcpStream, reads, writes};
 use crate::net::sockets::check_outside;
@@ -134,6 +135,29 @@ macro_rules! addresses {
     };
 }
 
+/// The call of a half that waits until it is ready.
+macro_rules! ready {
+    ($half:ident) => {
+        /// Waits until the connection can read or write, one of those in `interest`. A point.
+        ///
+        /// # Errors
+        /// If the connection is of another run.
+        #[track_caller]
+        pub fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<Ready>> + Send {
+            let here = here();
+            async move {
+                match &self.0 {
+                    $half::Run(end, _) => calls::ready(end, interest, here).await,
+                    $half::Real(half) => {
+                        check_outside(here)?;
+                        half.ready(interest).await
+                    }
+                }
+            }
+        }
+    };
+}
+
 macro_rules! read_half {
     ($type:ty) => {
         addresses!($type, Reading::Run(end, _) => end, Reading::Real(half) => half);
@@ -153,6 +177,23 @@ macro_rules! read_half {
                     }
                 }
             }
+
+            /// As [`try_read`](Self::try_read), into several buffers.
+            ///
+            /// # Errors
+            /// As [`try_read`](Self::try_read).
+            #[track_caller]
+            pub fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<usize> {
+                match &self.0 {
+                    Reading::Run(end, _) => calls::try_read_vectored(end, bufs, here()),
+                    Reading::Real(half) => {
+                        check_outside(here())?;
+                        half.try_read_vectored(bufs)
+                    }
+                }
+            }
+
+            ready!(Reading);
 
             /// Waits until a read would not wait. A point.
             ///
@@ -234,6 +275,23 @@ macro_rules! write_half {
                     }
                 }
             }
+
+            /// As [`try_write`](Self::try_write), from several buffers.
+            ///
+            /// # Errors
+            /// As [`try_write`](Self::try_write).
+            #[track_caller]
+            pub fn try_write_vectored(&self, bufs: &[io::IoSlice<'_>]) -> io::Result<usize> {
+                match &self.0 {
+                    Writing::Run(end, _) => calls::try_write_vectored(end, bufs, here()),
+                    Writing::Real(half) => {
+                        check_outside(here())?;
+                        half.try_write_vectored(bufs)
+                    }
+                }
+            }
+
+            ready!(Writing);
 
             /// Waits until a write would not wait. A point.
             ///

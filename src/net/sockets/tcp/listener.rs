@@ -4,17 +4,19 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use super::connection::Connection;
 use super::end::Endpoint;
+use super::socket::Options;
 use super::stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::inbox::Inbox;
 use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
-use crate::net::sockets::{Origin, check_outside, outside};
+use crate::net::sockets::{OF_RUN, Origin, check_outside, outside, refuse};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, GuardedCall, Here, here};
 
@@ -29,13 +31,16 @@ pub(in crate::net::sockets) struct Accepted(pub(super) Arc<Connection>);
 /// The connections that wait for a listener.
 pub(in crate::net::sockets) struct Backlog {
     pub(super) inbox: Inbox<Accepted>,
+    /// Those of the connections.
+    pub(super) options: Options,
+    room: usize,
     port: Arc<Port>,
     addr: SocketAddr,
 }
 
 impl Backlog {
     pub(super) fn is_full(&self) -> bool {
-        self.inbox.len() >= ROOM
+        self.inbox.len() >= self.room
     }
 
     /// Its listener is gone. The connections are reset, unless nobody is there to tell.
@@ -87,6 +92,7 @@ struct Listener {
     origin: Origin,
     /// The call of [`TcpListener::poll_accept`].
     call: Mutex<GuardedCall>,
+    ttl: AtomicU32,
     here: Here,
 }
 
@@ -109,7 +115,8 @@ impl Listener {
             |_| outside(),
             || match inbox.try_take() {
                 Some(Accepted(connection)) => {
-                    Ok(TcpStream::of_run(Endpoint::new(connection, 1, self.here)))
+                    let options = (self.backlog.options, None);
+                    Ok(TcpStream::of_run(Endpoint::new(connection, 1, options, self.here)))
                 }
                 // Its node is dead, or it would be dropped.
                 None => Err(io::ErrorKind::NotConnected.into()),
@@ -139,9 +146,9 @@ impl TcpListener {
     #[track_caller]
     pub fn bind<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpListener>> {
         let (destination, here, host) = (addr.destination(), here(), Host::current());
-        names::each(destination, move |addr| async move {
+        names::each((destination, here), move |addr| async move {
             match seam::in_run() {
-                true => bind(host, addr, here),
+                true => bind(host, addr, (Options::NONE, ROOM), here),
                 false => Ok(TcpListener(Inner::Real(tokio::net::TcpListener::bind(addr).await?))),
             }
         })
@@ -204,6 +211,47 @@ impl TcpListener {
         }
     }
 
+    pub(super) fn of_system(listener: tokio::net::TcpListener) -> TcpListener {
+        TcpListener(Inner::Real(listener))
+    }
+
+    /// The number of hops of its packets. In a run it has no effect.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn ttl(&self) -> io::Result<u32> {
+        match &self.0 {
+            Inner::Run(listener) => Ok(listener.ttl.load(Relaxed)),
+            Inner::Real(listener) => listener.ttl(),
+        }
+    }
+
+    /// Sets the number of hops of its packets. In a run it has no effect.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(listener) => {
+                listener.ttl.store(ttl, Relaxed);
+                Ok(())
+            }
+            Inner::Real(listener) => listener.set_ttl(ttl),
+        }
+    }
+
+    /// The listener as one of std, outside of runs.
+    ///
+    /// # Errors
+    /// In a run.
+    #[track_caller]
+    pub fn into_std(self) -> io::Result<std::net::TcpListener> {
+        match self.0 {
+            Inner::Run(_) => Err(refuse(OF_RUN, here())),
+            Inner::Real(listener) => listener.into_std(),
+        }
+    }
+
     /// The listener of the system, outside of runs.
     ///
     /// # Errors
@@ -215,22 +263,37 @@ impl TcpListener {
     }
 }
 
-fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<TcpListener> {
+pub(super) fn bind(
+    host: Host,
+    addr: SocketAddr,
+    (options, room): (Options, usize),
+    here: Here,
+) -> io::Result<TcpListener> {
     let mut bound = None;
     let make = |port: Arc<Port>, addr| {
         let inbox = Inbox::at(port.mark.clone(), here);
-        let backlog = Arc::new(Backlog { inbox, port, addr });
+        let backlog = Arc::new(Backlog { inbox, options, room: room.max(1), port, addr });
         bound = Some(backlog.clone());
         Bound::Backlog(backlog)
     };
     Ports::of_run().bind(host, (Protocol::Tcp, addr), make, here)?;
     let backlog = bound.expect("it was made");
     let call = Mutex::new(GuardedCall::new(&ACCEPT, here));
-    Ok(TcpListener(Inner::Run(Listener { backlog, origin: Origin::here(), call, here })))
+    let (origin, ttl) = (Origin::here(), AtomicU32::new(64));
+    Ok(TcpListener(Inner::Run(Listener { backlog, origin, call, ttl, here })))
 }
 
 impl fmt::Debug for TcpListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TcpListener").field("addr", &self.local_addr().ok()).finish()
+    }
+}
+
+impl TryFrom<std::net::TcpListener> for TcpListener {
+    type Error = io::Error;
+
+    #[track_caller]
+    fn try_from(of_std: std::net::TcpListener) -> io::Result<TcpListener> {
+        TcpListener::from_std(of_std)
     }
 }

@@ -1,36 +1,61 @@
-//! The patience of kernels: one that gets no answer to what it has sent gives the connection up.
+//! The patience of kernels: one that gets no answer to what it has sent sends it again, and then gives the connection up.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::Connection;
+use super::connection::{Answer, Connection};
 use crate::net::fabric::Fabric;
 use crate::run::op::{Access, Op, clock, net};
 use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
 
 const GIVE_UP: Op = Op::of_kind("give_up", Access::Act, net::ARRIVE);
+const AGAIN: Op = Op::of_kind("send_again", Access::Act, net::ARRIVE);
 const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
 
 /// The time after which Linux gives up, with its fifteen retransmissions.
 const LONGEST: Duration = Duration::from_secs(924);
 
+/// The times of those that are modelled, to a machine that is gone: it may be up again. What is sent over a link that was cut arrives
+/// when that is healed.
+const AGAINS: [u64; 4] = [3, 15, 63, 247];
+
 /// One end of a connection that waits for an answer.
 pub(super) struct Patience {
-    pub(super) connection: Arc<Connection>,
-    pub(super) at: usize,
+    connection: Arc<Connection>,
+    at: usize,
     /// The change of the link since which it waits; none if the other machine is gone.
-    pub(super) since: Option<u64>,
-    pub(super) here: Here,
+    since: Option<u64>,
+    /// The number of times that it has sent again.
+    tries: usize,
+    here: Here,
 }
 
 impl Patience {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        at: usize,
+        since: Option<u64>,
+        here: Here,
+    ) -> Patience {
+        Patience { connection, at, since, tries: 0, here }
+    }
+
     pub(super) fn begin(self) {
         let here = self.here;
         let (end, other) = (&self.connection.ends[self.at], &self.connection.ends[1 - self.at]);
         let route = Fabric::of_run().link(other.host, end.host, here).route();
-        let not_before = Some(seam::true_deadline(&WAIT, LONGEST, here));
-        let way = Way { op: &GIVE_UP, not_before };
+        let next = self.next();
+        let before = self.tries.checked_sub(1).map_or(0, |before| AGAINS[before]);
+        let wait = next.map_or(LONGEST, Duration::from_secs) - Duration::from_secs(before);
+        let not_before = Some(seam::true_deadline(&WAIT, wait, here));
+        let way = Way { op: if next.is_some() { &AGAIN } else { &GIVE_UP }, not_before };
         seam::carry(self, way, route, here);
+    }
+
+    /// The time at which it sends again, if it does.
+    fn next(&self) -> Option<u64> {
+        AGAINS.get(self.tries).filter(|_| self.since.is_none()).copied()
     }
 }
 
@@ -43,7 +68,19 @@ impl Cargo for Patience {
         true
     }
 
-    fn arrive(self) {
-        self.connection.give_up(self.at, self.since, self.here);
+    fn arrive(mut self) {
+        if self.next().is_none() {
+            return self.connection.give_up(self.at, self.since, self.here);
+        }
+        match self.connection.ask(self.at, self.here) {
+            Answer::None => {
+                self.tries += 1;
+                self.begin();
+            }
+            Answer::Reset => {
+                self.connection.ends[self.at].fails(io::ErrorKind::ConnectionReset, self.here);
+            }
+            Answer::Alive => {}
+        }
     }
 }

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use tokio::io::ReadBuf;
 
+use super::calls::Polls;
 use super::connect;
 use super::end::{Endpoint, Readable, Reader, Writable, Writer};
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use super::socket::Options;
 use crate::net::fabric::Host;
 use crate::net::sockets::check_outside;
 use crate::net::sockets::names::{self, ToSocketAddrs};
@@ -32,7 +34,8 @@ use crate::seam::{self, here};
 /// | drop with bytes left unread, or with `set_zero_linger` | the other side reads what it has, then finds [`ConnectionReset`] |
 /// | write to a side that is gone | succeeds once; the next one finds [`ConnectionReset`] and then [`BrokenPipe`] |
 /// | [`kill`](crate::Node::kill) of the other node | its kernel closes the connection, as a drop |
-/// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; after 924 s all is [`TimedOut`]. When the node is up again the next write is answered by a reset |
+/// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; after 924 s all is [`TimedOut`]. When the node is up again the next write is answered by a reset, and what was written before is sent again after 3, 15, 63 and 247 s |
+/// | nothing is written, and the other node is off or the link is cut | nobody finds out, unless [`TcpSocket::set_keepalive`](super::TcpSocket::set_keepalive) has the kernel ask |
 /// | [`cut`](crate::net::cut) | what was written waits until [`heal`](crate::net::heal), for 924 s at most |
 ///
 /// [`Faults::partial`](crate::net::Faults::partial) has reads and writes end early, and
@@ -44,18 +47,19 @@ use crate::seam::{self, here};
 /// [`BrokenPipe`]: io::ErrorKind::BrokenPipe
 ///
 /// See [`TcpListener`](super::TcpListener) for an example.
-pub struct TcpStream(Inner);
+pub struct TcpStream(pub(super) Inner);
 
 #[allow(clippy::large_enum_variant, reason = "in runs it is nearly always that one")]
-enum Inner {
+pub(super) enum Inner {
     Run(OfRun),
     Real(tokio::net::TcpStream),
 }
 
-struct OfRun {
+pub(super) struct OfRun {
     reader: Reader,
     writer: Writer,
-    end: Endpoint,
+    pub(super) end: Endpoint,
+    pub(super) polls: Polls,
 }
 
 impl TcpStream {
@@ -65,7 +69,8 @@ impl TcpStream {
     }
 
     pub(super) fn together(end: Endpoint, reader: Reader, writer: Writer) -> TcpStream {
-        TcpStream(Inner::Run(OfRun { reader, writer, end }))
+        let polls = Polls::new();
+        TcpStream(Inner::Run(OfRun { reader, writer, end, polls }))
     }
 
     pub(super) fn of_system(stream: tokio::net::TcpStream) -> TcpStream {
@@ -79,9 +84,12 @@ impl TcpStream {
     #[track_caller]
     pub fn connect<A: ToSocketAddrs>(addr: A) -> impl Future<Output = io::Result<TcpStream>> {
         let (destination, here, host) = (addr.destination(), here(), Host::current());
-        names::each(destination, move |addr| async move {
+        names::each((destination, here), move |addr| async move {
             match seam::in_run() {
-                true => connect::connect(host, addr, here).await.map(TcpStream::of_run),
+                true => {
+                    let options = (Options::NONE, None);
+                    connect::connect(host, addr, options, here).await.map(TcpStream::of_run)
+                }
                 false => tokio::net::TcpStream::connect(addr).await.map(TcpStream::of_system),
             }
         })
@@ -275,7 +283,7 @@ impl TcpStream {
     /// Its halves, which borrow it.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         match &mut self.0 {
-            Inner::Run(OfRun { reader, writer, end }) => {
+            Inner::Run(OfRun { reader, writer, end, .. }) => {
                 (ReadHalf::of_run(end, reader), WriteHalf::of_run(end, writer))
             }
             Inner::Real(stream) => {
@@ -288,7 +296,9 @@ impl TcpStream {
     /// Its halves. When the one that writes is dropped the other side reads the end.
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         match self.0 {
-            Inner::Run(OfRun { reader, writer, end }) => super::halves::of_run(end, reader, writer),
+            Inner::Run(OfRun { reader, writer, end, .. }) => {
+                super::halves::of_run(end, reader, writer)
+            }
             Inner::Real(stream) => {
                 let (read, write) = stream.into_split();
                 (OwnedReadHalf::of_system(read), OwnedWriteHalf::of_system(write))

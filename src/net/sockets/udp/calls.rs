@@ -11,7 +11,7 @@ use tokio::io::{Interest, ReadBuf, Ready};
 use super::{Inner, OfRun, Receiving, UdpSocket};
 use crate::net::inbox::Visit;
 use crate::net::ops::{RECV, SEND_DATAGRAM, TRY_RECV};
-use crate::net::sockets::{check_outside, outside, refuse};
+use crate::net::sockets::{OF_RUN, check_outside, outside, refuse};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{Came, GuardedCall, Here, Turn, here};
 
@@ -466,11 +466,17 @@ impl UdpSocket {
     #[track_caller]
     pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
         match self.0 {
-            Inner::Run(_) => Err(refuse(
-                "a socket of a run is none of the system: keep it as it is, without into_std",
-                here(),
-            )),
+            Inner::Run(_) => Err(refuse(OF_RUN, here())),
             Inner::Real(socket) => socket.into_std(),
         }
+    }
+}
+
+impl TryFrom<std::net::UdpSocket> for UdpSocket {
+    type Error = io::Error;
+
+    #[track_caller]
+    fn try_from(of_std: std::net::UdpSocket) -> io::Result<UdpSocket> {
+        UdpSocket::from_std(of_std)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::act::Act;
 use super::diamond::diamonds_of;
 use super::program::Program;
-use crate::net::{self, Receiver, Sender};
+use crate::net::{self, Latency, Receiver, Sender};
 use crate::node::Shift;
 use crate::run::clock::ClockMode;
 use crate::run::op::clock as time_kinds;
@@ -32,6 +32,9 @@ pub(super) enum OnCluster {
     Cut,
     Mend,
     Isolate,
+    /// Has messages take a second longer.
+    Clog,
+    Unclog,
     Kill(usize),
     PowerOff(usize),
     Restart(usize),
@@ -154,6 +157,8 @@ impl Objects {
             OnCluster::Cut => net::cut(a, b),
             OnCluster::Mend => net::mend(a, b),
             OnCluster::Isolate => net::isolate(b),
+            OnCluster::Clog => net::clog(a, b, Latency::exact(Duration::from_secs(1))),
+            OnCluster::Unclog => net::unclog(a, b),
             OnCluster::Kill(node) => self.nodes[node].kill(),
             OnCluster::PowerOff(node) => self.nodes[node].power_off(),
             OnCluster::Restart(node) => self.nodes[node].restart(),
@@ -231,6 +236,11 @@ impl Act {
         one_of(&[Cut, Cut, Mend, Mend, Isolate], rng)
     }
 
+    pub(super) fn clog(rng: &mut Rng) -> Act {
+        use OnCluster::{Clog, Unclog};
+        one_of(&[Clog, Clog, Unclog], rng)
+    }
+
     pub(super) fn death(rng: &mut Rng) -> Act {
         use OnCluster::{Kill, Look, PowerOff, Restart};
         let node = rng.below(2) as usize;
@@ -303,6 +313,14 @@ fn steps_on_clusters_that_do_not_conflict_can_be_swapped() {
     assert!(found.pairs > 200);
 }
 
+#[test]
+fn steps_beside_clogs_that_do_not_conflict_can_be_swapped() {
+    let found = diamonds(&[Act::link, Act::datagram, Act::clog, Act::death], super::effort().0);
+    println!("{} pairs", found.pairs);
+    assert_eq!(found.broken, None);
+    assert!(found.pairs > 100);
+}
+
 /// Programs about clocks of nodes and slow nodes, whose time moves at any moment.
 fn timed_diamonds(acts: &[fn(&mut Rng) -> Act], programs: u64) -> super::diamond::Found {
     let generate = |rng: &mut Rng| Program::generate(rng, acts, (2, 3)).with_clock(ClockMode::Any);
@@ -342,14 +360,17 @@ fn a_relation_of_clocks_that_is_not_declared_is_found() {
 
 #[test]
 fn a_relation_of_clusters_that_is_not_declared_is_found() {
-    let cuts: &[fn(&mut Rng) -> Act] = &[Act::link, Act::link, Act::cut];
-    let datagrams: &[fn(&mut Rng) -> Act] = &[Act::datagram, Act::datagram, Act::cut];
-    let deaths: &[fn(&mut Rng) -> Act] = &[Act::death, Act::node_task, Act::node_task];
-    let pairs = [
+    type Acts = &'static [fn(&mut Rng) -> Act];
+    let cuts: Acts = &[Act::link, Act::link, Act::cut];
+    let datagrams: Acts = &[Act::datagram, Act::datagram, Act::cut];
+    let deaths: Acts = &[Act::death, Act::node_task, Act::node_task];
+    let pairs: [(_, _, Acts); 7] = [
         ("arrive, cut", (kinds::ARRIVE, kinds::CUT), cuts),
         ("arrive, arrive", (kinds::ARRIVE, kinds::ARRIVE), datagrams),
         ("arrive, miss", (kinds::ARRIVE, kinds::MISS), datagrams),
         ("pass, cut", (kinds::link::PASS, kinds::link::CUT), datagrams),
+        ("send, set", (kinds::SEND, kinds::SET), &[Act::link, Act::clog]),
+        ("send, set", (kinds::SEND_DATAGRAM, kinds::SET), &[Act::datagram, Act::clog]),
         ("kill, live", (task_kinds::KILL, task_kinds::LIVE), deaths),
     ];
     for (name, pair, acts) in pairs {

@@ -197,6 +197,8 @@ families! {
         of(rng, (3, 3), &[Act::datagram, Act::datagram, Act::datagram, Act::cut]);
     cuts_are_explored_as_by_brute_force: "net cut, mend", 25, |rng|
         of(rng, (3, 3), &[Act::link, Act::link, Act::cut, Act::add]);
+    clogs_are_explored_as_by_brute_force: "net clog", 25, |rng|
+        of(rng, (3, 3), &[Act::link, Act::datagram, Act::clog, Act::clog, Act::add]);
     deaths_of_nodes_are_explored_as_by_brute_force: "node kill, restart", 25, |rng|
         of(rng, (3, 2), &[Act::link, Act::death, Act::node_task, Act::node_task, Act::datagram]);
     statics_of_nodes_are_explored_as_by_brute_force: "node statics", 25, |rng|

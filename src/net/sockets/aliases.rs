@@ -1,0 +1,101 @@
+//! Further names of nodes, which a test gives and moves; lookups that fail, or find the node that a name stood for before.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::net::fabric::Fabric;
+use crate::net::faults::Lookup;
+use crate::net::keys;
+use crate::node::Node;
+use crate::run::op::{Access, Op, word};
+use crate::seam::{self, Here, Wrapped, here};
+
+const MOVE: Op = Op::of_kind("alias", Access::Tell, word::WRITE);
+const LOOK_UP: Op = Op::of_kind("look_up", Access::Peek, word::READ).quiet();
+
+/// The names of a run beside those of its nodes.
+#[derive(Default)]
+struct Aliases(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    mark: Option<std::sync::Arc<Wrapped>>,
+    /// The nodes that a name stands for and stood for before, if there is one.
+    nodes: BTreeMap<String, (Node, Option<Node>)>,
+}
+
+impl Aliases {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records an operation on the names.
+    fn act(&self, op: &'static Op, here: Here) {
+        let mark = {
+            let mut state = self.state();
+            let make =
+                || std::sync::Arc::new(Wrapped::outside_keyed("names", "names", keys::NAMES, here));
+            state.mark.get_or_insert_with(make).clone()
+        };
+        mark.act(op, here, || ());
+    }
+}
+
+/// Has a name stand for a node, beside the node's own, from now on: for services that move from node to node. Names of nodes
+/// go first. Not a point.
+///
+/// [`Faults::lookups`](crate::net::Faults::lookups) has lookups fail, or find the node that the name stood for before.
+///
+/// ```
+/// use sim::net::{self, lookup_host};
+///
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let [a, b] = ["a", "b"].map(sim::node);
+/// for node in [&a, &b] {
+///     net::alias("primary", node);
+///     let found: Vec<_> = lookup_host("primary:7000").await.unwrap().collect();
+///     assert_eq!(found[0].ip(), node.addr());
+/// }
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[track_caller]
+pub fn alias(name: &str, node: &Node) {
+    let aliases = seam::kept::<Aliases>();
+    aliases.act(&MOVE, here());
+    let mut state = aliases.state();
+    let before = state.nodes.remove(name);
+    let before = match before {
+        Some((now, before)) if now == *node => before,
+        Some((now, _)) => Some(now),
+        None => None,
+    };
+    state.nodes.insert(name.to_owned(), (node.clone(), before));
+}
+
+/// The node that a name stands for, as a lookup finds it.
+pub(super) fn look_up(name: &str, here: Here) -> io::Result<Option<Node>> {
+    let own = crate::node::find(name);
+    let (now, before) = match own {
+        Some(node) => (Some(node), None),
+        None => {
+            let aliases = seam::kept::<Aliases>();
+            aliases.act(&LOOK_UP, here);
+            let known = aliases.state().nodes.get(name).cloned();
+            known.map_or((None, None), |(now, before)| (Some(now), before))
+        }
+    };
+    // A name that does not exist is no fault.
+    if now.is_none() || !seam::in_run() {
+        return Ok(now);
+    }
+    match Fabric::of_run().faults().draw_lookup() {
+        Lookup::Right => Ok(now),
+        Lookup::Old => Ok(before.or(now)),
+        Lookup::Fails => {
+            let text = format!("failed to look up {name:?}: no name server answers");
+            Err(io::Error::other(text))
+        }
+    }
+}

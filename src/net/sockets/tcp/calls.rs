@@ -1,0 +1,292 @@
+//! Calls of a connection beside those that read and write: by polls, by functions, and with several buffers.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{Interest, ReadBuf, Ready};
+
+use super::end::{Endpoint, Readable, Reader, Wait, Writable};
+use super::stream::{Inner, OfRun, TcpStream};
+use crate::net::sockets::{OF_RUN, check_outside, refuse};
+use crate::seam::{Here, here};
+
+/// The calls of the methods that poll, one of each, made when they are first polled.
+pub(super) struct Polls {
+    peek: Mutex<Option<Reader>>,
+    wait: Mutex<Option<Wait>>,
+}
+
+impl Polls {
+    pub(super) fn new() -> Polls {
+        Polls { peek: Mutex::new(None), wait: Mutex::new(None) }
+    }
+}
+
+fn lock<T>(call: &Mutex<T>) -> MutexGuard<'_, T> {
+    call.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until an end can do one of the things in `interest`.
+pub(super) async fn ready(end: &Endpoint, interest: Interest, here: Here) -> io::Result<Ready> {
+    let mut read = interest.is_readable().then(|| Readable::new(end, here));
+    let mut write = interest.is_writable().then(|| Writable::new(end, here));
+    poll_fn(|cx| {
+        if let Some(Poll::Ready(found)) = read.as_mut().map(|read| read.poll(cx)) {
+            return Poll::Ready(found.map(|()| Ready::READABLE));
+        }
+        if let Some(Poll::Ready(found)) = write.as_mut().map(|write| write.poll(cx)) {
+            return Poll::Ready(found.map(|()| Ready::WRITABLE));
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Reads into several buffers, one after the other.
+pub(super) fn try_read_vectored(
+    end: &Endpoint,
+    bufs: &mut [IoSliceMut<'_>],
+    here: Here,
+) -> io::Result<usize> {
+    let mut bytes = vec![0; bufs.iter().map(|buf| buf.len()).sum()];
+    let count = end.try_read(&mut bytes, here)?;
+    let mut left = &bytes[..count];
+    for buf in bufs {
+        let (now, later) = left.split_at(left.len().min(buf.len()));
+        buf[..now.len()].copy_from_slice(now);
+        left = later;
+    }
+    Ok(count)
+}
+
+/// Writes the bytes of several buffers.
+pub(super) fn try_write_vectored(
+    end: &Endpoint,
+    bufs: &[IoSlice<'_>],
+    here: Here,
+) -> io::Result<usize> {
+    let bytes: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+    end.try_write(&bytes, here)
+}
+
+impl TcpStream {
+    /// Waits until it can read or write, one of those in `interest`. A point.
+    ///
+    /// # Errors
+    /// If the connection is of another run.
+    #[track_caller]
+    pub fn ready(
+        &self,
+        interest: Interest,
+    ) -> impl Future<Output = io::Result<Ready>> + Send + use<'_> {
+        let here = here();
+        async move {
+            match &self.0 {
+                Inner::Run(OfRun { end, .. }) => ready(end, interest, here).await,
+                Inner::Real(stream) => {
+                    check_outside(here)?;
+                    stream.ready(interest).await
+                }
+            }
+        }
+    }
+
+    /// As [`readable`](Self::readable), for one task at a time.
+    #[track_caller]
+    pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &self.0 {
+            Inner::Run(OfRun { end, polls, .. }) => {
+                lock(&polls.wait).get_or_insert_with(|| Wait::new(here())).poll_read(end, cx)
+            }
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.poll_read_ready(cx)
+            }
+        }
+    }
+
+    /// As [`writable`](Self::writable), for one task at a time.
+    #[track_caller]
+    pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &self.0 {
+            Inner::Run(OfRun { end, polls, .. }) => {
+                lock(&polls.wait).get_or_insert_with(|| Wait::new(here())).poll_write(end, cx)
+            }
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.poll_write_ready(cx)
+            }
+        }
+    }
+
+    /// As [`peek`](Self::peek), for one task at a time.
+    #[track_caller]
+    pub fn poll_peek(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match &self.0 {
+            Inner::Run(OfRun { end, polls, .. }) => {
+                let mut peek = lock(&polls.peek);
+                let peek = peek.get_or_insert_with(|| Reader::peeking(here()));
+                let polled = peek.poll_peek(end, cx, buf.initialize_unfilled());
+                polled.map_ok(|count| {
+                    buf.advance(count);
+                    count
+                })
+            }
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.poll_peek(cx, buf)
+            }
+        }
+    }
+
+    /// As [`try_read`](Self::try_read), into several buffers.
+    ///
+    /// # Errors
+    /// As [`try_read`](Self::try_read).
+    #[track_caller]
+    pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => try_read_vectored(end, bufs, here()),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.try_read_vectored(bufs)
+            }
+        }
+    }
+
+    /// As [`try_write`](Self::try_write), from several buffers.
+    ///
+    /// # Errors
+    /// As [`try_write`](Self::try_write).
+    #[track_caller]
+    pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => try_write_vectored(end, bufs, here()),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.try_write_vectored(bufs)
+            }
+        }
+    }
+
+    /// Calls `f`, which does what the connection is ready for. In a run it is called at once.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    #[track_caller]
+    pub fn try_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        match &self.0 {
+            Inner::Run(_) => f(),
+            Inner::Real(stream) => {
+                check_outside(here())?;
+                stream.try_io(interest, f)
+            }
+        }
+    }
+
+    /// Calls `f` when the connection is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+    ///
+    /// # Errors
+    /// Those of `f`.
+    #[track_caller]
+    pub fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut f: impl FnMut() -> io::Result<R>,
+    ) -> impl Future<Output = io::Result<R>> {
+        let here = here();
+        async move {
+            match &self.0 {
+                Inner::Run(OfRun { end, .. }) => loop {
+                    ready(end, interest, here).await?;
+                    match f() {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        result => return result,
+                    }
+                },
+                Inner::Real(stream) => {
+                    check_outside(here)?;
+                    stream.async_io(interest, f).await
+                }
+            }
+        }
+    }
+
+    /// The number of hops of its packets. In a run it has no effect.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn ttl(&self) -> io::Result<u32> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => Ok(end.ttl.load(Relaxed)),
+            Inner::Real(stream) => stream.ttl(),
+        }
+    }
+
+    /// Sets the number of hops of its packets. In a run it has no effect.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => {
+                end.ttl.store(ttl, Relaxed);
+                Ok(())
+            }
+            Inner::Real(stream) => stream.set_ttl(ttl),
+        }
+    }
+
+    /// Sets what the drop of the connection does with what is not sent yet: for `Some(Duration::ZERO)` it resets the connection. In a
+    /// run other times have no effect.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    #[deprecated = "a drop that waits for what is sent blocks the thread"]
+    pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(OfRun { end, .. }) => {
+                end.resets.store(time == Some(Duration::ZERO), Relaxed);
+                Ok(())
+            }
+            Inner::Real(stream) =>
+            {
+                #[allow(deprecated, reason = "it is what the caller of this one wants")]
+                stream.set_linger(time)
+            }
+        }
+    }
+
+    /// The connection as one of std, outside of runs.
+    ///
+    /// # Errors
+    /// In a run.
+    #[track_caller]
+    pub fn into_std(self) -> io::Result<std::net::TcpStream> {
+        match self.0 {
+            Inner::Run(_) => Err(refuse(OF_RUN, here())),
+            Inner::Real(stream) => stream.into_std(),
+        }
+    }
+}
+
+impl TryFrom<std::net::TcpStream> for TcpStream {
+    type Error = io::Error;
+
+    #[track_caller]
+    fn try_from(of_std: std::net::TcpStream) -> io::Result<TcpStream> {
+        TcpStream::from_std(of_std)
+    }
+}

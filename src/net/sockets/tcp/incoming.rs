@@ -1,0 +1,123 @@
+//! The receiving side of one direction of a connection: what a kernel does with what arrives.
+
+use std::io;
+use std::sync::Arc;
+
+use super::connection::{Connection, End, Owner, Parcel};
+use super::keepalive::Question;
+use super::patience::Patience;
+use crate::net::stream::{Side, Sink, Then};
+use crate::node::Death;
+use crate::run::op::{Access, Op, net};
+use crate::seam::{Here, Wrapped};
+
+const RESET: Op = Op::of_kind("reset", Access::Tell, net::CLOSE);
+const SET: Op = Op::of_kind("set", Access::Tell, net::window::SET).quiet();
+const SET_BACK: Op = Op::of_kind("set", Access::Tell, net::SET_BACK).quiet();
+
+/// The receiving side of one direction.
+pub(super) struct Incoming {
+    connection: Arc<Connection>,
+    at: usize,
+}
+
+impl Incoming {
+    pub(super) fn new(connection: Arc<Connection>, at: usize) -> Incoming {
+        Incoming { connection, at }
+    }
+
+    fn end(&self) -> &End {
+        &self.connection.ends[self.at]
+    }
+
+    /// Has the other end give up if nothing changes for long.
+    fn wait_for_answer(&self, since: Option<u64>, here: Here) {
+        let from = 1 - self.at;
+        let begins = match since {
+            Some(_) => self.connection.ends[from].is_in_use(),
+            None => self.connection.begins_again(from),
+        };
+        if begins {
+            Patience::new(self.connection.clone(), from, since, here).begin();
+        }
+    }
+
+    /// Both ends are reset, by something in between.
+    fn reset_both(&self, here: Here) {
+        let other = &self.connection.ends[1 - self.at];
+        self.end().inbox.close(false);
+        self.end().break_it(io::ErrorKind::ConnectionReset, here);
+        other.inbox.mark.act(&RESET, here, || ());
+        other.inbox.close(false);
+        other.break_it(io::ErrorKind::ConnectionReset, here);
+    }
+}
+
+impl Sink<Parcel> for Incoming {
+    fn mark(&self) -> &Arc<Wrapped> {
+        &self.end().inbox.mark
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn take_in(&self, parcel: Option<Parcel>, here: Here) {
+        let end = self.end();
+        let owner = end.owner();
+        let answers = match owner {
+            Owner::Process => false,
+            Owner::Kernel => true,
+            // The machine knows nothing of the connection once it is up.
+            Owner::Nobody => end.host.node().is_some_and(|node| node.is_up()),
+        };
+        match parcel {
+            Some(Parcel::Reset) if owner == Owner::Process => {
+                end.inbox.put_end();
+                end.break_it(io::ErrorKind::ConnectionReset, here);
+            }
+            Some(Parcel::Bytes { breaks: true, .. }) if owner == Owner::Process => {
+                self.reset_both(here);
+            }
+            parcel if owner == Owner::Process => end.inbox.take_in(parcel, here),
+            Some(Parcel::Bytes { .. }) if answers => {
+                end.out().send_on(Some(Parcel::Reset), here);
+            }
+            Some(Parcel::Bytes { .. }) if owner == Owner::Nobody => {
+                self.wait_for_answer(None, here)
+            }
+            _ => {}
+        }
+    }
+
+    fn size(parcel: &Parcel) -> usize {
+        match parcel {
+            Parcel::Bytes { bytes, .. } => bytes.len(),
+            Parcel::Reset => 0,
+        }
+    }
+
+    // The other end sends, by a write or as the answer to what arrives.
+    fn was_set(&self, here: Here) {
+        let from = &self.connection.ends[1 - self.at];
+        from.window.act(&SET, here, || ());
+        from.inbox.mark.act(&SET_BACK, here, || ());
+    }
+
+    fn was_cut(&self, change: u64, here: Here) {
+        self.wait_for_answer(Some(change), here);
+        (0..2).for_each(|at| Question::begin(&self.connection, at, here));
+    }
+
+    fn died(&self, of: Side, death: Death, here: Here) -> Then {
+        // The stream to the dead has the end that it is at.
+        if of != Side::Sender {
+            let owner = if death == Death::Killed { Owner::Kernel } else { Owner::Nobody };
+            self.connection.leave(self.at, owner, false, here);
+            if owner == Owner::Nobody {
+                Question::begin(&self.connection, 1 - self.at, here);
+            }
+        }
+        Then::GoesOn
+    }
+}

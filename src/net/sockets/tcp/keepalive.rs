@@ -1,0 +1,71 @@
+//! Keep-alive: the kernel of an idle end asks if the other one is there.
+//
+// It asks only since the other machine is gone or the link is cut: to ask one that answers has no effect, and a run in which
+// time passes for ever would have no deadlock.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::{Answer, Connection};
+use crate::net::fabric::Fabric;
+use crate::run::op::{Access, Op, clock, net};
+use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
+
+const ASK: Op = Op::of_kind("keep_alive", Access::Act, net::ARRIVE);
+const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
+
+/// The times and the number of questions of Linux: `tcp_keepalive_time`, `tcp_keepalive_intvl`, `tcp_keepalive_probes`.
+const IDLE: Duration = Duration::from_secs(7200);
+const BETWEEN: Duration = Duration::from_secs(75);
+const QUESTIONS: u32 = 9;
+
+/// The next question of an end.
+pub(super) struct Question {
+    connection: Arc<Connection>,
+    at: usize,
+    asked: u32,
+    here: Here,
+}
+
+impl Question {
+    /// Has an end ask, if it is one that does.
+    pub(super) fn begin(connection: &Arc<Connection>, at: usize, here: Here) {
+        if connection.ends[at].keepalive && connection.ends[at].is_in_use() {
+            Question { connection: connection.clone(), at, asked: 0, here }.wait(IDLE);
+        }
+    }
+
+    fn wait(self, time: Duration) {
+        let here = self.here;
+        let (end, other) = (&self.connection.ends[self.at], &self.connection.ends[1 - self.at]);
+        let route = Fabric::of_run().link(other.host, end.host, here).route();
+        let not_before = Some(seam::true_deadline(&WAIT, time, here));
+        seam::carry(self, Way { op: &ASK, not_before }, route, here);
+    }
+}
+
+impl Cargo for Question {
+    fn at(&self) -> &Wrapped {
+        &self.connection.ends[self.at].inbox.mark
+    }
+
+    fn may_arrive(&mut self, _: Latch) -> bool {
+        true
+    }
+
+    fn arrive(mut self) {
+        let (connection, at, here) = (self.connection.clone(), self.at, self.here);
+        match connection.ask(at, here) {
+            Answer::None if self.asked == QUESTIONS => {
+                connection.ends[at].fails(io::ErrorKind::TimedOut, here);
+            }
+            Answer::None => {
+                self.asked += 1;
+                self.wait(BETWEEN);
+            }
+            Answer::Reset => connection.ends[at].fails(io::ErrorKind::ConnectionReset, here),
+            Answer::Alive => {}
+        }
+    }
+}

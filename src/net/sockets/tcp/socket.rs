@@ -1,0 +1,363 @@
+//! [`TcpSocket`]: a socket with its options, before it listens or connects.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::connect;
+use super::listener::{self, TcpListener};
+use super::stream::TcpStream;
+use crate::net::fabric::Host;
+use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
+use crate::net::sockets::{Origin, check_outside, refuse};
+use crate::seam::{self, Here, here};
+
+/// A socket that does not listen and is not connected yet, for options and for the port that a connection begins at. As tokio's
+/// type of the name.
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use sim::net::TcpSocket;
+///
+/// # if !sim::SIMULATED { return }
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// let db = sim::node("db-1");
+/// let listener = db.enter(|| {
+///     let socket = TcpSocket::new_v4().unwrap();
+///     socket.set_reuseaddr(true).unwrap();
+///     socket.bind("0.0.0.0:7000".parse().unwrap()).unwrap();
+///     socket.listen(16).unwrap()
+/// });
+/// let socket = TcpSocket::new_v4().unwrap();
+/// socket.set_keepalive(true).unwrap();
+/// socket.bind("0.0.0.0:4000".parse().unwrap()).unwrap();
+/// let stream = socket.connect(SocketAddr::new(db.addr(), 7000)).await.unwrap();
+/// assert_eq!(stream.local_addr().unwrap().port(), 4000);
+/// let (_stream, from) = listener.accept().await.unwrap();
+/// assert_eq!(from, stream.local_addr().unwrap());
+/// # });
+/// # assert!(report.passed());
+/// ```
+pub struct TcpSocket(Inner);
+
+enum Inner {
+    Run(OfRun),
+    Real(tokio::net::TcpSocket),
+}
+
+struct OfRun {
+    host: Host,
+    origin: Origin,
+    state: Mutex<State>,
+}
+
+/// The options of a socket, which its connections have, too.
+#[derive(Clone, Copy)]
+pub(super) struct Options {
+    pub(super) keepalive: bool,
+    pub(super) nodelay: bool,
+    pub(super) resets: bool,
+    reuseaddr: bool,
+    send_buffer_size: u32,
+    recv_buffer_size: u32,
+}
+
+impl Options {
+    pub(super) const NONE: Options = Options {
+        keepalive: false,
+        nodelay: false,
+        resets: false,
+        reuseaddr: false,
+        send_buffer_size: super::connection::WINDOW as u32,
+        recv_buffer_size: super::connection::WINDOW as u32,
+    };
+}
+
+struct State {
+    options: Options,
+    reserved: Option<Reserved>,
+}
+
+/// A port that a socket has bound, until it listens or its connection is gone.
+pub(super) struct Reserved {
+    reservation: Arc<Reservation>,
+    origin: Origin,
+    here: Here,
+}
+
+/// What is bound to such a port: it accepts nothing.
+pub(in crate::net::sockets) struct Reservation {
+    port: Arc<Port>,
+    pub(super) addr: SocketAddr,
+}
+
+impl Reserved {
+    pub(super) fn addr(&self) -> SocketAddr {
+        self.reservation.addr
+    }
+
+    fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<Reserved> {
+        let mut reservation = None;
+        let make = |port: Arc<Port>, addr| {
+            let made = Arc::new(Reservation { port, addr });
+            reservation = Some(made.clone());
+            Bound::Reserved(made)
+        };
+        Ports::of_run().bind(host, (Protocol::Tcp, addr), make, here)?;
+        let reservation = reservation.expect("it was made");
+        Ok(Reserved { reservation, origin: Origin::here(), here })
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if self.origin.tells() {
+            let bound = Bound::Reserved(self.reservation.clone());
+            self.reservation.port.unbind(&bound, self.here);
+        }
+    }
+}
+
+impl OfRun {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+macro_rules! options {
+    ($($(#[$get_doc:meta])* $get:ident, $(#[$set_doc:meta])* $set:ident: $type:ty => $field:ident;)*) => {
+        impl TcpSocket {$(
+            $(#[$get_doc])*
+            ///
+            /// # Errors
+            /// Outside of runs, those of the system.
+            pub fn $get(&self) -> io::Result<$type> {
+                match &self.0 {
+                    Inner::Run(socket) => Ok(socket.state().options.$field),
+                    Inner::Real(socket) => socket.$get(),
+                }
+            }
+
+            $(#[$set_doc])*
+            ///
+            /// # Errors
+            /// Outside of runs, those of the system.
+            pub fn $set(&self, value: $type) -> io::Result<()> {
+                match &self.0 {
+                    Inner::Run(socket) => {
+                        socket.state().options.$field = value;
+                        Ok(())
+                    }
+                    Inner::Real(socket) => socket.$set(value),
+                }
+            }
+        )*}
+    };
+}
+
+options! {
+    /// Returns `true` if its connections find out by themselves that the other machine is gone.
+    keepalive,
+    /// Sets if its connections find out by themselves that the other machine is gone or the link is cut, also if nothing is written.
+    /// In a run as with the settings of Linux: after 7200 s, and then every 75 s, the kernel asks; after nine questions without an
+    /// answer all is [`TimedOut`](io::ErrorKind::TimedOut), and a machine that is up again answers by a reset.
+    set_keepalive: bool => keepalive;
+
+    /// Returns `true` if a port can be bound whose connections have just ended. In a run it has no effect: they can.
+    reuseaddr,
+    /// Sets if a port can be bound whose connections have just ended. In a run it has no effect: they can.
+    set_reuseaddr: bool => reuseaddr;
+
+    /// Returns `true` if small writes are not delayed.
+    nodelay,
+    /// Sets if small writes are not delayed. In a run none is.
+    set_nodelay: bool => nodelay;
+
+    /// The size of the buffer of bytes that are sent. In a run it has no effect.
+    send_buffer_size,
+    /// Sets the size of the buffer of bytes that are sent. In a run it has no effect.
+    set_send_buffer_size: u32 => send_buffer_size;
+
+    /// The size of the buffer of bytes that have arrived. In a run it has no effect.
+    recv_buffer_size,
+    /// Sets the size of the buffer of bytes that have arrived. In a run it has no effect.
+    set_recv_buffer_size: u32 => recv_buffer_size;
+}
+
+impl TcpSocket {
+    /// A socket for addresses of IPv4.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    #[track_caller]
+    pub fn new_v4() -> io::Result<TcpSocket> {
+        TcpSocket::new(tokio::net::TcpSocket::new_v4)
+    }
+
+    /// A socket for addresses of IPv6. In a run there is no difference, and addresses of nodes are of IPv4.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    #[track_caller]
+    pub fn new_v6() -> io::Result<TcpSocket> {
+        TcpSocket::new(tokio::net::TcpSocket::new_v6)
+    }
+
+    fn new(real: fn() -> io::Result<tokio::net::TcpSocket>) -> io::Result<TcpSocket> {
+        if !seam::in_run() {
+            return Ok(TcpSocket(Inner::Real(real()?)));
+        }
+        let state = Mutex::new(State { options: Options::NONE, reserved: None });
+        let (host, origin) = (Host::current(), Origin::here());
+        Ok(TcpSocket(Inner::Run(OfRun { host, origin, state })))
+    }
+
+    /// Has the drop of its connections reset them.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                socket.state().options.resets = true;
+                Ok(())
+            }
+            Inner::Real(socket) => socket.set_zero_linger(),
+        }
+    }
+
+    /// Returns `Some(Duration::ZERO)` if the drop of its connections resets them.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        match &self.0 {
+            Inner::Run(socket) => Ok(socket.state().options.resets.then_some(Duration::ZERO)),
+            Inner::Real(socket) => socket.linger(),
+        }
+    }
+
+    /// Binds an address: that of its connection, or that at which it listens. Not a point in a run.
+    ///
+    /// # Errors
+    /// If the port is in use, the address is of another host, or it is bound.
+    #[track_caller]
+    pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
+        let here = here();
+        match &self.0 {
+            Inner::Run(socket) => {
+                socket.origin.check(here)?;
+                if socket.state().reserved.is_some() {
+                    let text = "the socket is bound: make another one";
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+                }
+                let reserved = Reserved::bind(socket.host, addr, here)?;
+                socket.state().reserved = Some(reserved);
+                Ok(())
+            }
+            Inner::Real(socket) => {
+                check_outside(here)?;
+                socket.bind(addr)
+            }
+        }
+    }
+
+    /// Its address: with port 0 if it is not bound.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                let addr = socket.state().reserved.as_ref().map(Reserved::addr);
+                Ok(addr.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))))
+            }
+            Inner::Real(socket) => socket.local_addr(),
+        }
+    }
+
+    /// The error that no call has reported yet. In a run there is none before it is connected.
+    ///
+    /// # Errors
+    /// Outside of runs, those of the system.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match &self.0 {
+            Inner::Run(_) => Ok(None),
+            Inner::Real(socket) => socket.take_error(),
+        }
+    }
+
+    /// Connects to an address. A point.
+    ///
+    /// # Errors
+    /// If nobody listens or answers.
+    #[track_caller]
+    pub fn connect(self, addr: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> + Send {
+        let here = here();
+        async move {
+            match self.0 {
+                Inner::Run(socket) => {
+                    socket.origin.check(here)?;
+                    let host = socket.host;
+                    let State { options, reserved } = socket.into_state();
+                    let end = connect::connect(host, addr, (options, reserved), here).await?;
+                    Ok(TcpStream::of_run(end))
+                }
+                Inner::Real(socket) => {
+                    check_outside(here)?;
+                    socket.connect(addr).await.map(TcpStream::of_system)
+                }
+            }
+        }
+    }
+
+    /// Listens, with room for so many connections that are not accepted yet. Not a point in a run.
+    ///
+    /// # Errors
+    /// If another socket has bound the port meanwhile.
+    #[track_caller]
+    pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        let here = here();
+        match self.0 {
+            Inner::Run(socket) => {
+                socket.origin.check(here)?;
+                let host = socket.host;
+                let State { options, reserved } = socket.into_state();
+                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+                let addr = reserved.as_ref().map_or(any, Reserved::addr);
+                // It is bound once more in the same step.
+                drop(reserved);
+                listener::bind(host, addr, (options, backlog as usize), here)
+            }
+            Inner::Real(socket) => {
+                check_outside(here)?;
+                socket.listen(backlog).map(TcpListener::of_system)
+            }
+        }
+    }
+
+    /// The socket of the system, outside of runs. A run in which it is called fails.
+    #[track_caller]
+    pub fn from_std_stream(stream: std::net::TcpStream) -> TcpSocket {
+        if seam::in_run() {
+            let text =
+                "a socket of the system is used in a run: make each socket in the body of the test";
+            drop(refuse(text, here()));
+        }
+        TcpSocket(Inner::Real(tokio::net::TcpSocket::from_std_stream(stream)))
+    }
+}
+
+impl OfRun {
+    fn into_state(self) -> State {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for TcpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpSocket").field("addr", &self.local_addr().ok()).finish()
+    }
+}

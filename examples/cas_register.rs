@@ -473,13 +473,13 @@ fn main() -> ExitCode {
 //                       0.0: now clock = 50ms                                 …/cas_register.rs:133:22
 //                       0.0: draw 0 below 4
 //
-//   n1>n2      link, created at examples/cas_register.rs:335:35
+//   n1>n2      link, used first at examples/cas_register.rs:335:35
 //   n1→n2      link, used first at examples/cas_register.rs:335:35
-//   n1>n3      link, created at examples/cas_register.rs:335:35
-//   n2>n1      link, created at examples/cas_register.rs:335:35
+//   n1>n3      link, used first at examples/cas_register.rs:335:35
+//   n2>n1      link, used first at examples/cas_register.rs:335:35
 //   n2→n1      link, used first at examples/cas_register.rs:335:35
 //   n2→n3      link, used first at examples/cas_register.rs:335:35
-//   n3>n1      link, created at examples/cas_register.rs:335:35
+//   n3>n1      link, used first at examples/cas_register.rs:335:35
 //   n3→n2      link, used first at examples/cas_register.rs:335:35
 //   clock      the time of the run
 //   message#1  used first at examples/cas_register.rs:335:35

@@ -208,13 +208,13 @@ fn main() -> ExitCode {
 //
 // passed  lossy_link_fixed: 1000 runs, 26307 steps
 //
-// FAILED  lossy_link_restart  seed 11: main panicked
+// FAILED  lossy_link_restart  seed 10: main panicked
 //
 //   assertion `left == right` failed
 //     left: 3
 //    right: 2
 //
-// passed  lossy_link_restart_fixed: 1000 runs, 30614 steps
+// passed  lossy_link_restart_fixed: 1000 runs, 30501 steps
 //
 // passed  lossy_link_small: explored all 27 interleavings, 777 steps
 //         (7 runs abandoned as redundant)

@@ -236,7 +236,7 @@ impl Fabric {
         let links = self.state().order.clone();
         for link in links {
             link.set_cut(false, here);
-            link.clog(None, here);
+            link.end_clog(here);
         }
     }
 

@@ -113,9 +113,14 @@ impl Link {
 
     /// Has messages take so much longer; none to end that.
     pub(crate) fn clog(&self, by: Option<Latency>, here: Here) {
-        if by.is_some() || self.settings.clog().is_some() {
-            let op = if by.is_some() { &CLOG } else { &UNCLOG };
-            self.set(op, here, |own| own.clog = by);
+        let op = if by.is_some() { &CLOG } else { &UNCLOG };
+        self.set(op, here, |own| own.clog = by);
+    }
+
+    /// Ends its clog if it has one, in a step with a cut or its end: that conflicts with a clog which comes later.
+    pub(crate) fn end_clog(&self, here: Here) {
+        if self.settings.clog().is_some() {
+            self.clog(None, here);
         }
     }
 

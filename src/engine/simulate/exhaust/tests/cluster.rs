@@ -313,14 +313,6 @@ fn steps_on_clusters_that_do_not_conflict_can_be_swapped() {
     assert!(found.pairs > 200);
 }
 
-#[test]
-fn steps_beside_clogs_that_do_not_conflict_can_be_swapped() {
-    let found = diamonds(&[Act::link, Act::datagram, Act::clog, Act::death], super::effort().0);
-    println!("{} pairs", found.pairs);
-    assert_eq!(found.broken, None);
-    assert!(found.pairs > 100);
-}
-
 /// Programs about clocks of nodes and slow nodes, whose time moves at any moment.
 fn timed_diamonds(acts: &[fn(&mut Rng) -> Act], programs: u64) -> super::diamond::Found {
     let generate = |rng: &mut Rng| Program::generate(rng, acts, (2, 3)).with_clock(ClockMode::Any);

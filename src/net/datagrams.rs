@@ -24,7 +24,12 @@ pub(crate) struct Datagrams<T> {
 }
 
 impl<T: Send + 'static> Datagrams<T> {
-    pub(crate) fn new(host: Host, name: &str, room: usize, here: Here) -> Arc<Datagrams<T>> {
+    pub(crate) fn new(
+        host: Host,
+        name: &'static str,
+        room: usize,
+        here: Here,
+    ) -> Arc<Datagrams<T>> {
         let inbox = Inbox::new("datagrams", name, here);
         Arc::new(Datagrams { inbox, host, room, shows: Shows::default() })
     }
@@ -53,12 +58,12 @@ impl<T: Send + 'static> Flow for Datagrams<T> {
     fn set_cut(&self, _: bool, _: Here) {}
 
     fn was_set(&self, here: Here) {
-        self.inbox.mark.act(&SET, here, || ());
+        self.inbox.mark.record(&SET, here);
     }
 
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {
         if death != Death::Wiped && host == self.host {
-            self.inbox.mark.act(&CLOSE, here, || ());
+            self.inbox.mark.record(&CLOSE, here);
             self.inbox.close(true);
         }
     }

@@ -1,13 +1,12 @@
 //! The net of a run: its links, and what may happen to messages on them.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::faults::Faults;
 use super::keys;
 use super::settings::Settings;
-use crate::node::{Cluster, Death, Node};
+use crate::node::{Cluster, Death, Node, Texts};
 use crate::run::Failure;
 use crate::run::board::Route;
 use crate::run::op::net::link;
@@ -43,8 +42,11 @@ impl Host {
 
     /// Its node; none for the outside.
     pub(crate) fn node(self) -> Option<Node> {
-        let number = self.0.checked_sub(1)?;
-        seam::kept::<Cluster>().nth(number)
+        self.node_of(&seam::kept::<Cluster>())
+    }
+
+    fn node_of(self, cluster: &Cluster) -> Option<Node> {
+        cluster.nth(self.0.checked_sub(1)?)
     }
 }
 
@@ -74,10 +76,6 @@ pub(crate) struct Link {
     flows: Mutex<Vec<Arc<dyn Flow>>>,
 }
 
-fn name(node: Option<&Node>) -> &str {
-    node.map_or("outside", Node::name)
-}
-
 /// The names of a link.
 struct Names {
     route: Route,
@@ -87,31 +85,25 @@ struct Names {
 }
 
 impl Names {
-    /// The names of the link between two hosts of these names: the same for the whole process, since these are few.
-    fn of(from: &str, to: &str) -> &'static Names {
-        type Known = BTreeMap<&'static str, BTreeMap<&'static str, &'static Names>>;
-        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(names) = known.get(from).and_then(|known| known.get(to)) {
-            return names;
-        }
-        let [from, to]: [&'static str; 2] = [from, to].map(|name| &*name.to_owned().leak());
-        let route = Route { from, to };
-        let (link, way) = (format!("{from}>{to}"), format!("{from}→{to}"));
-        let names: &'static Names = Box::leak(Box::new(Names { route, link, way }));
-        known.entry(from).or_default().insert(to, names);
-        names
+    /// The names of the link between two hosts: the same for the whole process, since these are few.
+    fn of(from: Option<&Node>, to: Option<&Node>) -> &'static Names {
+        static KNOWN: Texts<[Option<u32>; 2], Names> = Texts::new();
+        let [from, to] = [from, to].map(|node| node.map(Node::known));
+        KNOWN.of([from, to].map(|name| name.map(|name| name.number)), || {
+            let [from, to] = [from, to].map(|name| name.map_or("outside", |name| name.text));
+            let (link, way) = (format!("{from}>{to}"), format!("{from}→{to}"));
+            Names { route: Route { from, to }, link, way }
+        })
     }
 }
 
 impl Link {
     fn new(from: Host, to: Host, faults: Faults, here: Here) -> Arc<Link> {
-        let [sender, receiver] = [from, to].map(Host::node);
-        let names = Names::of(name(sender.as_ref()), name(receiver.as_ref()));
-        let mark = match keys::link(from.number(), to.number()) {
-            Some(key) => Wrapped::outside_keyed("link", &names.link, key, here),
-            None => Wrapped::outside_named("link", &names.link, here),
-        };
+        let cluster = seam::kept::<Cluster>();
+        let [sender, receiver] = [from, to].map(|host| host.node_of(&cluster));
+        let names = Names::of(sender.as_ref(), receiver.as_ref());
+        let key = keys::link(from.number(), to.number());
+        let mark = Wrapped::outside_known("link", &names.link, key, here);
         let (is_cut, met, flows) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
         let settings = Settings::new(faults);
         Arc::new(Link { from, to, names, mark, settings, is_cut, met, flows })
@@ -122,8 +114,8 @@ impl Link {
     }
 
     /// The way of its messages, for reports.
-    pub(crate) fn route(&self) -> Route {
-        self.names.route
+    pub(crate) fn route(&self) -> &'static Route {
+        &self.names.route
     }
 
     /// The name of what goes over it, in reports.
@@ -155,14 +147,14 @@ impl Link {
     pub(crate) fn passes(&self, here: Here) -> bool {
         let is_cut = self.holds();
         let op = if is_cut { &LOSE } else { &PASS };
-        self.mark.act(op, here, || ());
+        self.mark.record(op, here);
         !is_cut
     }
 
     fn set_cut(&self, is_cut: bool, here: Here) {
         self.is_cut.store(is_cut, Relaxed);
         let flows = self.flows().clone();
-        self.mark.act(if is_cut { &CUT } else { &HEAL }, here, || ());
+        self.mark.record(if is_cut { &CUT } else { &HEAL }, here);
         flows.iter().for_each(|flow| flow.set_cut(is_cut, here));
     }
 
@@ -177,11 +169,21 @@ pub(crate) struct Fabric(Mutex<FabricState>);
 
 #[derive(Default)]
 struct FabricState {
-    links: BTreeMap<(Host, Host), Arc<Link>>,
+    /// The links from each host, by number, each list in the order of the hosts at their ends.
+    links: Vec<Vec<(Host, Arc<Link>)>>,
     /// In the order in which they were made.
     order: Vec<Arc<Link>>,
     faults: Faults,
     listens: bool,
+}
+
+impl FabricState {
+    /// A link, or the place for it in the list of its sender.
+    fn find(&self, from: Host, to: Host) -> Option<Result<&Arc<Link>, usize>> {
+        let links = self.links.get(from.0 as usize)?;
+        let found = links.binary_search_by_key(&to, |(host, _)| *host);
+        Some(found.map(|at| &links[at].1))
+    }
 }
 
 impl Drop for Fabric {
@@ -215,13 +217,22 @@ impl Fabric {
 
     /// The link from one host to another, made when it is first used.
     pub(crate) fn link(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
-        if let Some(link) = self.state().links.get(&(from, to)) {
-            return link.clone();
-        }
-        let faults = self.state().faults.clone();
+        let faults = {
+            let state = self.state();
+            match state.find(from, to) {
+                Some(Ok(link)) => return link.clone(),
+                _ => state.faults.clone(),
+            }
+        };
         let link = Link::new(from, to, faults, here);
         let mut state = self.state();
-        state.links.insert((from, to), link.clone());
+        let at = from.0 as usize;
+        if state.links.len() <= at {
+            state.links.resize_with(at + 1, Vec::new);
+        }
+        if let Some(Err(place)) = state.find(from, to) {
+            state.links[at].insert(place, (to, link.clone()));
+        }
         state.order.push(link.clone());
         link
     }

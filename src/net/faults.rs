@@ -132,6 +132,9 @@ impl Faults {
     }
 
     pub(crate) fn draw_copies(&self) -> u32 {
+        if (self.loss, self.duplicates) == (0, 0) {
+            return 1;
+        }
         if seam::suffers_rarely(LOSS, (8, self.loss), "the loss of a message") {
             return 0;
         }
@@ -167,7 +170,7 @@ impl Faults {
 
     /// Draws if a write resets its connection.
     pub(crate) fn draw_reset(&self) -> bool {
-        seam::suffers_rarely(RESET, (32, self.resets), "a reset")
+        self.resets > 0 && seam::suffers_rarely(RESET, (32, self.resets), "a reset")
     }
 
     pub(super) fn draw_latency(&self) -> Duration {

@@ -1,11 +1,11 @@
 //! Inboxes: messages that have arrived, until a task takes them.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::queue::Queue;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{Guard, Here, Latch, Wrapped};
+use crate::seam::{Guard, Here, Latch, Passed, Wrapped};
 
 const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT).quiet();
 const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
@@ -30,14 +30,14 @@ pub(crate) struct Inbox<T> {
 }
 
 struct InboxState<T> {
-    messages: VecDeque<(T, Wrapped)>,
+    messages: Queue<(T, Passed)>,
     /// The calls of a run that wait for a message or have one.
-    latches: Vec<Latch>,
+    latches: Queue<Latch>,
     /// Those outside of runs.
     waiting: Vec<Waker>,
     is_closed: bool,
     /// The end as an object, if it has arrived as a message does.
-    end: Option<Arc<Wrapped>>,
+    end: Option<Passed>,
 }
 
 impl<T> InboxState<T> {
@@ -46,8 +46,8 @@ impl<T> InboxState<T> {
         !self.messages.is_empty() || self.is_closed
     }
 
-    fn take(&mut self) -> Option<(T, Wrapped)> {
-        let message = self.messages.pop_front();
+    fn take(&mut self) -> Option<(T, Passed)> {
+        let message = self.messages.pop();
         if !self.is_open() {
             self.latches.iter().for_each(|latch| latch.set(false));
         }
@@ -63,14 +63,13 @@ impl<T> InboxState<T> {
 }
 
 impl<T> Inbox<T> {
-    pub(crate) fn new(kind: &'static str, name: &str, here: Here) -> Inbox<T> {
-        Inbox::at(Arc::new(Wrapped::outside_named(kind, name, here)), here)
+    pub(crate) fn new(kind: &'static str, name: &'static str, here: Here) -> Inbox<T> {
+        Inbox::at(Arc::new(Wrapped::outside_known(kind, name, None, here)), here)
     }
 
     /// The inbox of an object.
     pub(crate) fn at(mark: Arc<Wrapped>, here: Here) -> Inbox<T> {
-        let (latches, waiting) = (Vec::new(), Vec::new());
-        let messages = VecDeque::new();
+        let (latches, messages, waiting) = (Queue::default(), Queue::default(), Vec::new());
         let state = InboxState { messages, latches, waiting, is_closed: false, end: None };
         Inbox { mark, here, state: Mutex::new(state) }
     }
@@ -87,22 +86,22 @@ impl<T> Inbox<T> {
             drop(state);
             return drop(message);
         }
-        let object = Wrapped::outside("message", self.here);
-        object.act(&PUT, self.here, || ());
+        let object = Passed::put("message", &PUT, self.here);
         if state.is_closed {
             drop(state);
             return drop(message);
         }
-        state.messages.push_back((message, object));
+        state.messages.push((message, object));
         let waiting = state.open();
         drop(state);
-        waiting.into_iter().for_each(Waker::wake);
+        if !waiting.is_empty() {
+            waiting.into_iter().for_each(Waker::wake);
+        }
     }
 
     /// The end arrives, in the step of its arrival: nothing does after it.
     pub(crate) fn put_end(&self) {
-        let end = Arc::new(Wrapped::outside("message", self.here));
-        end.act(&PUT, self.here, || ());
+        let end = Passed::put("message", &PUT, self.here);
         {
             let mut state = self.state();
             // A death that came first closed it: those who find the end do not see this one.
@@ -118,12 +117,12 @@ impl<T> Inbox<T> {
         let (taken, end) = {
             let mut state = self.state();
             let taken = state.take();
-            let end = state.end.clone().filter(|_| taken.is_none());
+            let end = state.end.filter(|_| taken.is_none());
             (taken, end)
         };
-        end.into_iter().for_each(|end| end.act(&GET, self.here, || ()));
+        end.into_iter().for_each(|end| end.get(&GET, self.here));
         let (message, object) = taken?;
-        object.act(&GET, self.here, || ());
+        object.get(&GET, self.here);
         Some(message)
     }
 
@@ -134,8 +133,8 @@ impl<T> Inbox<T> {
 
     /// Records that a call sees the end, which has arrived.
     pub(crate) fn look_at_end(&self) {
-        let end = self.state().end.clone();
-        end.into_iter().for_each(|end| end.act(&GET, self.here, || ()));
+        let end = self.state().end;
+        end.into_iter().for_each(|end| end.get(&GET, self.here));
     }
 
     /// Takes the first message, outside of runs. `None` if there are none and there will be none.
@@ -168,7 +167,7 @@ impl<T> Inbox<T> {
             let mut state = self.state();
             state.is_closed = true;
             let kept =
-                if forgotten { std::mem::take(&mut state.messages) } else { VecDeque::new() };
+                if forgotten { std::mem::take(&mut state.messages) } else { Queue::default() };
             (state.open(), kept)
         };
         waiting.into_iter().for_each(Waker::wake);
@@ -184,7 +183,7 @@ impl<T> Inbox<T> {
 pub(crate) struct Looking<'a, T> {
     state: MutexGuard<'a, InboxState<T>>,
     /// Dropped after the lock is free.
-    taken: Option<(T, Wrapped)>,
+    taken: Option<(T, Passed)>,
     here: Here,
 }
 
@@ -201,11 +200,11 @@ impl<T> Looking<'_, T> {
             match visit(message) {
                 Visit::Stop => break,
                 Visit::Look => {
-                    object.act(&GET, self.here, || ());
+                    object.get(&GET, self.here);
                     seen += 1;
                 }
                 Visit::Take => {
-                    object.act(&GET, self.here, || ());
+                    object.get(&GET, self.here);
                     debug_assert_eq!(seen, 0, "messages are taken in their order");
                     self.taken = self.state.take();
                 }

@@ -43,6 +43,8 @@
 //!
 //! Outside of runs and in the real build nothing is cut, lost or late.
 
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+mod bytes;
 mod channel;
 mod datagrams;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
@@ -54,6 +56,7 @@ mod inbox;
 mod keys;
 mod ops;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+mod queue;
 mod settings;
 mod shows;
 #[cfg(feature = "tokio")]

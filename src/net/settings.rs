@@ -94,7 +94,7 @@ impl Link {
         }
         if let Some(rate) = faults.bytes_per_second() {
             let now = seam::true_deadline(&SEND, Duration::ZERO, here);
-            self.mark.act(&QUEUE, here, || ());
+            self.mark.record(&QUEUE, here);
             let arrival = self.settings.queue(bytes, rate, now) + delay;
             return (arrival > now).then_some(arrival);
         }
@@ -103,7 +103,7 @@ impl Link {
 
     /// Records that a message is sent over it, or that some will be, so that changes of its settings conflict with that.
     pub(crate) fn join(&self, here: Here) {
-        self.mark.act(&JOIN, here, || ());
+        self.mark.record(&JOIN, here);
     }
 
     /// Sets its faults in place of those of the net.

@@ -1,12 +1,12 @@
 //! Streams: messages from one host to another that arrive in the order in which they were sent.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fabric::{Fabric, Flow, Host, Link};
 use super::faults::Faults;
 use super::inbox::Inbox;
+use super::queue::Queue;
 use super::shows::Shows;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
@@ -36,7 +36,7 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 
     /// The settings of the link to it changed.
     fn was_set(&self, here: Here) {
-        self.mark().act(&SET, here, || ());
+        self.mark().record(&SET, here);
     }
 
     /// Its link was cut, as the change of this number.
@@ -112,7 +112,7 @@ struct Flight {
     sent: u64,
     arrived: u64,
     /// Those on their way that have announced their arrival: number and latch.
-    latches: VecDeque<(u64, Latch)>,
+    latches: Queue<(u64, Latch)>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
     /// The link is cut, and has been so often cut or healed.
@@ -216,7 +216,7 @@ impl Flight {
 
 impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     fn set_cut(&self, is_cut: bool, here: Here) {
-        self.inbox.mark().act(if is_cut { &CUT } else { &HEAL }, here, || ());
+        self.inbox.mark().record(if is_cut { &CUT } else { &HEAL }, here);
         let (next, change) = {
             let mut flight = self.flight();
             let changes = std::mem::replace(&mut flight.is_cut, is_cut) != is_cut;
@@ -249,7 +249,7 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
         if death == Death::Wiped {
             return;
         }
-        self.inbox.mark().act(&CLOSE, here, || ());
+        self.inbox.mark().record(&CLOSE, here);
         match self.inbox.died(side, death, here) {
             Then::Ends => self.end(here),
             Then::Stops => self.flight().is_ended = true,
@@ -274,7 +274,7 @@ impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
     fn may_arrive(&mut self, latch: Latch) -> bool {
         let is_next = {
             let mut flight = self.stream.flight();
-            flight.latches.push_back((self.number, latch));
+            flight.latches.push((self.number, latch));
             flight.arrived == self.number
         };
         is_next && !self.stream.link.holds()

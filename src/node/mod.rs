@@ -71,6 +71,7 @@
 
 mod clock;
 mod cluster;
+mod names;
 
 use std::fmt;
 use std::future::Future;
@@ -82,6 +83,7 @@ use futures::future::BoxFuture;
 pub use self::clock::{Clock, Shift};
 pub(crate) use self::clock::{RUNGS, drawn_drift};
 pub(crate) use self::cluster::{Cluster, Death};
+pub(crate) use self::names::{Name, Texts};
 use crate::run::Failure;
 use crate::run::op::{Access, Op, word};
 use crate::seam::{self, Group, Here, NodeClock, Wrapped, here};
@@ -106,6 +108,7 @@ pub struct Node(Arc<Inner>);
 
 struct Inner {
     name: Arc<str>,
+    known: Name,
     /// From 0, in the order in which nodes were made.
     number: u32,
     /// Its state, as searches see it.
@@ -141,11 +144,12 @@ pub fn node(name: impl AsRef<str>) -> Node {
         );
     }
     cluster.add(|number| {
-        let clock = NodeClock::new(&name, here);
+        let known = Name::of(&name);
+        let clock = NodeClock::new(known.clock, here);
         let group = Some(Group::begin(name.clone(), &clock));
         let state = State { group, is_paused: false, life: 1, main: None };
-        let mark = Wrapped::outside_named("node", &name, here);
-        Node(Arc::new(Inner { name, number, mark, clock, state: Mutex::new(state) }))
+        let mark = Wrapped::outside_known("node", known.text, None, here);
+        Node(Arc::new(Inner { name, known, number, mark, clock, state: Mutex::new(state) }))
     })
 }
 
@@ -200,6 +204,11 @@ impl Node {
         }
         let [_, high, middle, low] = (self.0.number + 1).to_be_bytes();
         IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
+    }
+
+    /// Its name, as the process keeps it.
+    pub(crate) fn known(&self) -> Name {
+        self.0.known
     }
 
     /// Its number in the run, from 0.

@@ -6,7 +6,7 @@ use super::group::Group;
 use super::object::AnnouncementId;
 use super::slot::Announcement;
 use super::world::World;
-use crate::run::board::Route;
+use crate::run::board::{Announced, Route};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -24,7 +24,7 @@ impl World {
     /// besides if the message is to be described.
     pub(crate) fn add_carrier(
         &self,
-        route: Route,
+        route: &'static Route,
         arrival: Option<(&'static Op, ObjectId)>,
         place: Place,
     ) -> (TaskId, Announcement, bool) {
@@ -40,6 +40,18 @@ impl World {
         state.board.tasks.at_mut(task.index()).route = Some(route);
         let announced = arrival.map(|arrival| state.announce_for(task, arrival, place));
         (task, announced.unwrap_or_default(), state.record.is_shown)
+    }
+
+    /// Has the message of the current task arrive, in the turn of the arrival that [`add_carrier`](Self::add_carrier) announced.
+    pub(crate) fn arrive(&self) {
+        let mut state = self.state();
+        let task = state.current();
+        let row = state.board.tasks.at_mut(task.index());
+        let Announced { op, object, place, enabled, .. } = row.announced.first;
+        debug_assert!(row.announced.only().is_some() && enabled, "it has its turn");
+        row.announced.take_first();
+        row.enabled -= 1;
+        state.happened(op, object, place, Values::None);
     }
 
     /// Sets the text of a message.

@@ -252,11 +252,17 @@ impl Executor<'_> {
 
     pub(super) fn end(&mut self, task: TaskId, cancelled: bool) {
         let world = self.world;
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| world.do_at_end(task))) {
-            self.panicked(task, payload);
+        let mut state = world.state();
+        if !state.ends.is_empty() {
+            drop(state);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| world.do_at_end(task))) {
+                self.panicked(task, payload);
+            }
+            state = world.state();
         }
         let body = self.seats.at(task).body.take();
-        let (unwanted, wakers) = self.world.state().end_task(task, body, cancelled);
+        let (unwanted, wakers) = state.end_task(task, body, cancelled);
+        drop(state);
         if unwanted.is_none() && wakers.is_empty() {
             return;
         }
@@ -402,16 +408,17 @@ impl Executor<'_> {
     #[inline]
     fn drop_task(&mut self, task: TaskId) {
         let mut state = self.world.unsettled();
-        let mut ended = state.slots[task.index()].ended.take();
-        let body = self.seats.at(task).body.take();
         let has_ends = !state.ends.is_empty();
+        let slot = state.slots.at_mut(task.index());
+        let seat = self.seats.at(task);
+        if slot.ended.is_none() && seat.body.is_none() && !has_ends {
+            return;
+        }
+        let (mut ended, body) = (slot.ended.take(), seat.body.take());
         if body.is_some() || has_ends {
             state.resume(task);
         }
         drop(state);
-        if ended.is_none() && body.is_none() && !has_ends {
-            return;
-        }
         let (mut left, world) = (body, self.world);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(left.take());

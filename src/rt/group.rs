@@ -73,6 +73,8 @@ pub(super) struct Groups {
     pub(super) share: bool,
     /// True after the end of the run: no group lives.
     pub(super) all_over: bool,
+    /// The group of each object, for the check at the end of the run.
+    owners: Vec<Option<Group>>,
 }
 
 impl Groups {
@@ -312,24 +314,33 @@ impl RunState {
         if self.groups.rows.is_empty() || self.groups.share || self.failure.is_some() {
             return;
         }
-        let mut owners: Vec<Option<Group>> = vec![None; self.objects.rows.len()];
-        let shared = self.board.events.iter().find_map(|event| {
+        let owner = |row: &ObjectRow| match (row.owner, row.record.creator) {
+            // Its operations are those of all nodes.
+            _ if row.record.place == CLOCK.place() => Some(Group::OUTSIDE),
+            (Owner::Nobody | Owner::Each, _) => Some(Group::OUTSIDE),
+            (Owner::Creator, Some(_)) => Some(row.group),
+            // That of its first user.
+            (Owner::Creator, None) => None,
+        };
+        let mut owners = std::mem::take(&mut self.groups.owners);
+        owners.clear();
+        owners.extend(self.objects.rows.iter().map(owner));
+        let is_free = |owner: &Option<Group>| *owner == Some(Group::OUTSIDE);
+        let events = if owners.iter().all(is_free) { &[][..] } else { &self.board.events[..] };
+        let shared = events.iter().find_map(|event| {
+            let object = event.object?;
+            let owner = &mut owners[object.index()];
+            // Nearly all objects of nodes that talk are the net's.
             // An invariant looks at the memory of all nodes.
-            let object = event.object.filter(|_| *event.op != Op::PEEK_OF_INVARIANT)?;
+            if *owner == Some(Group::OUTSIDE) || *event.op == Op::PEEK_OF_INVARIANT {
+                return None;
+            }
             let user = self.group_of(event.task);
-            let owner = *owners[object.index()].get_or_insert_with(|| {
-                let row = &self.objects.rows[object.index()];
-                match (row.owner, row.record.creator) {
-                    // Its operations are those of all nodes.
-                    _ if row.record.place == CLOCK.place() => Group::OUTSIDE,
-                    (Owner::Nobody | Owner::Each, _) => Group::OUTSIDE,
-                    (Owner::Creator, Some(_)) => row.group,
-                    (Owner::Creator, None) => user,
-                }
-            });
+            let owner = *owner.get_or_insert(user);
             let is_shared = owner != user && owner != Group::OUTSIDE && user != Group::OUTSIDE;
             is_shared.then_some((object, owner, user, event.op.name, event.place))
         });
+        self.groups.owners = owners;
         if let Some((object, owner, user, done, place)) = shared {
             let message = self.shared_between(object, owner, (user, done));
             self.fail(Failure::Misuse { message, place: place.to_string() });

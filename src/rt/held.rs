@@ -1,11 +1,13 @@
 //! Operations on objects of other libraries, and the tasks that hold such objects.
 
+use super::group::Group;
+use super::now;
 use super::object::Object;
 use super::state::RunState;
 use super::world::World;
 use crate::run::Holder;
 use crate::run::board::Contact;
-use crate::run::event::Values;
+use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 
@@ -30,11 +32,62 @@ impl World {
         place: Place,
         (values, hold): (Values, Hold),
     ) {
+        match (values, hold) {
+            (Values::None, Hold::Stays) => self.did_to(op, object, place),
+            _ => self.did_with(op, object, place, (values, hold)),
+        }
+    }
+
+    #[inline(never)]
+    fn did_with(
+        &self,
+        op: &'static Op,
+        object: ObjectId,
+        place: Place,
+        (values, hold): (Values, Hold),
+    ) {
         let mut state = self.state();
         if hold != Hold::Stays {
             state.hold(object, hold, place);
         }
         state.happened(op, Some(object), place, values);
+    }
+
+    /// As [`did`](Self::did), of an operation without values that changes no holder.
+    #[inline(never)]
+    pub(crate) fn did_to(&self, op: &'static Op, object: ObjectId, place: Place) {
+        self.state().happened(op, Some(object), place, Values::None);
+    }
+
+    /// As [`did_to`](Self::did_to), on an object that may be new in the run.
+    #[inline]
+    pub(crate) fn did_alone(&self, op: &'static Op, object: &Object, place: Place) {
+        let mut state = self.state();
+        match object.in_run(state.run, now::statics()) {
+            Some(id) => state.happened(op, Some(id), place, Values::None),
+            None => {
+                drop(state);
+                let id = self.object_id(object, ValueKind::Unsigned, place, || 0);
+                self.did_to(op, id, place);
+            }
+        }
+    }
+
+    /// Adds an object of no group, which the current task makes by the operation `op`.
+    pub(crate) fn create_by(&self, op: &'static Op, object: &Object, place: Place) -> ObjectId {
+        let mut state = self.state();
+        let creator = state.next_creation();
+        match state.objects.add(object, (0, Group::OUTSIDE), ValueKind::Unsigned, Some(creator)) {
+            Ok(id) => {
+                state.add_object(id, 0);
+                state.happened(op, Some(id), place, Values::None);
+                id
+            }
+            Err(unusable) => {
+                drop(state);
+                self.refuse(object, unusable, place)
+            }
+        }
     }
 
     /// Records that the current task left a waker of the program's own in an object.
@@ -50,6 +103,14 @@ impl World {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {
             state.hold(object, hold, place);
+            state.happened(op, Some(object), place, Values::None);
+        }
+    }
+
+    /// As [`did_last`](Self::did_last), for an object that the task does not hold for that.
+    pub(crate) fn did_last_alone(&self, op: &'static Op, object: &Object, place: Place) {
+        let mut state = self.state();
+        if let Some(object) = state.find_object(object) {
             state.happened(op, Some(object), place, Values::None);
         }
     }

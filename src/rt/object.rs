@@ -328,6 +328,18 @@ impl Objects {
         } else if slot != 0 {
             return Err(UnusableObject::OtherRun);
         }
+        self.add(object, (number, node), values, creator).map(Lookup::New)
+    }
+
+    /// Adds the row of an object that has none, with its number if runs share it. `node` as in
+    /// [`find_or_add`](Self::find_or_add).
+    pub(crate) fn add(
+        &mut self,
+        object: &Object,
+        (number, node): (u64, Group),
+        values: ValueKind,
+        creator: Option<(TaskId, u32)>,
+    ) -> Result<ObjectId, UnusableObject> {
         if self.rows.len() as u64 > INDEX_MAX {
             return Err(UnusableObject::TooMany);
         }
@@ -363,7 +375,7 @@ impl Objects {
         row.dirty = false;
         row.waiters.clear();
         object.slot.store(self.slot(object, id), Ordering::Relaxed);
-        Ok(Lookup::New(id))
+        Ok(id)
     }
 
     fn slot(&self, object: &Object, id: ObjectId) -> u64 {

@@ -23,7 +23,7 @@ pub(crate) struct TaskSlot {
     /// True if its panic goes to its handle.
     pub(super) gives_panic: bool,
     /// Its panic, until the handle takes it.
-    pub(super) panic: Option<KeptPanic>,
+    pub(super) panic: Option<Box<KeptPanic>>,
     /// The number of objects that the task has created.
     pub(super) objects: u32,
     /// The faults that it has decided on.

@@ -77,6 +77,8 @@ pub(crate) struct RunState {
     pub(super) attention: bool,
     /// The number of tasks that were aborted and have not ended.
     pub(super) aborts: u32,
+    /// True if a panic was kept for a handle.
+    pub(super) has_panics: bool,
     /// True if the task that took the last step can go on and did not yield: a step of another task
     /// is then a preemption.
     pub(super) goes_on: bool,
@@ -113,6 +115,7 @@ impl RunState {
             dirty: Vec::new(),
             attention: true,
             aborts: 0,
+            has_panics: false,
             goes_on: false,
             next_key: FIRST_KEY,
             fresh: (u32::MAX, FIRST_KEY),
@@ -150,6 +153,7 @@ impl RunState {
         self.dirty.clear();
         self.attention = true;
         self.aborts = 0;
+        self.has_panics = false;
         self.goes_on = false;
         self.next_key = FIRST_KEY;
         self.fresh = (u32::MAX, FIRST_KEY);
@@ -451,8 +455,8 @@ impl RunState {
         place: Place,
         values: Values,
     ) {
-        let (step, task) = (self.board.step, self.current());
-        self.board.events.push(Event { step, task, object, op, place, values });
+        let Board { step, current: task, events, .. } = &mut self.board;
+        events.push(Event { step: *step, task: *task, object, op, place, values });
     }
 
     /// Enables or disables an announcement.

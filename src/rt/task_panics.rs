@@ -53,7 +53,8 @@ impl RunState {
     /// Fails the run with the panic of the task, if no handle took it. Returns the payload, to be dropped by the caller.
     #[must_use]
     pub(super) fn fail_if_unseen(&mut self, task: TaskId) -> Option<Box<dyn Any + Send>> {
-        let KeptPanic { payload, panicked } = self.slots.at_mut(task.index()).panic.take()?;
+        let kept = self.slots.at_mut(task.index()).panic.take()?;
+        let KeptPanic { payload, panicked } = *kept;
         let Panicked { message, place } = panicked;
         self.fail(Failure::Panic { task, message, place });
         Some(payload)
@@ -63,7 +64,7 @@ impl RunState {
     pub(super) fn failure_or_panic(&self, failure: Failure) -> Failure {
         let tasks = (0..self.board.tasks.len()).map(|task| TaskId(task as u32));
         let mut panics =
-            tasks.filter_map(|task| Some((task, self.slots[task.index()].panic.as_ref()?)));
+            tasks.filter_map(|task| Some((task, self.slots[task.index()].panic.as_deref()?)));
         match panics.next() {
             None => failure,
             Some((task, KeptPanic { panicked, .. })) => {
@@ -85,7 +86,9 @@ impl Executor<'_> {
             let mut state = self.world.state();
             let place = last_place(&state, task);
             state.happened(&PANIC, None, place, Values::None);
-            state.slots.at_mut(task.index()).panic = Some(KeptPanic { payload, panicked });
+            state.slots.at_mut(task.index()).panic =
+                Some(Box::new(KeptPanic { payload, panicked }));
+            state.has_panics = true;
         }
         // The values that the task owns are dropped in its step, as those of one that is aborted.
         if let Some(body) = self.seats.at(task).body.as_mut() {
@@ -99,7 +102,13 @@ impl Executor<'_> {
 
     /// Fails the run, which is over, if a panic of a task went to no handle.
     pub(super) fn fail_unseen_panics(&mut self) {
-        let tasks = self.world.state().board.tasks.len();
+        let (tasks, panicked) = {
+            let mut state = self.world.state();
+            (state.board.tasks.len(), std::mem::take(&mut state.has_panics))
+        };
+        if !panicked {
+            return;
+        }
         for task in (1..tasks).map(|task| TaskId(task as u32)) {
             let unseen = self.world.state().fail_if_unseen(task);
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(unseen))) {

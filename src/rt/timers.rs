@@ -146,7 +146,9 @@ impl RunState {
         object: Option<ObjectId>,
         place: Place,
     ) {
-        if self.objects.find(&CLOCK, Group::OUTSIDE).is_some_and(|clock| object != Some(clock)) {
+        if self.timers.announced.is_empty()
+            || self.objects.find(&CLOCK, Group::OUTSIDE).is_some_and(|clock| object != Some(clock))
+        {
             // It waits for something else.
             return;
         }

@@ -22,10 +22,11 @@ use super::pending::{PendingOp, Readiness};
 use super::slot::Announcement;
 use super::state::RunState;
 use super::task_waker::Signals;
+use crate::run::board::Announced;
 use crate::run::choice::{Draw, Strategy};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, Seed, TaskId};
-use crate::run::op::Op;
+use crate::run::op::{Access, Op};
 use crate::run::{DrawRecord, Failure};
 
 scoped_thread_local!(pub(crate) static WORLD: World);
@@ -160,9 +161,14 @@ impl World {
             }
             Err(unusable) => {
                 drop(state);
-                self.fail(misuse(object, unusable, place))
+                self.refuse(object, unusable, place)
             }
         }
+    }
+
+    /// Fails the run, which cannot use the object.
+    pub(super) fn refuse(&self, object: &Object, unusable: UnusableObject, place: Place) -> ! {
+        self.fail(misuse(object, unusable, place))
     }
 
     /// Adds an object that the current task creates. None if the run has too many, which fails it at the first use.
@@ -307,15 +313,27 @@ impl World {
     /// Begins an announced operation if it is its turn: it is not announced any more.
     pub(crate) fn take_turn(&self, pending: &PendingOp) -> bool {
         let mut state = self.state();
-        let id = pending.announcement.id;
-        let first = &state.board.tasks.at(state.current().index()).announced.first;
-        let is_first = first.key == id.key() && first.enabled;
-        if is_first {
-            let waker = state.retract(id);
-            drop(state);
-            drop(waker);
+        let (task, id) = (state.current(), pending.announcement.id);
+        let is_plain = state.foreign.is_empty();
+        let row = state.board.tasks.at_mut(task.index());
+        let first = &row.announced.first;
+        if first.key != id.key() || !first.enabled {
+            return false;
         }
-        is_first
+        let Announced { op, object, place, .. } = *first;
+        if is_plain && matches!(op.access, Access::Act | Access::Wait) {
+            // As `retract`, of which this is the usual case.
+            row.announced.take_first();
+            row.enabled -= 1;
+            if op.access == Access::Wait {
+                state.forget_timer(id, object, place);
+            }
+            return true;
+        }
+        let waker = state.retract(id);
+        drop(state);
+        drop(waker);
+        true
     }
 
     /// As [`take_turn`](Self::take_turn), after a poll that returned ready.

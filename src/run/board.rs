@@ -94,7 +94,7 @@ pub struct TaskRow {
     /// The reasons for which it takes no step, as bits: 0 if there are none.
     pub(crate) held: u8,
     /// The way of the message that arrives in its steps, if it is one.
-    pub(crate) route: Option<Route>,
+    pub(crate) route: Option<&'static Route>,
 }
 
 impl TaskRow {
@@ -170,6 +170,12 @@ impl Announcements {
     pub(crate) fn clear(&mut self) {
         self.first = Announced::NOTHING;
         self.more.clear();
+    }
+
+    /// Takes the first one back.
+    #[inline]
+    pub(crate) fn take_first(&mut self) {
+        self.first = Announced::NOTHING;
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use super::tcp::{Backlog, Reservation};
 use super::udp::Mailbox;
 use crate::net::fabric::Host;
 use crate::net::keys;
-use crate::node::{Cluster, Death, Node};
+use crate::node::{Cluster, Death, Node, Texts};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Wrapped};
 
@@ -143,16 +143,14 @@ impl Ports {
         if let Some(port) = self.state().ports.get(&(host, protocol, number)) {
             return port.clone();
         }
+        static NAMES: Texts<(Option<u32>, u16), String> = Texts::new();
         let node = host.node();
-        let name = match &node {
-            Some(node) => format!("{node}:{number}"),
-            None => format!("outside:{number}"),
-        };
-        let mark = match keys::port(host.number(), protocol == Protocol::Udp, number) {
-            Some(key) => Wrapped::outside_keyed("port", &name, key, here),
-            None => Wrapped::outside_named("port", &name, here),
-        };
-        let mark = Arc::new(mark);
+        let known = node.as_ref().map(Node::known);
+        let name = NAMES.of((known.map(|name| name.number), number), || {
+            format!("{}:{number}", known.map_or("outside", |name| name.text))
+        });
+        let key = keys::port(host.number(), protocol == Protocol::Udp, number);
+        let mark = Arc::new(Wrapped::outside_known("port", name, key, here));
         let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
         let mut state = self.state();
         state.ports.insert((host, protocol, number), port.clone());
@@ -174,11 +172,11 @@ impl Ports {
             number => self.port(host, protocol, number, here),
         };
         if port.bound().is_some() {
-            port.mark.act(&IN_USE, here, || ());
+            port.mark.record(&IN_USE, here);
             return Err(in_use(&port));
         }
         let bound = make(port.clone(), SocketAddr::new(ip, port.number));
-        port.mark.act(&BIND, here, || ());
+        port.mark.record(&BIND, here);
         *port.bound() = Some((ip, bound));
         Ok(())
     }
@@ -192,7 +190,7 @@ impl Ports {
             if port.bound().is_none() {
                 return Ok(port);
             }
-            port.mark.act(&IN_USE, here, || ());
+            port.mark.record(&IN_USE, here);
         }
         Err(io::Error::new(io::ErrorKind::AddrInUse, "the host has no free port"))
     }
@@ -213,7 +211,7 @@ impl Ports {
         let ports: Vec<_> = self.state().order.iter().filter(|p| p.host == host).cloned().collect();
         for port in ports {
             let Some((_, bound)) = port.bound().take() else { continue };
-            port.mark.act(&UNBIND, here, || ());
+            port.mark.record(&UNBIND, here);
             match bound {
                 Bound::Backlog(backlog) => backlog.close(death == Death::Killed, here),
                 Bound::Mailbox(mailbox) => mailbox.close(here),

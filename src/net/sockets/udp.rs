@@ -15,11 +15,12 @@ use std::task::{Context, Poll};
 
 use self::calls::Calls;
 use self::groups::{Aim, Group};
-use self::line::Line;
+use self::line::{Line, Lines};
 use self::options::Options;
 use super::names::{self, ToSocketAddrs};
 use super::ports::{Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
+use crate::net::bytes::Bytes;
 use crate::net::fabric::Host;
 use crate::net::inbox::{Inbox, Visit};
 use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM};
@@ -40,7 +41,7 @@ const TOO_LARGE: i32 = match () {
 /// A datagram that has arrived, or the answer that nobody is there.
 struct Datagram {
     from: SocketAddr,
-    bytes: Option<Vec<u8>>,
+    bytes: Option<Bytes>,
 }
 
 /// The datagrams of a socket.
@@ -100,7 +101,7 @@ struct OfRun {
     mailbox: Arc<Mailbox>,
     origin: Origin,
     /// The ways that it has sent on, by the address that was named.
-    lines: Mutex<BTreeMap<SocketAddr, Arc<Line>>>,
+    lines: Mutex<Lines>,
     calls: Calls,
     options: Options,
     here: Here,
@@ -123,7 +124,7 @@ struct Flying {
     /// The address that was named.
     to: SocketAddr,
     aim: Aim,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     here: Here,
 }
 
@@ -162,7 +163,7 @@ impl Cargo for Flying {
             }
             // A connected sender learns that nobody is there.
             (_, Aim::One) => {
-                from.port.mark.act(&REFUSE, here, || ());
+                from.port.mark.record(&REFUSE, here);
                 if from.peer() == Some(to) {
                     from.inbox.put(Datagram { from: to, bytes: None });
                 }
@@ -205,7 +206,7 @@ impl OfRun {
             let not_before = link.draw_delay(bytes.len(), here);
             let way = Way { op: &ARRIVE, not_before };
             let (from, line, aim) = (self.mailbox.clone(), line.clone(), aim.clone());
-            let flying = Flying { from, line, to, aim, bytes: bytes.to_vec(), here };
+            let flying = Flying { from, line, to, aim, bytes: bytes.into(), here };
             seam::carry(flying, way, link.route(), here);
         }
         Ok(())

@@ -50,7 +50,8 @@ pub(crate) use self::time::{
 };
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
-    CallOps, Came, GuardedCall, Latch, PlainCall, Turn, Wrapped, carry, suffers, suffers_rarely,
+    CallOps, Came, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, carry, suffers,
+    suffers_rarely,
 };
 
 pub(crate) use super::jitter::up_to;

@@ -51,6 +51,15 @@ impl Wrapped {
         Wrapped
     }
 
+    pub(crate) fn outside_known(
+        _: &'static str,
+        _: &'static str,
+        _: Option<u32>,
+        _: Here,
+    ) -> Wrapped {
+        Wrapped
+    }
+
     pub(crate) fn outside_keyed(_: &'static str, _: &str, _: u32, _: Here) -> Wrapped {
         Wrapped
     }
@@ -82,6 +91,20 @@ impl Wrapped {
     }
 
     pub(crate) fn last(&self, _: &'static Op, _: Here) {}
+
+    pub(crate) fn record(&self, _: &'static Op, _: Here) {}
+}
+
+/// Something that is put down by one operation and got by another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed;
+
+impl Passed {
+    pub(crate) fn put(_: &'static str, _: &'static Op, _: Here) -> Passed {
+        Passed
+    }
+
+    pub(crate) fn get(self, _: &'static Op, _: Here) {}
 }
 
 /// The way of a call that never waits.
@@ -182,7 +205,7 @@ impl Latch {
 }
 
 /// Has `cargo` arrive at once.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: Route, _: Here) {
+pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: &'static Route, _: Here) {
     if cargo.may_arrive(Latch) {
         cargo.arrive();
     }

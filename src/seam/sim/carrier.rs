@@ -1,14 +1,13 @@
 //! Messages on their way; see [`rt`](crate::rt)'s carriers. There are none outside of simulated runs.
 
-use std::future::Future;
+use std::any::Any;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use super::time::Timer;
 use super::{Here, in_run};
-use crate::rt::{AnnouncementId, PendingOp, TaskBody, WORLD};
+use crate::rt::{AnnouncementId, Body, PendingOp, WORLD, World};
 use crate::run::board::Route;
-use crate::run::event::Values;
 use crate::run::op::{Access, Op, clock};
 use crate::seam::cargo::{Cargo, Way};
 
@@ -31,63 +30,89 @@ impl Latch {
 /// Waits for the time before which a message does not arrive.
 const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
 
+/// The body of a carrier.
 struct Carrier<C> {
     cargo: Option<C>,
     way: Way,
+    here: Here,
+    /// Of one that is delayed.
+    travel: Option<Box<Travel>>,
+}
+
+/// The wait of a carrier, and its arrival after it.
+struct Travel {
     pending: PendingOp,
     timer: Option<Timer>,
-    here: Here,
 }
 
 /// Sends `cargo` on its way. `route` is for reports. In a run.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: Route, here: Here) {
+pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: &'static Route, here: Here) {
     debug_assert!(in_run());
     WORLD.with(|world| {
-        let mut pending = PendingOp::new(way.op, here);
-        let timer = way.not_before.map(|time| Timer::new(&TRAVEL, time, here));
-        let arrival = timer.is_none().then(|| (way.op, cargo.at().id(here)));
+        let travel = way.not_before.map(|time| {
+            let (pending, timer) = (PendingOp::new(way.op, here), Timer::new(&TRAVEL, time, here));
+            Box::new(Travel { pending, timer: Some(timer) })
+        });
+        let arrival = travel.is_none().then(|| (way.op, cargo.at().id(here)));
         let (task, announcement, is_shown) = world.add_carrier(route, arrival, here);
         if let Some(text) = if is_shown { cargo.describe() } else { None } {
             world.describe(task, text);
         }
-        if let Some((_, object)) = arrival {
-            (pending.object, pending.announcement) = (Some(object), announcement);
-            if !cargo.may_arrive(Latch(announcement.id)) {
-                world.set_latch(announcement.id, false);
-            }
+        if travel.is_none() && !cargo.may_arrive(Latch(announcement.id)) {
+            world.set_latch(announcement.id, false);
         }
-        let carrier = Carrier { cargo: Some(cargo), way, pending, timer, here };
-        world.set_carrier(task, Box::pin(TaskBody::new(carrier)));
+        let carrier = Carrier { cargo: Some(cargo), way, here, travel };
+        world.set_carrier(task, Box::pin(carrier));
     });
 }
 
 impl<C> Unpin for Carrier<C> {}
 
-impl<C: Cargo> Future for Carrier<C> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Carrier { cargo: slot, way, pending, timer, here } = &mut *self;
-        let cargo = slot.as_mut().expect("it is polled until it arrives");
-        if let Some(wait) = timer {
-            ready!(wait.poll(cx));
-            *timer = None;
-            // It arrives in this step, or waits as one that is not delayed.
-            let polled = pending.poll_waiting(cx, cargo.at());
-            debug_assert!(polled.is_pending(), "it was not announced before");
-            if !cargo.may_arrive(Latch(pending.announcement.id)) {
-                return Poll::Pending;
-            }
-            WORLD.with(|world| world.take_turn_out_of_turn(pending));
-            pending.announcement.close();
-        } else {
-            ready!(pending.poll_turn(cx, cargo.at(), None));
+impl Travel {
+    /// Ready in the turn of the arrival.
+    fn poll<C: Cargo>(&mut self, cargo: &mut C, cx: &mut Context<'_>) -> Poll<()> {
+        let Travel { pending, timer } = self;
+        let Some(wait) = timer else { return pending.poll_turn(cx, cargo.at(), None) };
+        ready!(wait.poll(cx));
+        *timer = None;
+        // It arrives in this step, or waits as one that is not delayed.
+        let polled = pending.poll_waiting(cx, cargo.at());
+        debug_assert!(polled.is_pending(), "it was not announced before");
+        if !cargo.may_arrive(Latch(pending.announcement.id)) {
+            return Poll::Pending;
         }
-        cargo.at().now(here, || (), |()| (way.op, Values::None));
+        WORLD.with(|world| world.take_turn_out_of_turn(pending));
+        pending.announcement.close();
+        Poll::Ready(())
+    }
+}
+
+// A body of its own, and no task with a result: nobody joins it.
+impl<C: Cargo> Body for Carrier<C> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Carrier { cargo: slot, way, here, travel } = &mut *self;
+        let cargo = slot.as_mut().expect("it is polled until it arrives");
+        match travel {
+            Some(travel) => {
+                ready!(travel.poll(cargo, cx));
+                cargo.at().act(way.op, here, || ());
+            }
+            // Its one announcement is enabled: there is nothing else that it is polled for.
+            None => WORLD.with(World::arrive),
+        }
         if let Some(cargo) = slot.take() {
             cargo.arrive();
         }
         Poll::Ready(())
+    }
+
+    fn clear(mut self: Pin<&mut Self>) {
+        self.cargo = None;
+        self.travel = None;
+    }
+
+    fn take(self: Pin<&mut Self>, _: &mut dyn Any) -> bool {
+        false
     }
 }
 

@@ -15,10 +15,10 @@ pub(crate) struct NodeClock {
 }
 
 impl NodeClock {
-    /// A clock that is true so far.
-    pub(crate) fn new(name: &str, here: Here) -> NodeClock {
+    /// A clock of this name that is true so far.
+    pub(crate) fn new(name: &'static str, here: Here) -> NodeClock {
         let number = in_run().then(|| {
-            let mark = Wrapped::outside_named("clock", &format!("clock of {name}"), here).id(here);
+            let mark = Wrapped::outside_known("clock", name, None, here).id(here);
             WORLD.with(|world| world.add_clock(mark))
         });
         NodeClock { number }

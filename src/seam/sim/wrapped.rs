@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Hold, Object, WORLD, in_run, interned, made, object_id};
+use crate::rt::{Hold, Object, WORLD, in_run, interned, made, object_id, run};
 use crate::run::Failure;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
@@ -181,6 +181,17 @@ impl Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), None)
     }
 
+    /// As [`outside_named`](Self::outside_named), with a name that the process keeps, and perhaps a key as that of
+    /// [`outside_keyed`](Self::outside_keyed).
+    pub(crate) fn outside_known(
+        kind: &'static str,
+        name: &'static str,
+        key: Option<u32>,
+        here: Here,
+    ) -> Wrapped {
+        Wrapped::for_all(Object::new(kind, here, false).named(name), key)
+    }
+
     /// As [`outside_named`](Self::outside_named), for one that any task may be the first to use: runs know it by `key`,
     /// and not by the task that made it. Objects of one run have different keys.
     pub(crate) fn outside_keyed(kind: &'static str, name: &str, key: u32, here: Here) -> Wrapped {
@@ -206,6 +217,14 @@ impl Wrapped {
     /// An object that may stand in a static.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::new(kind, here, false) }
+    }
+
+    /// Records an operation without values and without a point, in the step in which the caller does it.
+    #[inline]
+    pub(crate) fn record(&self, op: &'static Op, here: Here) {
+        if in_run() {
+            WORLD.with(|world| world.did_alone(op, &self.object, here));
+        }
     }
 
     /// Does an operation without a point. `op` tells which one it was, from its result.
@@ -283,7 +302,9 @@ impl Wrapped {
 
     /// Records an operation of a destructor, in the step of it: nothing for an object of another run.
     pub(crate) fn last(&self, op: &'static Op, here: Here) {
-        self.give_up(op, here, 0);
+        if in_run() {
+            WORLD.with(|world| world.did_last_alone(op, &self.object, here));
+        }
     }
 
     /// As [`last`](Self::last). So many parts of the object are held no longer.
@@ -305,6 +326,33 @@ impl Wrapped {
 
     pub(super) fn id(&self, here: Here) -> ObjectId {
         object_id(&self.object, ValueKind::Unsigned, here, || 0)
+    }
+}
+
+/// An object of a run with two operations: one puts something down, in the step that makes the object, another one gets it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    /// The number of the run, and the object there. None of one that was made outside of runs.
+    made: Option<(u64, ObjectId)>,
+}
+
+impl Passed {
+    /// Makes the object, for all nodes, and records that the operation `op` puts something down.
+    #[inline]
+    pub(crate) fn put(kind: &'static str, op: &'static Op, here: Here) -> Passed {
+        let made = in_run().then(|| {
+            let object = Object::new(kind, here, false);
+            (run(), WORLD.with(|world| world.create_by(op, &object, here)))
+        });
+        Passed { made }
+    }
+
+    /// Records that the operation `op` gets it.
+    #[inline]
+    pub(crate) fn get(self, op: &'static Op, here: Here) {
+        if let Some((_, object)) = self.made.filter(|(made, _)| *made == run()) {
+            WORLD.with(|world| world.did_to(op, object, here));
+        }
     }
 }
 

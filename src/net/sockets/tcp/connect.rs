@@ -15,6 +15,7 @@ use crate::net::fabric::{Fabric, Host, Link};
 use crate::net::inbox::Inbox;
 use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, names, outside};
+use crate::node::Texts;
 use crate::run::op::{Access, Op, clock, net};
 use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped};
 
@@ -35,6 +36,8 @@ const TRIES: u32 = 7;
 /// The answers to a request: one.
 type Answer = Inbox<io::Result<Arc<Connection>>>;
 
+static NAMES: Texts<[SocketAddr; 2], String> = Texts::new();
+
 /// Connects a host.
 pub(super) async fn connect(
     from: Host,
@@ -53,8 +56,9 @@ pub(super) async fn connect(
         Some(bound) if bound.ip().is_unspecified() => SocketAddr::new(ip, bound.port()),
         Some(bound) => bound,
     };
+    let name = NAMES.of([addr, to], || format!("{addr}→{to}"));
     let asking = Asking {
-        answer: Arc::new(Inbox::new("connection", &format!("{addr}→{to}"), here)),
+        answer: Arc::new(Inbox::new("connection", name, here)),
         origin: Origin::here(),
         here,
     };
@@ -151,7 +155,7 @@ impl Request {
     }
 
     fn answer(&self, answer: io::Result<Arc<Connection>>) {
-        self.answer.mark.act(&ANSWER, self.here, || ());
+        self.answer.mark.record(&ANSWER, self.here);
         self.answer.put(answer);
     }
 
@@ -174,7 +178,7 @@ impl Cargo for Request {
     fn arrive(self) {
         let here = self.here;
         if !self.is_wanted() {
-            self.answer.mark.act(&ANSWER, here, || ());
+            self.answer.mark.record(&ANSWER, here);
             return;
         }
         if self.tries == TRIES {

@@ -8,10 +8,12 @@ use std::task::{Context, Poll, Waker};
 
 use super::incoming::Incoming;
 use super::socket::Options;
+use crate::net::bytes::Bytes;
 use crate::net::fabric::{Fabric, Host};
 use crate::net::inbox::{Inbox, Visit};
 use crate::net::shows;
 use crate::net::stream::Stream;
+use crate::node::Texts;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{Came, Here, Wrapped};
 
@@ -37,7 +39,7 @@ pub(super) const WINDOW: usize = 64 * 1024;
 pub(super) enum Parcel {
     /// Those from `read` on are unread.
     Bytes {
-        bytes: Vec<u8>,
+        bytes: Bytes,
         read: usize,
         breaks: bool,
     },
@@ -103,13 +105,15 @@ impl End {
         options: Options,
         here: Here,
     ) -> End {
-        let name = format!("{addr}←{peer}");
+        static NAMES: Texts<[SocketAddr; 2], [String; 2]> = Texts::new();
+        let [stream, window] =
+            NAMES.of([addr, peer], || [format!("{addr}←{peer}"), format!("{addr}→{peer}")]);
         End {
             host,
             addr,
-            inbox: Inbox::new("stream", &name, here),
+            inbox: Inbox::new("stream", stream, here),
             keepalive: options.keepalive,
-            window: Wrapped::outside_named("window", &format!("{addr}→{peer}"), here),
+            window: Wrapped::outside_known("window", window, None, here),
             out: OnceLock::new(),
             owner: AtomicU8::new(Owner::Process as u8),
             state: Mutex::default(),
@@ -145,7 +149,7 @@ impl End {
 
     /// Writes fail from now on, and reads after what is buffered.
     pub(super) fn break_it(&self, error: io::ErrorKind, here: Here) {
-        self.window.act(&BREAK, here, || ());
+        self.window.record(&BREAK, here);
         let waiting = {
             let mut state = self.state();
             if !std::mem::replace(&mut state.is_reset, true) {
@@ -213,7 +217,7 @@ impl Connection {
         let is_tight = fits < bytes.len() || state.written > WINDOW as u64;
         drop(state);
         if count > 0 {
-            let bytes = bytes[..count].to_vec();
+            let bytes = Bytes::from(&bytes[..count]);
             end.out().send_on(Some(Parcel::Bytes { bytes, read: 0, breaks }), here);
         }
         Poll::Ready(Written { result: Ok(count), is_tight })
@@ -290,7 +294,7 @@ impl Connection {
             if *read == bytes.len() { Visit::Take } else { Visit::Look }
         });
         if takes {
-            other.window.act(&ROOM, here, || ());
+            other.window.record(&ROOM, here);
             let waiting = {
                 let mut state = other.state();
                 state.unread -= count;
@@ -314,7 +318,7 @@ impl Connection {
         };
         Some(match error {
             Some(error) => {
-                end.window.act(&BREAK, here, || ());
+                end.window.record(&BREAK, here);
                 (Err(error.into()), false)
             }
             None => (Ok(0), false),
@@ -324,7 +328,7 @@ impl Connection {
     /// Takes the error of the end, if it has one that no call has reported.
     pub(super) fn take_error(&self, at: usize, here: Here) -> Option<io::Error> {
         let end = &self.ends[at];
-        end.window.act(&BREAK, here, || ());
+        end.window.record(&BREAK, here);
         end.state().error.take().map(io::Error::from)
     }
 
@@ -343,7 +347,7 @@ impl Connection {
     /// or since the machine of the other end is gone.
     pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
-        other.inbox.mark.act(&NO_ANSWER, here, || ());
+        other.inbox.mark.record(&NO_ANSWER, here);
         let is_silent = match since {
             Some(change) => end.out().is_held_since(change),
             None => other.owner() == Owner::Nobody,
@@ -356,7 +360,7 @@ impl Connection {
     /// The kernel of an end asks the other one for a sign of life, which goes over both links.
     pub(super) fn ask(&self, at: usize, here: Here) -> Answer {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
-        other.inbox.mark.act(&NO_ANSWER, here, || ());
+        other.inbox.mark.record(&NO_ANSWER, here);
         if !end.is_in_use() {
             return Answer::Alive;
         }

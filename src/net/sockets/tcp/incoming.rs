@@ -47,7 +47,7 @@ impl Incoming {
         let other = &self.connection.ends[1 - self.at];
         self.end().inbox.close(false);
         self.end().break_it(io::ErrorKind::ConnectionReset, here);
-        other.inbox.mark.act(&RESET, here, || ());
+        other.inbox.mark.record(&RESET, here);
         other.inbox.close(false);
         other.break_it(io::ErrorKind::ConnectionReset, here);
     }
@@ -100,8 +100,8 @@ impl Sink<Parcel> for Incoming {
     // The other end sends, by a write or as the answer to what arrives.
     fn was_set(&self, here: Here) {
         let from = &self.connection.ends[1 - self.at];
-        from.window.act(&SET, here, || ());
-        from.inbox.mark.act(&SET_BACK, here, || ());
+        from.window.record(&SET, here);
+        from.inbox.mark.record(&SET_BACK, here);
     }
 
     fn was_cut(&self, change: u64, here: Here) {

@@ -108,7 +108,7 @@ impl OfRun {
     pub(super) fn join(&self, ip: Ipv4Addr, interface: Ipv4Addr, here: Here) -> io::Result<()> {
         self.check_group(ip, interface, here)?;
         let group = Groups::group(ip, here);
-        self.mark().act(&JOIN, here, || ());
+        self.mark().record(&JOIN, here);
         if self.mailbox.groups().insert(ip, group.clone()).is_some() {
             let text = format!("the socket is a member of {ip} already");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
@@ -119,7 +119,7 @@ impl OfRun {
 
     pub(super) fn leave(&self, ip: Ipv4Addr, interface: Ipv4Addr, here: Here) -> io::Result<()> {
         self.check_group(ip, interface, here)?;
-        self.mark().act(&LEAVE, here, || ());
+        self.mark().record(&LEAVE, here);
         let Some(group) = self.mailbox.groups().remove(&ip) else {
             let text = format!("the socket is no member of {ip}: join it before");
             return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));

@@ -24,6 +24,25 @@ pub(super) struct Line {
     pub(super) link: Arc<Link>,
 }
 
+/// The ways from a socket, by the address that was named.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// In the order of their addresses.
+    all: Vec<(SocketAddr, Arc<Line>)>,
+    /// The position of the one that was used last.
+    last: usize,
+}
+
+impl Lines {
+    /// The position of the way to an address, or the one at which it is inserted.
+    fn find(&self, named: SocketAddr) -> Result<usize, usize> {
+        match self.all.get(self.last) {
+            Some((addr, _)) if *addr == named => Ok(self.last),
+            _ => self.all.binary_search_by(|(addr, _)| addr.cmp(&named)),
+        }
+    }
+}
+
 /// The port of a socket that sends over a link.
 struct Source(Arc<Port>);
 
@@ -32,7 +51,7 @@ impl Flow for Source {
     fn set_cut(&self, _: bool, _: Here) {}
 
     fn was_set(&self, here: Here) {
-        self.0.mark.act(&SET, here, || ());
+        self.0.mark.record(&SET, here);
     }
 
     // Ports learn of that by themselves.
@@ -43,9 +62,13 @@ impl OfRun {
     /// The way to an address, looked up when it is first named.
     pub(super) fn line(&self, named: SocketAddr, here: Here) -> io::Result<Arc<Line>> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = lines.get(&named) {
-            return Ok(line.clone());
-        }
+        let place = match lines.find(named) {
+            Ok(found) => {
+                lines.last = found;
+                return Ok(lines.all[found].1.clone());
+            }
+            Err(place) => place,
+        };
         let host = self.mailbox.port.host;
         let target = names::host(host, named)?;
         let link = Fabric::of_run().link(host, target, here);
@@ -61,7 +84,8 @@ impl OfRun {
         };
         let addr = SocketAddr::new(ip, self.mailbox.addr.port());
         let line = Arc::new(Line { addr, to, port, link });
-        lines.insert(named, line.clone());
+        lines.all.insert(place, (named, line.clone()));
+        lines.last = place;
         Ok(line)
     }
 }

@@ -223,6 +223,18 @@ impl Call<'_> {
         self.write_somewhere(handle, at, bytes).map(|(count, _)| count)
     }
 
+    /// The place at which a write at `at` or at the position begins, and the length of the file.
+    pub(super) fn place_of_write(
+        &mut self,
+        handle: Handle,
+        at: Option<u64>,
+    ) -> Result<(u64, u64), Error> {
+        let OpenFile { ino, position, appends, .. } = *self.file(handle)?;
+        self.accesses.read(Object::Inode(ino));
+        let size = self.size(ino);
+        Ok((if appends { size } else { at.unwrap_or(position) }, size))
+    }
+
     /// The number of bytes written, and the position behind them.
     fn write_somewhere(
         &mut self,
@@ -263,17 +275,18 @@ impl Call<'_> {
             let (index, within) = (from / sector, (from % sector) as usize);
             let part = (sector as usize - within).min(bytes.len() - done);
             let is_whole = part == sector as usize;
+            let hit = self.target(index);
             let obstacle = if !is_whole && self.disk.damaged.contains(&(ino, index)) {
                 Some(Error::BROKEN)
             } else {
-                (!self.disk.room.take(ino, index)).then_some(Error::FULL)
+                (!self.disk.room.take(ino, hit)).then_some(Error::FULL)
             };
             if let Some(error) = obstacle {
                 return if done > 0 { Ok(done) } else { Err(error) };
             }
             let new = &bytes[done..done + part];
             let new: Arc<[u8]> = if is_whole {
-                self.disk.damaged.remove(&(ino, index));
+                self.disk.damaged.remove(&(ino, hit));
                 new.into()
             } else {
                 let old = self.sector(ino, index);
@@ -281,7 +294,7 @@ impl Call<'_> {
                 whole[within..within + part].copy_from_slice(new);
                 whole.into()
             };
-            self.apply(vec![(Location::sector(ino, index), Value::Sector(Some(new)))], false);
+            self.apply(vec![(Location::sector(ino, hit), Value::Sector(Some(new)))], false);
             done += part;
         }
         Ok(done)

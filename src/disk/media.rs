@@ -1,4 +1,5 @@
-//! Faults of the medium, on request: sectors that cannot be read, and bits that change by themselves.
+//! Faults of the medium, on request: sectors that cannot be read, bits that change by themselves, writes that land in the place
+//! of another sector.
 
 use super::error::Error;
 use super::location::{Location, Value};
@@ -33,5 +34,28 @@ impl Call<'_> {
         // The durable value changes: a crash before leaves other states than one after.
         (self.accesses.changes, self.accesses.syncs) = (true, true);
         Ok(true)
+    }
+
+    /// Has the write that follows leave this sector as it was, and put the new contents in the place of another one.
+    pub(crate) fn misdirect(&mut self, from: u64, to: u64) {
+        self.misdirected = Some((from, to));
+    }
+
+    /// The sector that a write into this one hits.
+    pub(super) fn target(&self, index: u64) -> u64 {
+        self.misdirected.filter(|(from, _)| *from == index).map_or(index, |(_, to)| to)
+    }
+
+    /// The sectors that a write of so many bytes would begin and end in, and the number of those that the file then has.
+    pub(crate) fn sectors_of_write(
+        &mut self,
+        handle: Handle,
+        at: Option<u64>,
+        count: u64,
+    ) -> Result<(u64, u64, u64), Error> {
+        let (at, size) = self.place_of_write(handle, at)?;
+        let (end, sector) = (at.saturating_add(count), self.disk.settings.sector);
+        let last = end.saturating_sub(1).max(at) / sector;
+        Ok((at / sector, last, end.max(size).div_ceil(sector)))
     }
 }

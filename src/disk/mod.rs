@@ -17,7 +17,7 @@
 //! | `files.rs` | open files and their contents |
 //! | `maps.rs` | mapped files: words, slices, their syncs |
 //! | `room.rs` | free space |
-//! | `media.rs` | faults of the medium: unreadable sectors, rot |
+//! | `media.rs` | faults of the medium: unreadable sectors, rot, writes that land elsewhere |
 //! | `access.rs` | the accesses of a call, for searches |
 //!
 //! Calls are functions from data to data. The caller decides about faults, such as a sync that fails or a short read,
@@ -115,6 +115,8 @@ pub(crate) struct Call<'d> {
     pub(crate) accesses: Accesses,
     /// Locations whose newest version the call found lost.
     pub(crate) losses: Vec<Loss>,
+    /// A sector that the call does not write, and the one in whose place it puts the contents.
+    misdirected: Option<(u64, u64)>,
 }
 
 impl Disk {
@@ -140,7 +142,8 @@ impl Disk {
     /// Begins a call. The effects of one call are torn together.
     pub(crate) fn call<'d>(&'d mut self, draw: Draw<'d>) -> Call<'d> {
         self.calls += 1;
-        Call { disk: self, draw, accesses: Accesses::default(), losses: Vec::new() }
+        let (accesses, losses) = (Accesses::default(), Vec::new());
+        Call { disk: self, draw, accesses, losses, misdirected: None }
     }
 
     /// The number of effects that a power failure could lose now.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use super::faults::Faults;
 use super::machine::{At, Effects, Machine};
+use super::trouble::Befalls;
 use crate::disk::{Call, Error};
 use crate::run::event::Values;
+use crate::run::op::clock;
 use crate::run::op::fs;
 use crate::run::op::{Access, Op};
-use crate::seam::{Here, PlainCall, Wrapped};
+use crate::seam::{self, Here, PlainCall, Timer, Wrapped};
 
 /// An operation that changes something.
 pub(super) const fn acts(name: &'static str) -> Op {
@@ -24,21 +25,62 @@ pub(super) const fn sees(name: &'static str) -> Op {
     Op::of_kind(name, Access::Read, fs::SEE)
 }
 
+/// Waits for a slow disk.
+const BE_SERVED: Op = Op::of_kind("be_served", Access::Wait, clock::DUE);
+const SET: Op = Op::of_kind("set", Access::Peek, clock::READ).quiet();
+
+/// The way of a call: on a slow disk it takes time before its point.
+#[derive(Debug)]
+pub(super) struct DiskCall {
+    pub(super) plain: PlainCall,
+    wait: Wait,
+}
+
+#[derive(Debug)]
+enum Wait {
+    /// It was not polled yet.
+    Unknown,
+    For(Box<Timer>),
+    Over,
+}
+
+impl DiskCall {
+    pub(super) fn new(op: &'static Op, here: Here) -> DiskCall {
+        DiskCall { plain: PlainCall::new(op, here), wait: Wait::Unknown }
+    }
+
+    /// Lets the time of a slow disk pass.
+    fn poll_wait(&mut self, machine: &Machine, here: Here, cx: &mut Context<'_>) -> Poll<()> {
+        if let Wait::Unknown = self.wait {
+            let timer = |time| Timer::new(&BE_SERVED, seam::deadline(&SET, time, here), here);
+            let delay = machine.delay();
+            self.wait = delay.map_or(Wait::Over, |time| Wait::For(Box::new(timer(time))));
+        }
+        if let Wait::For(timer) = &mut self.wait {
+            ready!(timer.poll(cx));
+            self.wait = Wait::Over;
+        }
+        Poll::Ready(())
+    }
+}
+
 /// Does a call on a machine of a run, in its turn.
 pub(super) fn poll_on<R>(
-    call: &mut PlainCall,
+    call: &mut DiskCall,
     (machine, life): (&Arc<Machine>, u64),
     (mark, path, here): (&Wrapped, &Path, Here),
     cx: &mut Context<'_>,
-    act: impl FnOnce(&mut Call<'_>, &Faults) -> Result<R, Error>,
+    act: impl FnOnce(&mut Call<'_>, &Befalls<'_>) -> Result<R, Error>,
     (shown, at): (impl FnOnce(&R) -> Option<u64>, Option<Arc<Wrapped>>),
 ) -> Poll<io::Result<R>> {
+    ready!(call.poll_wait(machine, here, cx));
     let act = || machine.act(life, path, here, act);
     let values = |done: &(io::Result<R>, Effects)| match &done.0 {
         Ok(result) => shown(result).map_or(Values::None, Values::Read),
         Err(_) => Values::Failed,
     };
-    let (result, effects) = ready!(call.poll(mark, cx, act, values));
+    let (result, effects) = ready!(call.plain.poll(mark, cx, act, values));
+    call.wait = Wait::Unknown;
     machine.record(effects.at(at), here);
     Poll::Ready(result)
 }
@@ -52,7 +94,7 @@ pub(super) fn by_path<R>(
     mut act: impl FnMut(&mut Call<'_>) -> Result<R, Error> + Send,
     mut real: impl FnMut() -> io::Result<R> + Send,
 ) -> impl Future<Output = io::Result<R>> + Send {
-    let mut call = PlainCall::new(op, here);
+    let mut call = DiskCall::new(op, here);
     let mut mark = None;
     poll_fn(move |cx| {
         let Some((machine, life)) = at.machine(here) else {

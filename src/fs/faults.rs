@@ -1,4 +1,4 @@
-//! The faults of files: settings, and their draws. 0 is nothing bad in each.
+//! The faults of files that last as long as a run: settings, and their draws. 0 is nothing bad in each.
 
 use crate::disk;
 use crate::seam;
@@ -9,6 +9,31 @@ const SHORT: usize = 10;
 const SYNC_ERROR: usize = 11;
 const ROT: usize = 12;
 const FULL_AT_SYNC: usize = 13;
+const MISDIRECTED: usize = 14;
+
+/// The draw of a fault: its kind, the number of its outcomes, of how many calls one suffers it, and its name in traces.
+#[derive(Clone, Copy)]
+pub(super) struct Draw {
+    pub(super) kind: usize,
+    pub(super) outcomes: u64,
+    rate: u64,
+    pub(super) why: &'static str,
+}
+
+impl Draw {
+    pub(super) const READ_ERROR: Draw = Draw::of(READ_ERROR, (1, 8), "an error of a read");
+    pub(super) const FULL: Draw = Draw::of(FULL, (1, 8), "a full disk");
+    pub(super) const SHORT: Draw = Draw::of(SHORT, (3, 4), "a short read or write");
+    pub(super) const FULL_AT_SYNC: Draw = Draw::of(FULL_AT_SYNC, (1, 4), "a sync of a full disk");
+    pub(super) const SYNC_ERROR: Draw = Draw::of(SYNC_ERROR, (2, 4), "an error of a sync");
+    pub(super) const ROT: Draw = Draw::of(ROT, (1, 8), "a bit that changed by itself");
+    pub(super) const MISDIRECTED: Draw =
+        Draw::of(MISDIRECTED, (1, 8), "a write in the place of another sector");
+
+    const fn of(kind: usize, (outcomes, rate): (u64, u64), why: &'static str) -> Draw {
+        Draw { kind, outcomes, rate, why }
+    }
+}
 
 /// The order in which changes reach the disk: what a power failure may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +101,15 @@ pub(super) enum Rates {
     Each,
     /// A few of them.
     Rare,
+}
+
+impl Rates {
+    pub(super) fn of_run() -> Rates {
+        match seam::given(2, u64::from(seam::seed().is_some()), "the rates of faults") {
+            0 => Rates::Each,
+            _ => Rates::Rare,
+        }
+    }
 }
 
 impl Default for Faults {
@@ -168,55 +202,21 @@ impl Faults {
         self.capacity
     }
 
-    /// One of so many outcomes, from 1; 0 is none of them. One of `rate` calls suffers one.
-    fn draw(
-        &self,
-        kind: usize,
-        budget: u8,
-        (outcomes, rate): (u64, u64),
-        why: &'static str,
-    ) -> u64 {
+    /// One of the outcomes of this kind, from 1; 0 is none of them.
+    pub(super) fn draw(&self, Draw { kind, outcomes, rate, why }: Draw) -> u64 {
+        let budget = match kind {
+            READ_ERROR => self.read_errors,
+            FULL => self.full,
+            SHORT => self.short,
+            SYNC_ERROR => self.sync_errors,
+            FULL_AT_SYNC => self.full_at_sync,
+            ROT => self.rot,
+            _ => 0,
+        };
         if budget == 0 || (self.rates == Rates::Rare && seam::draw(rate, why) != rate - 1) {
             return 0;
         }
         seam::suffers(kind, (outcomes + 1, budget), why)
-    }
-
-    pub(super) fn fails_to_read(&self) -> bool {
-        self.draw(READ_ERROR, self.read_errors, (1, 8), "an error of a read") == 1
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.draw(FULL, self.full, (1, 8), "a full disk") == 1
-    }
-
-    /// The number of bytes that a call moves, of `asked`.
-    pub(super) fn shorten(&self, asked: usize) -> usize {
-        if asked < 2 {
-            return asked;
-        }
-        match self.draw(SHORT, self.short, (3, 4), "a short read or write") {
-            0 => asked,
-            1 => 1,
-            2 => asked / 2,
-            _ => asked - 1,
-        }
-    }
-
-    pub(super) fn sync_fate(&self) -> disk::SyncFate {
-        if self.draw(FULL_AT_SYNC, self.full_at_sync, (1, 4), "a sync of a full disk") == 1 {
-            return disk::SyncFate::FindsNoRoom;
-        }
-        match self.draw(SYNC_ERROR, self.sync_errors, (2, 4), "an error of a sync") {
-            0 => disk::SyncFate::Succeeds,
-            1 => disk::SyncFate::FailsAndKeeps,
-            _ => disk::SyncFate::FailsAndReverts,
-        }
-    }
-
-    /// Returns `true` if a bit of what is read has changed.
-    pub(super) fn rots(&self) -> bool {
-        self.draw(ROT, self.rot, (1, 8), "a bit that changed by itself") == 1
     }
 
     /// Returns `true` if a read may suffer something.

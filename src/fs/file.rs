@@ -7,15 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::call::{acts, sees};
+use super::call::{DiskCall, acts, sees};
 use super::dir::Metadata;
-use super::faults::Faults;
 use super::machine::At;
 use super::open::OpenOptions;
 use super::opened::Open;
+use super::trouble::Befalls;
 use crate::disk::Call;
 use crate::run::op::Op;
-use crate::seam::{Here, PlainCall, here};
+use crate::seam::{Here, here};
 
 pub(super) const READ: Op = sees("read");
 const READ_AT: Op = sees("read_at");
@@ -53,9 +53,9 @@ pub struct File {
 /// Calls that were polled and are not done.
 #[derive(Debug, Default)]
 pub(super) struct Streaming {
-    pub(super) read: Option<PlainCall>,
-    pub(super) write: Option<PlainCall>,
-    pub(super) seek: Option<(PlainCall, SeekFrom)>,
+    pub(super) read: Option<DiskCall>,
+    pub(super) write: Option<DiskCall>,
+    pub(super) seek: Option<(DiskCall, SeekFrom)>,
     /// The position that a call of tokio's trait is to seek.
     #[cfg(feature = "tokio")]
     pub(super) wanted: Option<SeekFrom>,
@@ -65,9 +65,9 @@ pub(super) struct Streaming {
 pub(super) fn calling<R>(
     op: &'static Op,
     here: Here,
-    mut poll: impl FnMut(&mut PlainCall, &mut Context<'_>) -> Poll<R> + Send,
+    mut poll: impl FnMut(&mut DiskCall, &mut Context<'_>) -> Poll<R> + Send,
 ) -> impl Future<Output = R> + Send {
-    let mut call = PlainCall::new(op, here);
+    let mut call = DiskCall::new(op, here);
     poll_fn(move |cx| poll(&mut call, cx))
 }
 
@@ -302,7 +302,7 @@ impl File {
         here: Here,
     ) -> impl Future<Output = io::Result<()>> + Send + use<'a> {
         calling(op, here, move |call, cx| {
-            let sync = |call: &mut Call<'_>, faults: &Faults, handle| {
+            let sync = |call: &mut Call<'_>, faults: &Befalls<'_>, handle| {
                 call.sync(handle, faults.sync_fate())
             };
             self.open.poll(call, here, cx, sync, real, |()| None)
@@ -336,7 +336,7 @@ impl File {
     pub fn set_len(&self, len: u64) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         let here = here();
         calling(&SET_LEN, here, move |call, cx| {
-            let set = |call: &mut Call<'_>, _: &Faults, handle| call.set_len(handle, len);
+            let set = |call: &mut Call<'_>, _: &Befalls<'_>, handle| call.set_len(handle, len);
             self.open.poll(call, here, cx, set, |file| file.set_len(len), |()| None)
         })
     }
@@ -355,7 +355,7 @@ impl File {
         here: Here,
     ) -> impl Future<Output = io::Result<Metadata>> + Send + use<'_> {
         calling(&METADATA, here, move |call, cx| {
-            let look = |call: &mut Call<'_>, _: &Faults, handle| {
+            let look = |call: &mut Call<'_>, _: &Befalls<'_>, handle| {
                 Ok(Metadata::of_run(call.handle_metadata(handle)?))
             };
             let real = |file: &std::fs::File| Ok(Metadata::of_std(&file.metadata()?));
@@ -373,7 +373,7 @@ impl File {
         calling(&CLONE, here, move |call, cx| {
             self.open.share_position(here);
             let cloned = || File { open: self.open.clone(), streaming: Streaming::default() };
-            let run = |_: &mut Call<'_>, _: &Faults, _| Ok(());
+            let run = |_: &mut Call<'_>, _: &Befalls<'_>, _| Ok(());
             let done = self.open.poll(call, here, cx, run, |_| Ok(()), |()| None);
             done.map_ok(|()| cloned())
         })

@@ -1,13 +1,16 @@
 //! The disks of a run: one for each node, and one for the outside. A call records what it did to which inodes.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::faults::{Faults, Rates};
 use super::lock::FileLock;
 use super::marks::{Marks, PartOf};
+use super::trouble::{self, Befalls, DiskFault};
 use crate::disk::{
     Accesses, Call, Choosing, Contents, Disk, Error, Handle, Ino, Loss, Object, Part, Settings,
 };
@@ -31,6 +34,7 @@ const DECIDE: Op = Op::of_kind("decide", Access::Tell, fs::DECIDE).quiet();
 const CHANGE: Op = Op::of_kind("change", Access::Tell, fs::CHANGE).quiet();
 const SYNC: Op = Op::of_kind("make_durable", Access::Tell, fs::SYNC).quiet();
 const VISIT: Op = Op::of_kind("visit", Access::Tell, fs::VISIT).quiet();
+const FAIL: Op = Op::of_kind("fail", Access::Tell, fs::FAIL).quiet();
 const KILL: Op = Op::of_kind("close_files", Access::Tell, fs::KILL).quiet();
 const POWER_OFF: Op = Op::of_kind("lose_cache", Access::Tell, fs::POWER_OFF).quiet();
 // Screens show it, because it names the rules.
@@ -67,6 +71,11 @@ struct State {
     /// Counts deaths.
     life: u64,
     faults: Faults,
+    /// Faults that last, each as often as it was begun.
+    troubles: Vec<DiskFault>,
+    budget: u8,
+    /// The number of calls that suffered one of these.
+    met: u64,
     marks: Marks,
     locks: BTreeMap<Ino, Arc<FileLock>>,
 }
@@ -153,13 +162,24 @@ impl Machines {
         machine
     }
 
+    /// Begins or ends a fault that lasts, on the disk of a node. Ending one that has not begun does nothing.
+    pub(super) fn set_trouble(&self, node: &Node, (fault, begins): (DiskFault, bool), here: Here) {
+        // All steps of the tasks of the node depend on it, and calls of visitors.
+        node.touch(here);
+        let machine = self.of(Some(node), here);
+        machine.whole.act(&FAIL, here, || ());
+        let budget = if begins { trouble::budget() } else { 0 };
+        machine.state().set_trouble(fault, budget);
+    }
+
+    /// The machine of a node, if it has a disk yet.
+    pub(super) fn known(&self, node: &Node) -> Option<Arc<Machine>> {
+        self.all().machines.get(&number_of(Some(node))).cloned()
+    }
+
     /// Sets the faults of the disk of a node, or of all without faults of their own.
     pub(super) fn set_faults(&self, node: Option<&Node>, faults: Faults, here: Here) {
-        let rates = match seam::given(2, u64::from(seam::seed().is_some()), "the rates of faults") {
-            0 => Rates::Each,
-            _ => Rates::Rare,
-        };
-        let faults = faults.at(rates);
+        let faults = faults.at(Rates::of_run());
         let mut all = self.all();
         let number = number_of(node);
         let is_used = match node {
@@ -199,6 +219,9 @@ impl Machine {
             disk: Disk::new(faults.settings()),
             life: 0,
             faults,
+            troubles: Vec::new(),
+            budget: 0,
+            met: 0,
             marks: Marks::new(number, root),
             locks: BTreeMap::new(),
         };
@@ -233,13 +256,29 @@ impl Machine {
         state.locks.entry(ino).or_insert_with(|| Arc::new(FileLock::new(mark))).clone()
     }
 
+    /// The time that a call of the code that runs takes. It is of its node: calls of visitors take none.
+    pub(super) fn delay(&self) -> Option<Duration> {
+        let delay = trouble::delay(&self.state().troubles)?;
+        let is_own = number_of(crate::node::current().as_ref()) == self.number;
+        is_own.then(|| {
+            self.state().met += 1;
+            delay
+        })
+    }
+
+    /// The faults that last, the number of calls that suffered them, and the number of inodes beside `/`.
+    pub(super) fn condition(&self) -> (Vec<DiskFault>, u64, u64) {
+        let state = self.state();
+        (state.troubles.clone(), state.met, state.disk.inodes() - 1)
+    }
+
     /// Does a call, in its turn. `path` names the inode that it makes.
     pub(super) fn act<R>(
         &self,
         life: u64,
         path: &Path,
         here: Here,
-        act: impl FnOnce(&mut Call<'_>, &Faults) -> Result<R, Error>,
+        act: impl FnOnce(&mut Call<'_>, &Befalls<'_>) -> Result<R, Error>,
     ) -> (io::Result<R>, Effects) {
         let is_visit = self.check_visitor(here);
         let mut state = self.state();
@@ -247,11 +286,13 @@ impl Machine {
         if state.life != life {
             return (Err(gone()), effects);
         }
-        let State { disk, faults, marks, .. } = &mut *state;
+        let State { disk, faults, troubles, budget, met, marks, .. } = &mut *state;
         let has_crashed = disk.has_crashed();
         let mut draw = |bound| seam::draw(bound, "the writes that a power failure lost");
         let mut call = disk.call(&mut draw);
-        let result = act(&mut call, faults);
+        let befalls = Befalls { faults, troubles, budget: *budget, met: Cell::new(0) };
+        let result = act(&mut call, &befalls);
+        *met += befalls.met.get();
         effects.accesses = std::mem::take(&mut call.accesses);
         let losses = std::mem::take(&mut call.losses);
         if self.number == 0 && effects.accesses.is_by_map {
@@ -377,6 +418,18 @@ impl Machine {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Begins a fault, which so many calls of a task suffer, or ends it.
+    fn set_trouble(&mut self, fault: DiskFault, budget: u8) {
+        if budget > 0 {
+            self.budget = budget;
+            self.troubles.push(fault);
+        } else if let Some(at) = self.troubles.iter().position(|known| *known == fault) {
+            self.troubles.remove(at);
+        }
     }
 }
 

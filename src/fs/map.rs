@@ -12,6 +12,7 @@ use super::file::{File, calling};
 use super::machine::gone;
 use super::opened::{Open, RunFile, Where};
 use super::real;
+use super::trouble::Befalls;
 use super::word::MapWord;
 use crate::disk::{BusError, Call, UNIT};
 use crate::run::Failure;
@@ -106,7 +107,7 @@ impl Map {
             if open.options.append || range.is_empty() || range.start % UNIT != 0 {
                 return Poll::Ready(Err(io::ErrorKind::InvalidInput.into()));
             }
-            let run = |call: &mut Call<'_>, _: &_, handle| call.map(handle).map(|_| None);
+            let run = |call: &mut Call<'_>, _: &Befalls<'_>, handle| call.map(handle).map(|_| None);
             let real = |std: &std::fs::File| match open.options.read && open.options.write {
                 true => real::map_turn_of(std).map(Some),
                 false => Err(io::ErrorKind::PermissionDenied.into()),
@@ -155,7 +156,7 @@ impl Map {
                 let is_whole = real::read_whole(std, &mut into.borrow_mut(), bytes.start)?;
                 Ok(is_whole.then_some(()))
             };
-            self.inner.poll(call, (None, &bytes, here), cx, run, real, |_| Values::None)
+            self.inner.poll(&mut call.plain, (None, &bytes, here), cx, run, real, |_| Values::None)
         })
     }
 
@@ -182,7 +183,7 @@ impl Map {
                 }
                 Ok(is_there.then_some(()))
             };
-            self.inner.poll(call, (None, &bytes, here), cx, run, real, |_| Values::None)
+            self.inner.poll(&mut call.plain, (None, &bytes, here), cx, run, real, |_| Values::None)
         })
     }
 
@@ -203,7 +204,7 @@ impl Map {
         let bytes = self.inner.bytes_at(range.start, range.end.saturating_sub(range.start));
         calling(&FLUSH, here, move |call, cx| {
             let bytes = bytes.clone();
-            let run = |call: &mut Call<'_>, faults: &super::Faults, handle| {
+            let run = |call: &mut Call<'_>, faults: &Befalls<'_>, handle| {
                 call.flush(handle, bytes, faults.sync_fate())
             };
             self.inner.open.poll(call, here, cx, run, std::fs::File::sync_data, |()| None)

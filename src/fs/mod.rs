@@ -59,7 +59,8 @@
 //! - A rename is whole, and syncs nothing: the new name may be there with none of the bytes.
 //! - A sync that fails leaves writes that no later sync covers.
 //!
-//! [`faults()`] has calls fail, be short, and disks be full.
+//! [`faults()`] has calls fail, be short, and disks be full, for the whole run; [`NodeDisk::begin`] and
+//! [`Nemesis::disk`](crate::nemesis::Nemesis::disk) do so for a while.
 //!
 //! # Not modelled
 //!
@@ -76,10 +77,12 @@ mod map;
 mod marks;
 #[cfg(feature = "tokio")]
 mod of_tokio;
+mod on;
 mod open;
 mod opened;
 mod real;
 mod streams;
+mod trouble;
 mod word;
 
 use std::io;
@@ -91,9 +94,11 @@ pub use self::faults::{Faults, Rules};
 pub use self::file::File;
 use self::machine::{At, Machines};
 pub use self::map::Map;
+pub use self::on::{NodeDisk, on};
+pub(crate) use self::on::{has_files, mend, met, set_fault};
 pub use self::open::OpenOptions;
+pub use self::trouble::DiskFault;
 pub use self::word::MapWord;
-use crate::node::Node;
 use crate::run::op::Op;
 use crate::seam::{self, Here, here};
 
@@ -109,26 +114,6 @@ pub fn faults(faults: Faults) {
     let here = here();
     if seam::in_run() {
         Machines::of_run().set_faults(None, faults, here);
-    }
-}
-
-/// The disk of a node.
-pub fn on(node: &Node) -> NodeDisk<'_> {
-    NodeDisk(node)
-}
-
-/// The disk of a node, for settings.
-#[derive(Clone, Copy, Debug)]
-pub struct NodeDisk<'a>(&'a Node);
-
-impl NodeDisk<'_> {
-    /// As [`faults()`], for this disk.
-    #[track_caller]
-    pub fn faults(&self, faults: Faults) {
-        let here = here();
-        if seam::in_run() {
-            Machines::of_run().set_faults(Some(self.0), faults, here);
-        }
     }
 }
 

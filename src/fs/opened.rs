@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use super::call::poll_on;
-use super::faults::Faults;
+use super::call::{DiskCall, poll_on};
 use super::lock::{FileLock, Owner};
 use super::machine::{At, Machine, gone};
 use super::real;
+use super::trouble::{Befalls, SECTOR};
 use crate::disk::{Call, Error, Handle, Ino, OpenOptions};
-use crate::seam::{self, Here, PlainCall, Wrapped};
+use crate::seam::{self, Here, Wrapped};
 
 /// The result of opening.
 pub(super) enum Opened {
@@ -85,16 +85,16 @@ impl Open {
     /// Does a call that does not need std's `&mut`.
     pub(super) fn poll<R>(
         &self,
-        call: &mut PlainCall,
+        call: &mut DiskCall,
         here: Here,
         cx: &mut Context<'_>,
-        act: impl FnOnce(&mut Call<'_>, &Faults, Handle) -> Result<R, Error>,
+        act: impl FnOnce(&mut Call<'_>, &Befalls<'_>, Handle) -> Result<R, Error>,
         real: impl FnOnce(&std::fs::File) -> io::Result<R>,
         shown: impl FnOnce(&R) -> Option<u64>,
     ) -> Poll<io::Result<R>> {
         match &self.file {
             Where::Run(RunFile { machine, life, handle, mark, path, position, .. }) => {
-                let act = |call: &mut Call<'_>, faults: &Faults| act(call, faults, *handle);
+                let act = |call: &mut Call<'_>, faults: &Befalls<'_>| act(call, faults, *handle);
                 let (at, on) = (position.get().cloned(), (&**mark, &**path, here));
                 poll_on(call, (machine, *life), on, cx, act, (shown, at))
             }
@@ -132,13 +132,12 @@ fn count(moved: &usize) -> Option<u64> {
     Some(*moved as u64)
 }
 
-/// Bytes of the sectors in which a read may fail.
-const SECTOR: u64 = 512;
+const BIT: &str = "the bit that changed";
 
 /// Reads, with what may befall a read.
 fn read_in_run(
     call: &mut Call<'_>,
-    faults: &Faults,
+    faults: &Befalls<'_>,
     handle: Handle,
     at: Option<u64>,
     into: &mut [u8],
@@ -158,11 +157,23 @@ fn read_in_run(
                 let nth = if count > 1 { seam::draw(count, "the sector of a fault") } else { 0 };
                 sectors.start() + nth
             };
+            if faults.refuses_to_read() {
+                return Err(Error::BROKEN);
+            }
             if faults.fails_to_read() {
                 call.damage(handle, one())?;
             }
-            if call.has_crashed() && faults.rots() {
-                let bit = seam::draw(8 * SECTOR, "the bit that changed");
+            if faults.rots_now() {
+                // Among the bytes that are read: others of the sector do not show.
+                let sector = one();
+                let begin = from.max(sector * SECTOR);
+                let end = (from + there).min((sector + 1) * SECTOR);
+                let bit = 8 * (begin % SECTOR) + seam::draw(8 * (end - begin), BIT);
+                if call.rot(handle, sector, bit)? {
+                    faults.count();
+                }
+            } else if call.has_crashed() && faults.rots() {
+                let bit = seam::draw(8 * SECTOR, BIT);
                 call.rot(handle, one(), bit)?;
             }
             let most = faults.shorten(there as usize);
@@ -178,7 +189,7 @@ fn read_in_run(
 /// Writes, with what may befall a write.
 fn write_in_run(
     call: &mut Call<'_>,
-    faults: &Faults,
+    faults: &Befalls<'_>,
     handle: Handle,
     at: Option<u64>,
     bytes: &[u8],
@@ -187,6 +198,12 @@ fn write_in_run(
         return Err(Error::FULL);
     }
     let bytes = &bytes[..faults.shorten(bytes.len())];
+    if !bytes.is_empty() && faults.may_misdirect() {
+        let (first, last, count) = call.sectors_of_write(handle, at, bytes.len() as u64)?;
+        if let Some((from, to)) = faults.misdirects(first, last, count) {
+            call.misdirect(from, to);
+        }
+    }
     match at {
         Some(at) => call.write_at(handle, at, bytes),
         None => call.write(handle, bytes),
@@ -196,7 +213,7 @@ fn write_in_run(
 impl Open {
     pub(super) fn poll_read_at(
         &self,
-        call: &mut PlainCall,
+        call: &mut DiskCall,
         (at, here): (Option<u64>, Here),
         cx: &mut Context<'_>,
         into: &mut [u8],
@@ -218,7 +235,7 @@ impl Open {
 
     pub(super) fn poll_write_at(
         &self,
-        call: &mut PlainCall,
+        call: &mut DiskCall,
         (at, here): (Option<u64>, Here),
         cx: &mut Context<'_>,
         bytes: &[u8],
@@ -238,7 +255,7 @@ impl Open {
 
     pub(super) fn poll_move(
         &self,
-        call: &mut PlainCall,
+        call: &mut DiskCall,
         (to, here): (SeekFrom, Here),
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<u64>> {

@@ -4,8 +4,8 @@ use std::io::{self, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::call::DiskCall;
 use super::file::{File, READ, SEEK, WRITE};
-use crate::seam::PlainCall;
 
 impl File {
     pub(super) fn poll_stream_read(
@@ -14,7 +14,7 @@ impl File {
         into: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let here = self.open.here;
-        let mut call = self.streaming.read.take().unwrap_or_else(|| PlainCall::new(&READ, here));
+        let mut call = self.streaming.read.take().unwrap_or_else(|| DiskCall::new(&READ, here));
         let polled = self.open.poll_read_at(&mut call, (None, here), cx, into);
         self.streaming.read = polled.is_pending().then_some(call);
         polled
@@ -26,7 +26,7 @@ impl File {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let here = self.open.here;
-        let mut call = self.streaming.write.take().unwrap_or_else(|| PlainCall::new(&WRITE, here));
+        let mut call = self.streaming.write.take().unwrap_or_else(|| DiskCall::new(&WRITE, here));
         let polled = self.open.poll_write_at(&mut call, (None, here), cx, bytes);
         self.streaming.write = polled.is_pending().then_some(call);
         polled
@@ -39,7 +39,7 @@ impl File {
     ) -> Poll<io::Result<u64>> {
         let here = self.open.here;
         let begun = self.streaming.seek.take().filter(|(_, begun)| *begun == to);
-        let (mut call, _) = begun.unwrap_or_else(|| (PlainCall::new(&SEEK, here), to));
+        let (mut call, _) = begun.unwrap_or_else(|| (DiskCall::new(&SEEK, here), to));
         let polled = self.open.poll_move(&mut call, (to, here), cx);
         self.streaming.seek = polled.is_pending().then_some((call, to));
         polled

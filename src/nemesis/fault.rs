@@ -5,6 +5,7 @@ use super::shapes::Partition;
 use super::underway::Struck;
 use super::{Nemesis, Victim};
 use super::{clocks, clogs};
+use crate::fs::DiskFault;
 use crate::net;
 use crate::node::{Death, Node};
 use crate::run::op::{Access, Op, word};
@@ -26,6 +27,8 @@ pub(super) enum Kind {
     Slow,
     /// Messages take longer.
     Clog,
+    Disk,
+    Wipe,
     /// Cuts that come one by one and go in another order.
     Swizzle,
     /// A cut that follows its victim.
@@ -66,9 +69,11 @@ const JUMP: Row = row!("jump", "correct", "a read of the wall clock");
 const STROBE: Row = row!("strobe", "correct", "a read of the wall clock");
 const CLOG: Row = row!("clog", "unclog", "a message");
 const SLOW: Row = row!("slow", "full speed", "a step");
+const DISK: Row = row!("disk", "mend", "a call");
+const WIPE: Row = row!("wipe", "restart", "a file");
 
 impl Kind {
-    pub(super) const ALL: [Kind; 16] = [
+    pub(super) const ALL: [Kind; 18] = [
         Kind::Isolate,
         Kind::Cut,
         Kind::Partition,
@@ -85,6 +90,8 @@ impl Kind {
         Kind::Strobe,
         Kind::Slow,
         Kind::Clog,
+        Kind::Disk,
+        Kind::Wipe,
     ];
 
     fn row(self) -> Row {
@@ -102,6 +109,8 @@ impl Kind {
             Kind::Strobe => STROBE,
             Kind::Slow => SLOW,
             Kind::Clog => CLOG,
+            Kind::Disk => DISK,
+            Kind::Wipe => WIPE,
             Kind::Swizzle => SWIZZLE,
             Kind::Rolling => ROLLING,
             Kind::Churn => CHURN,
@@ -125,15 +134,22 @@ pub(super) struct Package {
     pub(super) victim: Victim,
     /// Of partitions.
     pub(super) ways: Vec<Partition>,
+    /// Of disks.
+    pub(super) troubles: Vec<DiskFault>,
 }
 
 impl Package {
+    pub(super) fn new(kind: Kind, victim: Victim) -> Package {
+        Package { kind, victim, ways: Vec::new(), troubles: Vec::new() }
+    }
+
     /// The number of different parameters.
     pub(super) fn parameters(&self) -> u64 {
         match self.kind {
             Kind::Cut => 2,
             Kind::Clog => clogs::PARAMETERS,
             Kind::Partition => self.ways.len() as u64,
+            Kind::Disk => self.troubles.len() as u64,
             Kind::Swizzle => 6,
             Kind::Rolling => 3,
             kind => kind.sizes().unwrap_or(1),
@@ -163,19 +179,23 @@ impl Package {
     /// The fault in words, of these victims: `isolate n1 (primary)`, `cut n2 (outgoing)`, `partition n1 n2 n3 (One)`.
     pub(super) fn tell(&self, struck: &Struck, parameter: u64) -> String {
         let (name, nodes) = (self.kind.name(), named(&struck.nodes));
-        let note = match (self.kind, self.way(parameter), struck.role) {
-            (_, Some(way), _) => format!(" ({way:?})"),
-            (_, None, role) => {
-                let words = [role.map(str::to_owned), self.tell_parameter(parameter)];
-                let words: Vec<_> = words.into_iter().flatten().collect();
-                if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
-            }
+        // That of a partition is no node's.
+        let role = struck.role.filter(|_| self.ways.is_empty()).map(str::to_owned);
+        let notes: Vec<String> = role.into_iter().chain(self.tell_parameter(parameter)).collect();
+        let note = match &notes[..] {
+            [] => String::new(),
+            notes => format!(" ({})", notes.join(", ")),
         };
         format!("{name} {nodes}{note}")
     }
 
+    /// The parameter in words.
     fn tell_parameter(&self, parameter: u64) -> Option<String> {
+        if let Some(way) = self.way(parameter) {
+            return Some(format!("{way:?}"));
+        }
         match self.kind {
+            Kind::Disk => self.trouble(parameter).map(|trouble| format!("{trouble:?}")),
             Kind::Cut => Some(DIRECTIONS[(parameter % 2) as usize].to_owned()),
             Kind::Clog => Some(clogs::tell(parameter)),
             _ => None,
@@ -192,10 +212,11 @@ impl Package {
         others: &[Active],
         here: Here,
     ) -> Active {
-        let mut victims = nemesis.tolerated(self.kind, nodes, victims, others);
+        let parameter = command.parameter;
+        let mut victims = nemesis.tolerated((self, parameter), nodes, victims, others, here);
         let death = match self.kind {
             Kind::Kill => Some(Death::Killed),
-            Kind::PowerOff => Some(Death::PoweredOff),
+            Kind::PowerOff | Kind::Wipe => Some(Death::PoweredOff),
             _ => None,
         };
         if death.is_some() {
@@ -203,21 +224,22 @@ impl Package {
             victims.retain(Node::is_up);
             victims.truncate(nemesis.down_max.saturating_sub(down));
         }
-        let mut shown = shown(&victims, role);
-        if self.kind == Kind::Clog {
-            shown = format!("{shown} ({})", clogs::tell(command.parameter));
-        }
-        let size = self.kind.sizes().map(|sizes| command.parameter % sizes);
+        let trouble = self.trouble(parameter);
+        let note = match self.kind {
+            Kind::Clog | Kind::Disk => self.tell_parameter(parameter),
+            _ => None,
+        };
+        let shown = shown(&victims, role, note);
+        let size = self.kind.sizes().map(|sizes| parameter % sizes);
         // Clocks and nodes tell such a fault themselves.
         let is_told = size.is_some() && role.is_none();
         if !victims.is_empty() && !is_told {
             show(self.kind.row().1[0], &shown, here);
         }
-        let parameter = command.parameter;
         let mut fault = Active { victims, shown, size, parameter, ..Active::of(self.kind) };
-        if let Some(way) = self.way(command.parameter) {
+        if let Some(way) = self.way(parameter) {
             let coins = match self.victim.named() {
-                Some(_) => command.parameter / self.ways.len() as u64,
+                Some(_) => parameter / self.ways.len() as u64,
                 None => command.victim,
             };
             fault.cuts = way.cuts(&fault.victims, coins);
@@ -226,7 +248,7 @@ impl Package {
             Kind::Swizzle | Kind::Rolling | Kind::Churn => unreachable!("a series has parts"),
             Kind::Isolate => fault.cuts = fault.links(nodes, [true, true]),
             Kind::Cut => {
-                let outgoing = command.parameter % 2 == 0;
+                let outgoing = parameter % 2 == 0;
                 fault.cuts = fault.links(nodes, [outgoing, !outgoing]);
             }
             Kind::Clog => {
@@ -238,6 +260,10 @@ impl Package {
                 let death = death.unwrap_or(Death::Killed);
                 let ends = |node: &Node| u64::from(node.end(death, here));
                 fault.met = fault.victims.iter().map(ends).sum();
+            }
+            Kind::Wipe => fault.wipe(here),
+            Kind::Disk => {
+                trouble.into_iter().for_each(|trouble| fault.break_disks(trouble, here));
             }
             Kind::Restart => {
                 fault.met =
@@ -267,13 +293,16 @@ fn show(op: &'static Op, shown: &str, here: Here) {
     Wrapped::outside_named("nodes", shown, here).last(op, here);
 }
 
-/// The name of the victims in reports.
-fn shown(victims: &[Node], role: Option<&'static str>) -> String {
-    match role {
-        Some(role) => format!("{} ({role})", named(victims)),
+/// The name of the victims in reports, with their role and what else there is to say.
+fn shown(victims: &[Node], role: Option<&'static str>, note: Option<String>) -> String {
+    let names = named(victims);
+    match (role, note) {
+        (Some(role), Some(note)) => format!("{names} ({role}, {note})"),
+        (None, Some(note)) => format!("{names} ({note})"),
+        (Some(role), None) => format!("{names} ({role})"),
         // A node has its name as an object, too.
-        None if victims.len() == 1 => format!("node {}", named(victims)),
-        None => named(victims),
+        (None, None) if victims.len() == 1 => format!("node {names}"),
+        (None, None) => names,
     }
 }
 
@@ -291,7 +320,7 @@ pub(super) struct Active {
     kind: Kind,
     /// The kind of the series that it is a part of.
     of: Kind,
-    victims: Vec<Node>,
+    pub(super) victims: Vec<Node>,
     /// Their name in reports.
     shown: String,
     /// The links that it has cut, from and to.
@@ -299,17 +328,21 @@ pub(super) struct Active {
     /// The links that it has clogged.
     clogs: Vec<(Node, Node)>,
     parameter: u64,
-    /// The number of tasks that it met; of one with cuts or clogs, or of a clock or pace, the number met before it by any.
-    met: u64,
+    /// The number of tasks or disks that it met; of one with cuts or clogs, or of a clock, pace or disk, the number met before it
+    /// by any.
+    pub(super) met: u64,
     /// Of a fault of a clock or pace.
     size: Option<u64>,
+    /// Of a fault of a disk.
+    pub(super) trouble: Option<DiskFault>,
 }
 
 impl Active {
     fn of(kind: Kind) -> Active {
         let (victims, cuts, clogs) = (Vec::new(), Vec::new(), Vec::new());
-        let (shown, parameter, met, size) = (String::new(), 0, 0, None);
-        Active { kind, of: kind, victims, shown, cuts, clogs, parameter, met, size }
+        let (shown, size, trouble) = (String::new(), None, None);
+        let (parameter, met) = (0, 0);
+        Active { kind, of: kind, victims, shown, cuts, clogs, parameter, met, size, trouble }
     }
 
     /// The kind by which it is counted.
@@ -360,7 +393,7 @@ impl Active {
         for node in &self.victims {
             let is_held = others.iter().any(|other| acts_on(other, node));
             match self.kind {
-                Kind::Kill | Kind::PowerOff if !node.is_up() && !is_held => {
+                Kind::Kill | Kind::PowerOff | Kind::Wipe if !node.is_up() && !is_held => {
                     node.start_again(here);
                 }
                 Kind::Pause if node.is_paused() && !is_held => {
@@ -369,6 +402,9 @@ impl Active {
                 kind if !is_held => kind.calm(node, here),
                 _ => {}
             }
+        }
+        if let Some(trouble) = self.trouble {
+            return self.mend_disks(trouble, here);
         }
         match (self.size, self.cuts.is_empty()) {
             _ if self.kind == Kind::Clog => net::delayed() > self.met,

@@ -1,4 +1,4 @@
-//! A nemesis: faults of nodes and links, drawn from the decisions of the run beside what the clients do.
+//! A nemesis: faults of nodes, links and disks, drawn from the decisions of the run beside what the clients do.
 //!
 //! A [`Nemesis`] is a list of kinds of faults, each with a [`Victim`]. Its [`run`](Nemesis::run) draws a number of faults,
 //! causes them one after the other, and at the end mends all links, resumes all nodes and restarts those that are down. The
@@ -41,14 +41,15 @@
 //! anything, and it fails with [`Nemesis::must_meet`].
 //!
 //! A fault of a clock has met something if it was read, or moved a timer, while it was wrong; one of a node's pace if the node
-//! took a step.
+//! took a step; one of a disk if a call suffered it; a wipe if there were files.
 //!
-//! Outside of runs and in the real build, clocks are true and no node is slow, links are not cut, nodes are not paused, a
+//! Outside of runs and in the real build, clocks are true, no node is slow, disks are well, links are not cut, nodes are not paused, a
 //! pause takes 10 ms at most, and nothing is counted.
 
 mod branch;
 mod clocks;
 mod clogs;
+mod disks;
 mod fault;
 mod liveness;
 mod plan;
@@ -73,6 +74,7 @@ pub use self::shapes::Partition;
 pub use self::tolerance::Tolerance;
 use self::underway::Underway;
 pub use self::victim::Victim;
+use crate::fs::{self, DiskFault};
 use crate::net;
 use crate::node::Node;
 use crate::seam::{Here, here};
@@ -126,7 +128,8 @@ impl Nemesis {
     /// Cuts the nodes into parts, in one of these ways: [`Partition::ANY`] for all.
     pub fn partition(mut self, ways: impl IntoIterator<Item = Partition>) -> Nemesis {
         let ways: Vec<Partition> = ways.into_iter().collect();
-        self.packages.push(Package { kind: Kind::Partition, victim: Victim::one(), ways });
+        let package = Package::new(Kind::Partition, Victim::one());
+        self.packages.push(Package { ways, ..package });
         self
     }
 
@@ -181,6 +184,55 @@ impl Nemesis {
         self.with(Kind::Clog, victim)
     }
 
+    /// Has the disk of the victim have one of these faults for a while: [`DiskFault::PASSING`] for all that leave synced data as
+    /// they are. After the end, calls are done as always; what is rotten, or was written in the place of something else, stays so.
+    ///
+    /// Faults that [take data](DiskFault::takes_data) need a bound, [`Tolerance::disks`], or victims by name.
+    ///
+    /// ```
+    /// use sim::fs::{self, DiskFault};
+    /// use sim::nemesis::{Nemesis, Victim};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().seeds(0..20).run(async || {
+    /// let nodes = ["a", "b"].map(sim::node);
+    /// for node in &nodes {
+    ///     node.spawn(async {
+    ///         for n in 0..9_u8 {
+    ///             // A full disk is no reason to stop.
+    ///             let _ = fs::write("/count", [n]).await;
+    ///         }
+    ///     })
+    ///     .detach();
+    /// }
+    /// Nemesis::new().disk(Victim::any(), [DiskFault::Full, DiskFault::Short]).run(&nodes).await;
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    pub fn disk(mut self, victim: Victim, faults: impl IntoIterator<Item = DiskFault>) -> Nemesis {
+        let troubles = faults.into_iter().collect();
+        self.packages.push(Package { troubles, ..Package::new(Kind::Disk, victim) });
+        self
+    }
+
+    /// [Switches](Node::power_off) the victim off, [takes all its files](Node::wipe), and restarts it later. Needs a bound,
+    /// [`Tolerance::disks`], or victims by name: otherwise it would take all copies of all data in the end.
+    ///
+    /// ```
+    /// use sim::nemesis::{Nemesis, Tolerance, Victim};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let nodes = ["a", "b", "c"].map(sim::node);
+    /// let wipes = Nemesis::new().wipe(Victim::one()).tolerance(Tolerance::nodes(1).disks(1));
+    /// wipes.run(&nodes).await;
+    /// assert!(nodes.iter().all(sim::Node::is_up));
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    pub fn wipe(self, victim: Victim) -> Nemesis {
+        self.with(Kind::Wipe, victim)
+    }
+
     /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these acts.
     pub fn swizzle(self, victim: Victim) -> Nemesis {
         self.with(Kind::Swizzle, victim)
@@ -198,7 +250,7 @@ impl Nemesis {
     }
 
     fn with(mut self, kind: Kind, victim: Victim) -> Nemesis {
-        self.packages.push(Package { kind, victim, ways: Vec::new() });
+        self.packages.push(Package::new(kind, victim));
         self
     }
 
@@ -264,7 +316,7 @@ impl Nemesis {
     /// Await it beside the clients: in a task of its own or in a `join!`. Its faults befall `nodes`.
     ///
     /// # Panics
-    /// If it has no kind of fault, or there are no nodes or more than 32.
+    /// If it has no kind of fault, or there are no nodes or more than 32; if it takes disks, and nothing bounds their number.
     #[track_caller]
     pub fn run(self, nodes: &[Node]) -> impl Future<Output = ()> + Send + use<> {
         self.check(nodes, 0);
@@ -290,10 +342,13 @@ impl Nemesis {
             "a nemesis of {} nodes: give it 1 to 32",
             nodes.len()
         );
+        let empty = |package: &Package| package.kind == Kind::Disk && package.troubles.is_empty();
+        assert!(!self.packages.iter().any(empty), "disk(..) without faults: DiskFault::PASSING");
+        self.check_disks();
     }
 }
 
-/// Mends all links, resumes and restarts these nodes, and lets so much time pass: the behaviour of the system by itself after the
+/// Mends all links and the disks of these nodes, resumes and restarts them, and lets so much time pass: the behaviour of the system by itself after the
 /// last fault. Then nothing is on its way, unless the nodes go on sending, and their states can be compared.
 ///
 /// ```
@@ -328,5 +383,6 @@ fn calm(nodes: &[Node], here: Here) {
         if !node.is_up() {
             node.start_again(here);
         }
+        fs::mend(node, here);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Nemesis;
 use super::fault::{Kind, Package};
 use super::plan::{Command, Pause};
 use super::shapes::Partition;
 use super::victim::Victim;
+use super::{Nemesis, disks};
 use crate::node::Node;
 
 /// A fault with its victims, as a command of a [`Script`](crate::Script): a generated program that fails is written with such.
@@ -46,7 +46,8 @@ impl Fault {
     /// The way of the fault: of `cut` 0 for what the victim sends, 1 for what it receives; of `partition` a position in
     /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `clog` 0 for what the
     /// victim sends, 1 for what it receives, 2 for both, and 3 or 6 more for a longer time; of `swizzle` the order of the ends; of
-    /// `rolling` two less than the number of moves, modulo 3; of faults of clocks and of `slow` the size.
+    /// `rolling` two less than the number of moves, modulo 3; of faults of clocks and of `slow` the size; of `disk` a
+    /// position in [`DiskFault::ALL`](crate::fs::DiskFault::ALL), or 9 and the milliseconds of another `Slow`.
     #[must_use]
     pub fn way(self, parameter: u64) -> Fault {
         Fault { parameter, ..self }
@@ -91,9 +92,13 @@ impl Fault {
             Kind::Partition => Partition::ANY.to_vec(),
             _ => Vec::new(),
         };
-        nemesis.packages.push(Package { kind: self.kind, victim, ways });
-        let package = nemesis.packages.len() - 1;
-        let Fault { parameter, lasts, gap, .. } = *self;
+        let Fault { mut parameter, lasts, gap, .. } = *self;
+        let mut troubles = Vec::new();
+        if self.kind == Kind::Disk {
+            troubles.push(disks::of_way(std::mem::take(&mut parameter)));
+        }
+        let package = nemesis.packages.len();
+        nemesis.packages.push(Package { ways, troubles, ..Package::new(self.kind, victim) });
         Command { package, victim: 0, parameter, lasts, gap }
     }
 }
@@ -112,6 +117,7 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         (Kind::Swizzle | Kind::Rolling, None) => command.parameter,
         (Kind::Cut, None) => command.parameter % 2,
         (Kind::Clog, None) => command.parameter % super::clogs::PARAMETERS,
+        (Kind::Disk, None) => package.trouble(command.parameter).map_or(0, disks::way),
         (kind, None) => kind.sizes().map_or(0, |sizes| command.parameter % sizes),
     };
     let way = if parameter == 0 { String::new() } else { format!(".way({parameter})") };
@@ -135,7 +141,7 @@ mod tests {
     #[test]
     fn a_fault_is_written_with_its_way() {
         let nodes = [crate::node("scripted")];
-        for kind in ["cut", "clog", "rolling", "drift", "slow"] {
+        for kind in ["cut", "clog", "rolling", "drift", "slow", "disk"] {
             let fault = Fault::new(kind, ["scripted"]).way(1).lasts_steps(5);
             let mut nemesis = Nemesis::new();
             let command = fault.add_to(&mut nemesis, &nodes);

@@ -123,6 +123,8 @@ struct State {
     /// None while it is down.
     group: Option<Group>,
     is_paused: bool,
+    /// True if data of its disk were taken.
+    has_lost_data: bool,
     life: u64,
     main: Option<Main>,
 }
@@ -147,7 +149,8 @@ pub fn node(name: impl AsRef<str>) -> Node {
         let known = Name::of(&name);
         let clock = NodeClock::new(known.clock, here);
         let group = Some(Group::begin(name.clone(), &clock));
-        let state = State { group, is_paused: false, life: 1, main: None };
+        let (is_paused, has_lost_data) = (false, false);
+        let state = State { group, is_paused, has_lost_data, life: 1, main: None };
         let mark = Wrapped::outside_known("node", known.text, None, here);
         Node(Arc::new(Inner { name, known, number, mark, clock, state: Mutex::new(state) }))
     })
@@ -341,16 +344,43 @@ impl Node {
         self.set_paused(false, here());
     }
 
-    /// Removes all files of the node, which must be down: a new disk. Not a point.
+    /// Removes all files of the node, which must be down: a new disk. Not a point. Outside of runs and in the real build files
+    /// stay.
     ///
     /// # Panics
     /// If it is up.
     #[track_caller]
     pub fn wipe(&self) {
         assert!(!self.is_up(), "the files of {} are in use: kill it before wipe()", self.name());
-        let here = here();
+        self.wipe_at(here());
+    }
+
+    /// As [`wipe`](Self::wipe), called at `here`, of a node that is down.
+    pub(crate) fn wipe_at(&self, here: Here) {
         self.0.mark.last(&WIPE, here);
+        self.state().has_lost_data = true;
         seam::kept::<Cluster>().tell(self, Death::Wiped, here);
+    }
+
+    /// Records that data of its disk are taken.
+    pub(crate) fn lose_data(&self, here: Here) {
+        self.0.mark.last(&PACE, here);
+        self.state().has_lost_data = true;
+    }
+
+    /// Returns `true` if data of its disk were ever taken.
+    pub(crate) fn has_lost_data(&self, here: Here) -> bool {
+        self.0.mark.last(&LOOK, here);
+        self.state().has_lost_data
+    }
+
+    /// Records a change of the node that all steps of its tasks depend on, those to come included.
+    pub(crate) fn touch(&self, here: Here) {
+        self.0.mark.last(&PACE, here);
+        let group = self.state().group;
+        if let Some(group) = group {
+            group.touch(here);
+        }
     }
 
     /// As [`pause`](Self::pause) or [`resume`](Self::resume), called at `here`. Returns the number of its tasks.

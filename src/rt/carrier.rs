@@ -14,7 +14,7 @@ use crate::run::op::{Access, Op};
 const SEND: Op = Op::new("send", Access::Spawn);
 
 /// The part of a program that a search does not see.
-const BEYOND: &str = "more faults of one kind of the net than one task may cause";
+const BEYOND: &str = "more faults of one kind than one task may cause or suffer";
 
 /// The number of kinds of faults that [`World::suffers`] tells apart.
 pub(crate) const FAULT_KINDS: usize = 16;

@@ -38,6 +38,11 @@ impl World {
         }
     }
 
+    /// Records that a property of the node was changed from outside of this module that all steps of its tasks depend on.
+    pub(crate) fn touch_group(&self, group: Group, place: Place) {
+        self.touch_members(&mut self.state(), group, place);
+    }
+
     /// Records that a property of the node was changed that all steps of the tasks of the group depend on.
     fn touch_members(&self, state: &mut RunState, group: Group, place: Place) {
         let Some(at) = group.row() else { return };

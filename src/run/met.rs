@@ -59,6 +59,8 @@ impl FaultCount {
             "offset" | "jump" | "strobe" => "a read of the wall clock",
             "drift" => "a timer",
             "slow" => "a step",
+            "disk" => "a call",
+            "wipe" => "a file",
             _ => "a task",
         }
     }

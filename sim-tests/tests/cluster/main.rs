@@ -3,6 +3,7 @@
 mod clients;
 mod clocks;
 mod clogs;
+mod disks;
 mod fs;
 mod guesses;
 mod invariants;

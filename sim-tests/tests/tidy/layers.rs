@@ -68,6 +68,7 @@ const EXCEPTIONS: &[Exception] = &[
     ("fs", "disk", "which is data"),
     ("nemesis", "node", "its faults befall nodes"),
     ("nemesis", "net", "and their links"),
+    ("nemesis", "fs", "and their disks"),
     ("nemesis", "time", "it lets time pass between them"),
 ];
 

@@ -62,6 +62,29 @@ fn a_rotten_bit_is_on_the_disk_and_a_pending_write_cannot_rot() {
     assert_eq!(left, [("abce".to_owned(), vec![])]);
 }
 
+#[test]
+fn a_misdirected_write_leaves_its_sector_and_hits_another() {
+    let mut disk = disk(Rules::POSIX);
+    let a = file(&mut disk, b"aabbcc");
+    sync_all(&mut disk, a);
+    let mut draw = newest;
+    let mut call = disk.call(&mut draw);
+    assert_eq!(call.sectors_of_write(a, Some(1), 4), Ok((0, 2, 3)));
+    call.misdirect(1, 0);
+    assert_eq!(call.write_at(a, 2, b"xxyy"), Ok(4));
+    assert_eq!(show(&mut disk, "/a", &mut newest), "xxbbyy");
+    // The rest of a sector goes with the part that is written, and the file has its new length.
+    let mut call = disk.call(&mut draw);
+    assert_eq!(call.sectors_of_write(a, Some(5), 2), Ok((2, 3, 4)));
+    call.misdirect(3, 1);
+    assert_eq!(call.write_at(a, 5, b"zz"), Ok(2));
+    assert_eq!(show(&mut disk, "/a", &mut newest), "xxz0yz0");
+    disk.call(&mut newest).sync(a, SyncFate::Succeeds).unwrap();
+    disk.power_off();
+    let left = enumerate(|draw| show(&mut disk.clone(), "/a", draw));
+    assert_eq!(left, [("xxz0yz0".to_owned(), vec![])]);
+}
+
 /// The sync of a mapped range.
 #[test]
 fn a_sync_of_a_range_covers_its_sectors_alone() {

@@ -16,6 +16,7 @@ const SYNCS: Bits = 1 << 6;
 const VISITS: Bits = 1 << 7;
 const KILLS: Bits = 1 << 8;
 const POWERS_OFF: Bits = 1 << 9;
+const FAILS: Bits = 1 << 10;
 
 /// A call that reads. Its conflicts are those of the operations that are recorded with it.
 pub(crate) const SEE: Kind = Kind::of(SEES).looks();
@@ -39,7 +40,10 @@ pub(crate) const CHANGE: Kind = Kind::of(CHANGES).conflicts_with(KILLS);
 pub(crate) const SYNC: Kind = Kind::of(SYNCS).conflicts_with(KILLS | POWERS_OFF);
 
 /// The call is of a task that the death of the node does not end.
-pub(crate) const VISIT: Kind = Kind::of(VISITS).conflicts_with(KILLS | POWERS_OFF);
+pub(crate) const VISIT: Kind = Kind::of(VISITS).conflicts_with(KILLS | POWERS_OFF | FAILS);
+
+/// A fault of the disk began or ended. All steps of the tasks of the node conflict with that, too.
+pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(VISITS | FAILS);
 
 /// The process ended.
 pub(crate) const KILL: Kind =
@@ -63,6 +67,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("visit", VISIT),
         ("kill", KILL),
         ("power off", POWER_OFF),
+        ("fail", FAIL),
     ],
 };
 

@@ -49,6 +49,9 @@ impl Group {
     /// Does nothing: real tasks have the pace of the system.
     pub(crate) fn set_pace(self, _: u64, _: Here) {}
 
+    /// Does nothing: no search sees real steps.
+    pub(crate) fn touch(self, _: Here) {}
+
     /// Does nothing: real memory is shared.
     pub(crate) fn share_objects() {}
 }

@@ -90,6 +90,13 @@ impl Group {
         }
     }
 
+    /// Records a change that all steps of its tasks depend on.
+    pub(crate) fn touch(self, here: Here) {
+        if let Some(group) = self.in_run() {
+            WORLD.with(|world| world.touch_group(group, here));
+        }
+    }
+
     /// Has objects used by several groups on purpose.
     pub(crate) fn share_objects() {
         if in_run() {

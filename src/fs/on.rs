@@ -1,0 +1,90 @@
+//! The disk of a node from outside: its settings, and the faults that it has for a while.
+
+use super::faults::Faults;
+use super::machine::Machines;
+use super::trouble::DiskFault;
+use crate::node::Node;
+use crate::run::op::{Access, Op, word};
+use crate::seam::{self, Here, Wrapped, here};
+
+const FAIL: Op = Op::of_kind("fail", Access::Tell, word::WRITE);
+const MEND: Op = Op::of_kind("mend", Access::Tell, word::WRITE);
+
+/// The disk of a node.
+pub fn on(node: &Node) -> NodeDisk<'_> {
+    NodeDisk(node)
+}
+
+/// The disk of a node, for settings and faults.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeDisk<'a>(&'a Node);
+
+impl NodeDisk<'_> {
+    /// As [`fs::faults`](super::faults()), for this disk.
+    #[track_caller]
+    pub fn faults(&self, faults: Faults) {
+        let here = here();
+        if seam::in_run() {
+            Machines::of_run().set_faults(Some(self.0), faults, here);
+        }
+    }
+
+    /// Has the disk have a fault from now on, also while the node is down and in its next lives. Not a point. Outside of runs and
+    /// in the real build it does nothing.
+    ///
+    /// ```
+    /// use sim::fs::{self, DiskFault};
+    ///
+    /// # if !sim::SIMULATED { return }
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let db = sim::node("db-1");
+    /// fs::on(&db).begin(DiskFault::Full);
+    /// let written = db.spawn(fs::write("/a", "bytes")).await.unwrap();
+    /// assert!(written.is_ok() || written.unwrap_err().kind() == std::io::ErrorKind::StorageFull);
+    /// fs::on(&db).end(DiskFault::Full);
+    /// db.spawn(fs::write("/a", "bytes")).await.unwrap().unwrap();
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
+    #[track_caller]
+    pub fn begin(&self, fault: DiskFault) {
+        set_fault(self.0, (fault, true), here());
+    }
+
+    /// Ends a fault. One that was [begun](Self::begin) twice lasts until the second end. Bits that have changed, and writes that
+    /// landed elsewhere, stay so. Not a point.
+    #[track_caller]
+    pub fn end(&self, fault: DiskFault) {
+        set_fault(self.0, (fault, false), here());
+    }
+}
+
+/// Begins or ends a fault of the disk of a node.
+pub(crate) fn set_fault(node: &Node, (fault, begins): (DiskFault, bool), here: Here) {
+    if !seam::in_run() {
+        return;
+    }
+    let text = format!("disk of {} ({fault:?})", node.name());
+    let op = if begins { &FAIL } else { &MEND };
+    Wrapped::outside_named("disks", &text, here).last(op, here);
+    Machines::of_run().set_trouble(node, (fault, begins), here);
+}
+
+/// Ends all faults of the disk of a node.
+pub(crate) fn mend(node: &Node, here: Here) {
+    let known = if seam::in_run() { Machines::of_run().known(node) } else { None };
+    let faults = known.map(|machine| machine.condition().0);
+    faults.into_iter().flatten().for_each(|fault| set_fault(node, (fault, false), here));
+}
+
+/// The number of calls so far that suffered a fault that lasts.
+pub(crate) fn met(node: &Node) -> u64 {
+    let known = if seam::in_run() { Machines::of_run().known(node) } else { None };
+    known.map_or(0, |machine| machine.condition().1)
+}
+
+/// Returns `true` if the disk of a node has had files since it was new.
+pub(crate) fn has_files(node: &Node) -> bool {
+    let known = if seam::in_run() { Machines::of_run().known(node) } else { None };
+    known.is_some_and(|machine| machine.condition().2 > 0)
+}

@@ -434,16 +434,16 @@ fn main() -> ExitCode {
 //         draw 0 below 8              │            │
 //   time moves on to 25ms
 //     11                0.0: 9 steps: sleep clock 5 times, now clock 2        …/cas_register.rs:313:13
-//                         times, send to n2 2 times, send n1→n2 2 times, …
+//                         times, send to n2 2 times, send to n3 2 times
 //     20                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:313:13
-//                       │               clock, send to n1, send n2→n1, …
+//                       │               clock, send to n1, send to n3
 //     23                │             ├────────────▶                          …/cas_register.rs:323:39
 //     24                │             │            0.6: recv n2→n3            …/cas_register.rs:304:41
 //                       │             │            0.6: now clock = 25ms      …/cas_register.rs:160:30
 //     25                │             │            0.6: send to n2            …/cas_register.rs:323:39
 //     26                │             ◀────────────┤                          …/cas_register.rs:323:39
-//     27                │             0.8: 3 steps: get message#1, recv       …/cas_register.rs:335:35
-//                       │               n3→n2, now clock, send to n1, …
+//     27                │             0.8: 3 steps: recv n3→n2, now clock,    …/cas_register.rs:304:41
+//                       │               send to n1, send to n3
 //     30                │             ├────────────▶                          …/cas_register.rs:323:39
 //     31                │             │            0.6: recv n2→n3            …/cas_register.rs:304:41
 //                       │             │            0.6: now clock = 25ms      …/cas_register.rs:143:77
@@ -454,17 +454,17 @@ fn main() -> ExitCode {
 //     35                │             │            0.2: sleep clock = 30ms    …/cas_register.rs:313:13
 //   time moves on to 45ms
 //     36                0.0: 8 steps: sleep clock 4 times, now clock 2        …/cas_register.rs:313:13
-//                         times, send to n2 2 times, send n1→n2 2 times, …
+//                         times, send to n2 2 times, send to n3 2 times
 //   time moves on to 50ms
 //     44                │             0.1: 5 steps: sleep clock, now clock    …/cas_register.rs:313:13
-//                       │               2 times, send to n1 2 times, send
-//                       │               n2→n1 2 times, …
+//                       │               2 times, send to n1 2 times, send to
+//                       │               n3 2 times │
 //     49                │             ├────────────▶                          …/cas_register.rs:323:39
 //     50                │             ├────────────▶                          …/cas_register.rs:323:39
-//     51                │             │            0.6: 4 steps: get          …/cas_register.rs:335:35
-//                       │             │              message#4, recv n2→n3 2
-//                       │             │              times, now clock 2
-//                       │             │              times, send to n2 2
+//     51                │             │            0.6: 4 steps: recv         …/cas_register.rs:304:41
+//                       │             │              n2→n3 2 times, now
+//                       │             │              clock 2 times, send to
+//                       │             │              n2 2 times
 //     55                │             ◀────────────┤                          …/cas_register.rs:323:39
 //     56                │             ◀────────────┤                          …/cas_register.rs:323:39
 //     57                │             0.8: recv n3→n2                         …/cas_register.rs:304:41
@@ -473,17 +473,13 @@ fn main() -> ExitCode {
 //                       0.0: now clock = 50ms                                 …/cas_register.rs:133:22
 //                       0.0: draw 0 below 4
 //
-//   n1>n2      link, used first at examples/cas_register.rs:335:35
-//   n1→n2      link, used first at examples/cas_register.rs:335:35
-//   n1>n3      link, used first at examples/cas_register.rs:335:35
-//   n2>n1      link, used first at examples/cas_register.rs:335:35
-//   n2→n1      link, used first at examples/cas_register.rs:335:35
-//   n2→n3      link, used first at examples/cas_register.rs:335:35
-//   n3>n1      link, used first at examples/cas_register.rs:335:35
-//   n3→n2      link, used first at examples/cas_register.rs:335:35
-//   clock      the time of the run
-//   message#1  used first at examples/cas_register.rs:335:35
-//   … 1 more objects
+//   n1>n2  link, used first at examples/cas_register.rs:335:35
+//   n1>n3  link, used first at examples/cas_register.rs:335:35
+//   n2>n1  link, used first at examples/cas_register.rs:335:35
+//   n2→n3  link, used first at examples/cas_register.rs:335:35
+//   n3>n1  link, used first at examples/cas_register.rs:335:35
+//   n3→n2  link, used first at examples/cas_register.rs:335:35
+//   clock  the time of the run
 //
 // trace:   target/sim/unpause/example-cas_register.cas_register/0.simtrace
 // replay:  SIM_REPLAY=sim2:0=0/8,0.0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0=0/8,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.1x3,0.1.1,0.6x2,0.6.0,0.8x3,0.8.1,0.6x2,0.6.1,0.8,0.2,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.1=1/4,0.1x4,0.1.3,0.1.5,0.6x4,0.6.2,0.6.3,0.8x2,0.0=0/4 cargo run -p unpause --example cas_register

@@ -427,7 +427,7 @@ fn main() -> ExitCode {
 //   time moves on to 10ms
 //     10  10 steps: sleep clock 10 times, set_timer clock 10 times              examples/raft.rs:360:9
 //     20  │             0.0: 3 steps: sleep clock, send_later clock 2          examples/raft.rs:305:13
-//         │               times, send to n2, send n1→n2, …
+//         │               times, send to n2, send to n3
 //   time moves on to 11ms
 //     25  │             ├─ sent in 22 ──────────────▶                          examples/raft.rs:325:32
 //     26  │             │             │             0.2.0: recv n1→n3#0        examples/raft.rs:312:41
@@ -447,8 +447,7 @@ fn main() -> ExitCode {
 //     32  │             │             │             0.3.0: start
 //     33  │             │             │             0.3.1: start
 //     34  │             │             0.1: 3 steps: sleep clock, send_later    examples/raft.rs:305:13
-//         │             │               clock 2 times, send to n1, send
-//         │             │               n2→n1, …    │
+//         │             │               clock 2 times, send to n1, send to n3
 //     37  │             │             0.1.0: recv n1→n2                        examples/raft.rs:312:41
 //   time moves on to 12ms
 //     40  │             │             ├─────────────▶                          examples/raft.rs:325:32

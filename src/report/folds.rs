@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::places;
+use super::{faults, places};
 use crate::run::Run;
 use crate::run::event::{Event, Values};
 
@@ -44,7 +44,9 @@ fn pieces(
     let mut next = range.start;
     while next < end {
         let alike = (next..end).take_while(|step| {
-            matters_little(run, *step, end) && key(*step).is_some() && key(*step) == key(next)
+            matters_little(run, &events[*step], *step, end)
+                && key(*step).is_some()
+                && key(*step) == key(next)
         });
         match alike.count() {
             few if few < LEAST => {
@@ -60,11 +62,12 @@ fn pieces(
     pieces
 }
 
-/// Returns `true` if the exact position of the step does not matter.
-fn matters_little(run: &Run, step: usize, end: usize) -> bool {
+/// Returns `true` if the exact position of the step, with these events, does not matter.
+fn matters_little(run: &Run, events: &[usize], step: usize, end: usize) -> bool {
     let is_preemption = |step: usize| run.steps.get(step).is_some_and(|step| step.preempts);
     let is_last = step + LAST >= end;
-    !is_preemption(step) && !is_preemption(step + 1) && !is_last
+    let has_fault = events.iter().any(|index| faults::is_fault(run, &run.events[*index]));
+    !is_preemption(step) && !is_preemption(step + 1) && !is_last && !has_fault
 }
 
 /// The task of a step and the one file in which it did all that is told of it, or all if nothing is; none if it did

@@ -465,3 +465,19 @@ fn nobody() -> TaskRecord {
 
 /// For searches, and for no screen.
 const GLANCE: Op = Op::new("glance", Access::Peek).quiet();
+
+/// A long call of one task at one place, in the middle of which a nemesis causes a fault.
+pub(super) fn fault_within_a_call() -> Report {
+    const ISOLATE: Op = Op::new("isolate", Access::Tell);
+    let mut s = Sample::of(&["reader"]);
+    let word = Some(s.object("atomic", ValueKind::Unsigned));
+    let nodes = Some(s.object("nodes", ValueKind::Opaque));
+    for n in 0..60 {
+        s.step(1).did(&LOAD, word, Values::Read(n));
+        if n == 30 {
+            s.did(&ISOLATE, nodes, Values::None);
+        }
+    }
+    let (message, place) = ("it is lost".to_owned(), here().to_string());
+    s.report("nodes::nothing_is_lost", Failure::Panic { task: TaskId(1), message, place })
+}

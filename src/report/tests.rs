@@ -64,6 +64,13 @@ fn calls_of_many_steps() {
 }
 
 #[test]
+fn a_fault_within_a_call_is_a_line_of_its_own() {
+    let screen = text(&fault_within_a_call(), &Style::default());
+    assert!(screen.contains("30 steps: load atomic 30 times"), "{screen}");
+    assert!(screen.contains("─── isolate nodes ─"), "{screen}");
+}
+
+#[test]
 fn many_steps_in_one_file() {
     check(&calls(here()), expect_file!["screens/many_steps_in_one_file.txt"]);
 }

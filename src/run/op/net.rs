@@ -98,6 +98,7 @@ const SENDS_ANY: Bits = 1 << 9;
 const TAKES_ALL: Bits = 1 << 10;
 const SETS: Bits = 1 << 11;
 const SETS_BACK: Bits = 1 << 12;
+const WAITS: Bits = 1 << 13;
 
 /// Sent a message of a stream: the order counts.
 pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES | SETS);
@@ -107,8 +108,14 @@ pub(crate) const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY).conflicts_with(SETS);
 
 /// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
 pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
-    .conflicts_with(ARRIVES | TAKES_ALL | MISSES | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK)
+    .conflicts_with(
+        ARRIVES | TAKES_ALL | MISSES | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK | WAITS,
+    )
     .enables(ARRIVES | TAKES);
+
+/// The time has come before which a message of a stream does not arrive, and it waits: for those before it, or because the
+/// link is cut.
+pub(crate) const WAIT_BEHIND: Kind = Kind::of(WAITS).conflicts_with(ARRIVES | CUTS | HEALS).looks();
 
 /// Those that take.
 const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
@@ -140,11 +147,11 @@ pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
 
 /// Its link was cut: the messages of a stream wait.
 pub(crate) const CUT: Kind =
-    Kind::of(CUTS).conflicts_with(ARRIVES | CUTS | HEALS).disables(ARRIVES);
+    Kind::of(CUTS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS).disables(ARRIVES);
 
 /// Its link was healed.
 pub(crate) const HEAL: Kind =
-    Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS).enables(ARRIVES);
+    Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS).enables(ARRIVES);
 
 /// The settings of the link to it changed.
 pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
@@ -168,6 +175,7 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("send", SEND),
         ("send datagram", SEND_DATAGRAM),
         ("arrive", ARRIVE),
+        ("wait behind", WAIT_BEHIND),
         ("take", TAKE),
         ("miss", MISS),
         ("take now", TAKE_NOW),

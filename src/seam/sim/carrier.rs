@@ -8,7 +8,7 @@ use super::time::Timer;
 use super::{Here, in_run};
 use crate::rt::{AnnouncementId, Body, PendingOp, WORLD, World};
 use crate::run::board::Route;
-use crate::run::op::{Access, Op, clock};
+use crate::run::op::{Access, Op, clock, net};
 use crate::seam::cargo::{Cargo, Way};
 
 /// An announcement that is enabled while something is so.
@@ -29,6 +29,9 @@ impl Latch {
 
 /// Waits for the time before which a message does not arrive.
 const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
+
+/// Waits for messages before it, or for the end of a cut.
+const WAIT_BEHIND: Op = Op::of_kind("wait", Access::Peek, net::WAIT_BEHIND).quiet();
 
 /// The body of a carrier.
 struct Carrier<C> {
@@ -70,7 +73,7 @@ impl<C> Unpin for Carrier<C> {}
 
 impl Travel {
     /// Ready in the turn of the arrival.
-    fn poll<C: Cargo>(&mut self, cargo: &mut C, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll<C: Cargo>(&mut self, cargo: &mut C, here: Here, cx: &mut Context<'_>) -> Poll<()> {
         let Travel { pending, timer } = self;
         let Some(wait) = timer else { return pending.poll_turn(cx, cargo.at(), None) };
         ready!(wait.poll(cx));
@@ -79,6 +82,7 @@ impl Travel {
         let polled = pending.poll_waiting(cx, cargo.at());
         debug_assert!(polled.is_pending(), "it was not announced before");
         if !cargo.may_arrive(Latch(pending.announcement.id)) {
+            cargo.at().record(&WAIT_BEHIND, here);
             return Poll::Pending;
         }
         WORLD.with(|world| world.take_turn_out_of_turn(pending));
@@ -94,7 +98,7 @@ impl<C: Cargo> Body for Carrier<C> {
         let cargo = slot.as_mut().expect("it is polled until it arrives");
         match travel {
             Some(travel) => {
-                ready!(travel.poll(cargo, cx));
+                ready!(travel.poll(cargo, here, cx));
                 cargo.at().act(way.op, here, || ());
             }
             // Its one announcement is enabled: there is nothing else that it is polled for.

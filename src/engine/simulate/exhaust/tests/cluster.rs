@@ -375,7 +375,7 @@ fn a_relation_of_clusters_that_is_not_declared_is_found() {
 /// tasks that wait when it dies.
 #[test]
 fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
-    use OnCluster::{Kill, Nap, PowerOff, Slow, Spawn};
+    use OnCluster::{Clog, Kill, Nap, PowerOff, Send, Slow, Spawn};
     crate::engine::simulate::hook::install();
     let on = |act| vec![Act::OnCluster(act)];
     let programs = [
@@ -383,6 +383,8 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
         (vec![vec![], on(Slow(1, 1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
         (vec![vec![Act::Until(2)], on(Nap(0, 2)), on(Kill(0))], (2, 1), ClockMode::Late(1)),
         (vec![vec![Act::Sleep(1)], on(Nap(0, 1)), on(PowerOff(0))], (2, 0), ClockMode::Any),
+        // The time of both messages comes at once, and the second one waits for the first.
+        (vec![on(Send(2)), on(Send(2)), on(Clog)], (2, 1), ClockMode::Last),
     ];
     for (tasks, (early, awaited), clock) in programs {
         let program = Program::new(tasks, early, awaited).with_clock(clock);

@@ -197,8 +197,12 @@ families! {
         of(rng, (3, 3), &[Act::datagram, Act::datagram, Act::datagram, Act::cut]);
     cuts_are_explored_as_by_brute_force: "net cut, mend", 25, |rng|
         of(rng, (3, 3), &[Act::link, Act::link, Act::cut, Act::add]);
-    clogs_are_explored_as_by_brute_force: "net clog", 25, |rng|
-        of(rng, (3, 3), &[Act::link, Act::datagram, Act::clog, Act::clog, Act::add]);
+    clogs_are_explored_as_by_brute_force: "net clog", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> =
+            &[Act::link, Act::datagram, Act::clog, Act::clog, Act::cut, Act::death];
+        of(rng, (3, 2), acts).with_clock(clock)
+    };
     deaths_of_nodes_are_explored_as_by_brute_force: "node kill, restart", 25, |rng|
         of(rng, (3, 2), &[Act::link, Act::death, Act::node_task, Act::node_task, Act::datagram]);
     statics_of_nodes_are_explored_as_by_brute_force: "node statics", 25, |rng|

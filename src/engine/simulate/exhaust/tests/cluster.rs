@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::act::Act;
 use super::diamond::diamonds_of;
 use super::program::Program;
+use crate::fs::{self, DiskFault};
 use crate::net::{self, Latency, Receiver, Sender};
 use crate::node::Shift;
 use crate::run::clock::ClockMode;
@@ -59,15 +60,26 @@ pub(super) enum OnCluster {
     Count(usize),
     /// Counts in the static itself.
     CountOutside,
+    /// Spawns a task of the first node, which writes a file, syncs it and stores what came of it.
+    Write,
+    /// Begins or ends a fault of its disk, the one with this number.
+    Disk(usize, bool),
 }
 
 /// Each life of a node has its own.
 static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0);
 
+const DISK_FAULTS: [DiskFault; 4] = [
+    DiskFault::Full,
+    DiskFault::Short,
+    DiskFault::SyncErrors,
+    DiskFault::Slow(Duration::from_secs(1)),
+];
+
 impl OnCluster {
     /// Returns `true` if its tasks draw values.
     pub(super) fn draws(self) -> bool {
-        matches!(self, OnCluster::Late(_))
+        matches!(self, OnCluster::Late(_) | OnCluster::Disk(..))
     }
 
     /// Returns `true` if it ends tasks of others: of their classes a few run twice.
@@ -77,7 +89,8 @@ impl OnCluster {
 
     /// Returns `true` if it sees which tasks of a node have ended.
     pub(super) fn sees_ends(self) -> bool {
-        let is_about_tasks = matches!(self, OnCluster::Slow(..) | OnCluster::Late(_));
+        let is_about_tasks =
+            matches!(self, OnCluster::Slow(..) | OnCluster::Late(_) | OnCluster::Disk(..));
         self.kills() || is_about_tasks || matches!(self, OnCluster::Pause(_) | OnCluster::Resume(_))
     }
 }
@@ -210,6 +223,25 @@ impl Objects {
                 });
                 task.detach();
             }
+            OnCluster::Write => {
+                let words = words.clone();
+                let task = self.nodes[0].spawn(async move {
+                    let written = async {
+                        let file = fs::File::create("/f").await?;
+                        let count = file.write_at(b"ab", 0).await?;
+                        file.sync_all().await?;
+                        Ok::<_, std::io::Error>(count as u64)
+                    };
+                    let written = written.await.unwrap_or(9);
+                    words[0].store(written, SeqCst).await;
+                });
+                task.detach();
+            }
+            OnCluster::Disk(fault, begins) => {
+                let disk = fs::on(&self.nodes[0]);
+                let fault = DISK_FAULTS[fault];
+                if begins { disk.begin(fault) } else { disk.end(fault) }
+            }
             OnCluster::CountOutside => drop(COUNT.fetch_add(1, SeqCst).await),
         }
     }
@@ -285,6 +317,12 @@ impl Act {
     pub(super) fn of_static(rng: &mut Rng) -> Act {
         use OnCluster::{Count, CountOutside};
         one_of(&[Count(0), Count(1), Count(1), CountOutside], rng)
+    }
+
+    pub(super) fn disk(rng: &mut Rng) -> Act {
+        use OnCluster::{Disk, Write};
+        let fault = rng.below(DISK_FAULTS.len() as u64) as usize;
+        one_of(&[Disk(fault, true), Disk(fault, true), Disk(fault, false), Write, Write], rng)
     }
 
     pub(super) fn node_task(rng: &mut Rng) -> Act {

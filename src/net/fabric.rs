@@ -15,6 +15,8 @@ use crate::seam::{self, Here, Wrapped};
 
 const CUT: Op = Op::of_kind("cut", Access::Tell, link::CUT);
 const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
+const HEAL_ALL: Op = Op::of_kind("heal", Access::Tell, link::CUT).quiet();
+const CHANGE: Op = Op::of_kind("change", Access::Peek, link::PASS).quiet();
 const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS).quiet();
 const LOSE: Op = Op::of_kind("lose", Access::Peek, link::PASS);
 
@@ -173,6 +175,8 @@ struct FabricState {
     links: Vec<Vec<(Host, Arc<Link>)>>,
     /// In the order in which they were made.
     order: Vec<Arc<Link>>,
+    /// The object of all of them, for those that heal links which are not made yet. Made by the first change of one.
+    all_links: Option<Arc<Wrapped>>,
     faults: Faults,
     listens: bool,
 }
@@ -237,13 +241,28 @@ impl Fabric {
         link
     }
 
+    /// The link from one host to another, to be cut, healed or set.
+    pub(super) fn link_to_change(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
+        // The link may be new: then those that heal all links before this have nothing on it.
+        self.all_links(here).record(&CHANGE, here);
+        self.link(from, to, here)
+    }
+
     /// Cuts or heals one direction.
     pub(crate) fn set_cut(&self, from: Host, to: Host, is_cut: bool, here: Here) {
-        self.link(from, to, here).set_cut(is_cut, here);
+        self.link_to_change(from, to, here).set_cut(is_cut, here);
+    }
+
+    /// The object of all links together.
+    fn all_links(&self, here: Here) -> Arc<Wrapped> {
+        let new = || Wrapped::outside_known("net", "all links", Some(keys::ALL_LINKS), here);
+        let mut state = self.state();
+        state.all_links.get_or_insert_with(|| Arc::new(new())).clone()
     }
 
     /// Heals all links.
     pub(crate) fn heal(&self, here: Here) {
+        self.all_links(here).record(&HEAL_ALL, here);
         let links = self.state().order.clone();
         for link in links {
             link.set_cut(false, here);

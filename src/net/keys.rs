@@ -1,7 +1,7 @@
 //! Keys of objects that any task may be the first to use: see [`Wrapped::outside_keyed`](crate::seam::Wrapped::outside_keyed).
 //! All have one bit that no key of a file has.
 //
-// 29 bits below it: 1 and the group; 01 and the port; 00 and the link.
+// 29 bits below it: 1 and the group; 01 and the port; 001 for all links; 000 and the link.
 
 #[cfg(feature = "tokio")]
 use std::net::Ipv4Addr;
@@ -11,6 +11,9 @@ const NET: u32 = 1 << 29;
 const GROUP: u32 = NET | 1 << 28;
 #[cfg(feature = "tokio")]
 const PORT: u32 = NET | 1 << 27;
+
+/// The key of all links together.
+pub(super) const ALL_LINKS: u32 = NET | 1 << 26;
 
 /// The key of the link between two hosts. None for hosts of high numbers.
 pub(super) fn link(from: u32, to: u32) -> Option<u32> {

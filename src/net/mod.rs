@@ -148,7 +148,7 @@ pub fn unclog(from: &Node, to: &Node) {
 
 /// Clogs the link from one node to another or, for `None`, ends that, called at `here`.
 pub(crate) fn clog_at(from: &Node, to: &Node, by: Option<Latency>, here: Here) {
-    Fabric::of_run().link(Host::of(from), Host::of(to), here).clog(by, here);
+    Fabric::of_run().link_to_change(Host::of(from), Host::of(to), here).clog(by, here);
 }
 
 /// Sets what may happen to messages that are sent from now on from one node to another, in place of what [`faults()`] says for

@@ -31,8 +31,11 @@ pub(super) enum OnCluster {
     TryRecvDatagram,
     DropReceiver,
     Cut,
+    /// Cuts the way back, on which nothing is sent.
+    CutBack,
     Mend,
     Isolate,
+    Heal,
     /// Has messages take a second longer.
     Clog,
     Unclog,
@@ -168,8 +171,10 @@ impl Objects {
                 }
             }
             OnCluster::Cut => net::cut(a, b),
+            OnCluster::CutBack => net::cut(b, a),
             OnCluster::Mend => net::mend(a, b),
             OnCluster::Isolate => net::isolate(b),
+            OnCluster::Heal => net::heal(),
             OnCluster::Clog => net::clog(a, b, Latency::exact(Duration::from_secs(1))),
             OnCluster::Unclog => net::unclog(a, b),
             OnCluster::Kill(node) => self.nodes[node].kill(),
@@ -264,8 +269,8 @@ impl Act {
     }
 
     pub(super) fn cut(rng: &mut Rng) -> Act {
-        use OnCluster::{Cut, Isolate, Mend};
-        one_of(&[Cut, Cut, Mend, Mend, Isolate], rng)
+        use OnCluster::{Cut, CutBack, Heal, Isolate, Mend};
+        one_of(&[Cut, Cut, Mend, Mend, Isolate, Heal, CutBack], rng)
     }
 
     pub(super) fn clog(rng: &mut Rng) -> Act {
@@ -413,7 +418,7 @@ fn a_relation_of_clusters_that_is_not_declared_is_found() {
 /// tasks that wait when it dies.
 #[test]
 fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
-    use OnCluster::{Clog, Kill, Nap, PowerOff, Send, Slow, Spawn};
+    use OnCluster::{Clog, CutBack, Heal, Kill, Nap, PowerOff, Send, Slow, Spawn};
     crate::engine::simulate::hook::install();
     let on = |act| vec![Act::OnCluster(act)];
     let programs = [
@@ -421,6 +426,10 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
         (vec![vec![], on(Slow(1, 1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
         (vec![vec![Act::Until(2)], on(Nap(0, 2)), on(Kill(0))], (2, 1), ClockMode::Late(1)),
         (vec![vec![Act::Sleep(1)], on(Nap(0, 1)), on(PowerOff(0))], (2, 0), ClockMode::Any),
+        // The link back is made by its cut.
+        (vec![on(CutBack), on(Heal)], (2, 2), ClockMode::Last),
+        (vec![vec![], on(CutBack), on(Heal)], (3, 3), ClockMode::Last),
+        (vec![vec![], on(Heal), on(CutBack)], (3, 3), ClockMode::Last),
         // The time of both messages comes at once, and the second one waits for the first.
         (vec![on(Send(2)), on(Send(2)), on(Clog)], (2, 1), ClockMode::Last),
     ];

@@ -8,8 +8,8 @@ use sim::{Atomic, Cell, LazyLock, Once, OnceLock, Runner, node, spawn};
 
 use super::{failure, misuse, passes, proves, runs, screen, search};
 
-/// A node gives out numbers, counted in a static, and is restarted in between. The bug: it forgets those that it gave. What
-/// stands for its disk is the same in all lives.
+/// A node gives out numbers, counted in a static, and is restarted in between. The bug: it forgets those that it gave. The
+/// stand-in for its disk is the same in all lives.
 async fn numbers(is_stored: bool) {
     static NEXT: Atomic<u64> = Atomic::<u64>::const_new(1).named("next");
     static DISK: Atomic<u64> = Atomic::<u64>::const_new(1).shared();

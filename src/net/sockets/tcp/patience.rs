@@ -16,8 +16,8 @@ const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet
 /// The time after which Linux gives up, with its fifteen retransmissions.
 const LONGEST: Duration = Duration::from_secs(924);
 
-/// The times of those that are modelled, to a machine that is gone: it may be up again. What is sent over a link that was cut arrives
-/// when that is healed.
+/// The times of those that are modelled, to a machine that is gone: it may be up again. Bytes sent over a link that is cut
+/// arrive once the link is healed.
 const AGAINS: [u64; 4] = [3, 15, 63, 247];
 
 /// One end of a connection that waits for an answer.

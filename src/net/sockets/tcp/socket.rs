@@ -87,7 +87,7 @@ pub(super) struct Reserved {
     here: Here,
 }
 
-/// What is bound to such a port: it accepts nothing.
+/// The holder of a port that is bound and not listened on: it accepts nothing.
 pub(in crate::net::sockets) struct Reservation {
     port: Arc<Port>,
     pub(super) addr: SocketAddr,

@@ -26,6 +26,7 @@
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
 use crate::run::op::kind::{Kind, Span};
+use crate::run::rng::mix;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
 /// The class of a run: the same number for two runs that differ only in the order of independent steps.
@@ -160,12 +161,4 @@ fn name_of_object(object: &ObjectRecord, before: &[ObjectRecord], tasks: &[u64])
             mix(mix(place_key, name), before.iter().filter(same).count() as u64)
         }
     }
-}
-
-/// A hash of two numbers; their order counts. The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-fn mix(a: u64, b: u64) -> u64 {
-    let mut word = a.rotate_left(23).wrapping_add(b).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }

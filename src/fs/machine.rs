@@ -167,7 +167,7 @@ impl Machines {
         // All steps of the tasks of the node depend on it, and calls of visitors.
         node.touch(here);
         let machine = self.of(Some(node), here);
-        machine.whole.act(&FAIL, here, || ());
+        machine.whole.record(&FAIL, here);
         let budget = if begins { trouble::budget() } else { 0 };
         machine.state().set_trouble(fault, budget);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fault::Active;
+use super::fault::{Active, DIRECTIONS};
 use crate::net::{self, Latency};
 use crate::node::Node;
 use crate::seam::Here;
@@ -11,13 +11,10 @@ use crate::seam::Here;
 const RUNGS: [Duration; 3] =
     [Duration::from_millis(20), Duration::from_millis(500), Duration::from_secs(5)];
 
-/// The number of directions: those of [`DIRECTIONS`].
-const WAYS: u64 = 3;
+const WAYS: u64 = DIRECTIONS.len() as u64;
 
 /// The number of parameters of a clog.
 pub(super) const PARAMETERS: u64 = WAYS * RUNGS.len() as u64;
-
-const DIRECTIONS: [&str; WAYS as usize] = ["outgoing", "incoming", "both ways"];
 
 /// The direction, and the time by which messages are late.
 fn parts(parameter: u64) -> (usize, Duration) {

@@ -306,8 +306,8 @@ fn shown(victims: &[Node], role: Option<&'static str>, note: Option<String>) -> 
     }
 }
 
-/// The directions in which a cut is made, by parameter.
-const DIRECTIONS: [&str; 2] = ["outgoing", "incoming"];
+/// The directions in which links are cut or clogged, by parameter. A cut is never one of both ways: that is an isolation.
+pub(super) const DIRECTIONS: [&str; 3] = ["outgoing", "incoming", "both ways"];
 
 /// The names of nodes.
 pub(super) fn named(nodes: &[Node]) -> String {

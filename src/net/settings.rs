@@ -2,6 +2,7 @@
 //!
 //! They are those of the net until a test or a nemesis changes them, and count for messages that are sent from then on.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -58,9 +59,9 @@ impl Settings {
         if self.is_set.load(Relaxed) { self.own().clog.clone() } else { None }
     }
 
-    fn faults(&self) -> Faults {
+    fn faults(&self) -> Cow<'_, Faults> {
         let own = if self.is_set.load(Relaxed) { self.own().faults.clone() } else { None };
-        own.unwrap_or_else(|| self.of_net.clone())
+        own.map_or(Cow::Borrowed(&self.of_net), Cow::Owned)
     }
 
     /// Has `bytes` leave at this rate, behind those that were sent before. Returns when they have.
@@ -76,7 +77,7 @@ impl Settings {
 
 impl Link {
     /// The faults that its messages may have.
-    pub(crate) fn faults(&self) -> Faults {
+    pub(crate) fn faults(&self) -> Cow<'_, Faults> {
         self.settings.faults()
     }
 
@@ -131,7 +132,7 @@ impl Link {
             own.free_at = None;
         }
         self.settings.is_set.store(true, Relaxed);
-        self.mark.act(op, here, || ());
+        self.mark.record(op, here);
         let flows = self.flows().clone();
         flows.iter().for_each(|flow| flow.was_set(here));
     }

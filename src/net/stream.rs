@@ -1,5 +1,6 @@
 //! Streams: messages from one host to another that arrive in the order in which they were sent.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -145,7 +146,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
     }
 
     /// The faults that its messages may have.
-    pub(crate) fn faults(&self) -> Faults {
+    pub(crate) fn faults(&self) -> Cow<'_, Faults> {
         self.link.faults()
     }
 

@@ -25,6 +25,7 @@ use crate::run::event::Values;
 use crate::run::faults::{Faults, Progress};
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op, cancellation, task};
+use crate::run::rng::mix;
 
 /// The maximum number of faults of one kind that one task decides on. Not of a run: the decisions of a task would then
 /// depend on those of others, which no search sees.
@@ -56,14 +57,6 @@ pub(super) fn during<T>(weak: bool, act: impl FnOnce() -> T) -> T {
     let done = act();
     WEAK.set(outer);
     done
-}
-
-/// A hash of two numbers; their order counts. The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-fn mixed(a: u64, b: u64) -> u64 {
-    let word = a.rotate_left(23).wrapping_add(b).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 /// A fault to come.
@@ -264,8 +257,8 @@ impl World {
             state.record.unseen.insert(BEYOND);
             return Some(Buggify::Given(0));
         };
-        let place = name.bytes().fold(mixed(seed.0, 1), |hash, byte| mixed(hash, u64::from(byte)));
-        let is_true = place % 4 == 0 && mixed(mixed(place, number), passes) % 4 == 0;
+        let place = name.bytes().fold(mix(seed.0, 1), |hash, byte| mix(hash, u64::from(byte)));
+        let is_true = place % 4 == 0 && mix(mix(place, number), passes) % 4 == 0;
         Some(Buggify::Given(u64::from(is_true)))
     }
 

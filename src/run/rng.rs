@@ -22,10 +22,7 @@ impl Rng {
         let mut mixed = seed;
         for word in state.chunks_exact_mut(8) {
             mixed = mixed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = mixed;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+            word.copy_from_slice(&finalized(mixed).to_le_bytes());
         }
         Rng(Xoshiro256PlusPlus::from_seed(state))
     }
@@ -48,6 +45,18 @@ impl Rng {
         }
         (wide >> 64) as u64
     }
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+pub(crate) fn finalized(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// A hash of two numbers; their order counts.
+pub(crate) fn mix(a: u64, b: u64) -> u64 {
+    finalized(a.rotate_left(23).wrapping_add(b).wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

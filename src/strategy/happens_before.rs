@@ -12,6 +12,7 @@ use super::footprint::StepItem;
 use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
 use crate::run::op::task::END;
+use crate::run::rng::finalized;
 
 /// The number of a step of the run.
 pub(crate) type Index = u32;
@@ -433,10 +434,7 @@ pub(crate) fn join(into: &mut [u32], other: &[u32]) {
     }
 }
 
-/// A hash of two numbers (the finalizer of `SplitMix64`: Steele, Lea and Flood 2014).
+/// A hash of two numbers; their order counts.
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    finalized(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1)))
 }

@@ -38,7 +38,7 @@ impl Aliases {
                 || std::sync::Arc::new(Wrapped::outside_keyed("names", "names", keys::NAMES, here));
             state.mark.get_or_insert_with(make).clone()
         };
-        mark.act(op, here, || ());
+        mark.record(op, here);
     }
 }
 

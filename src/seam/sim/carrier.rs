@@ -99,7 +99,7 @@ impl<C: Cargo> Body for Carrier<C> {
         match travel {
             Some(travel) => {
                 ready!(travel.poll(cargo, here, cx));
-                cargo.at().act(way.op, here, || ());
+                cargo.at().record(way.op, here);
             }
             // Its one announcement is enabled: there is nothing else that it is polled for.
             None => WORLD.with(World::arrive),

@@ -1,7 +1,8 @@
 //! The rows of a schedule: steps, their operations, and preemptions.
 //!
 //! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
-//! folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are shown; of one that
+//! folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are shown, and the faults and
+//! messages between them; of one that
 //! ends in a loop, the way into the loop and one round. The steps of one call of a plain thread are one row ([`calls`](
 //! super::calls)). [`lanes`] draws the rows.
 
@@ -26,6 +27,8 @@ const STEPS_MAX: usize = 48;
 /// Of a longer one, this many steps from its beginning and from its end.
 const STEPS_HEAD: usize = 12;
 const STEPS_TAIL: usize = 28;
+/// Maximum number of messages shown of those between them: the last ones.
+const MESSAGES_MAX: usize = 40;
 /// Maximum number of different operations listed for folded steps.
 const FOLDED_OPERATIONS_MAX: usize = 4;
 /// Maximum number of rows of a step.
@@ -169,6 +172,35 @@ impl<'a> ScheduleTable<'a> {
         let (head, rest) = units.split_at(STEPS_HEAD);
         let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
         head.iter().for_each(|unit| self.unit(unit.clone()));
+        self.middle(middle);
+        tail.iter().for_each(|unit| self.unit(unit.clone()));
+    }
+
+    /// Steps of which the faults are shown, and the last messages.
+    fn middle(&mut self, units: &[Range<usize>]) {
+        let is_message = |unit: &&Range<usize>| unit.len() == 1 && self.is_arrival(unit.start);
+        let messages: Vec<usize> = units.iter().filter(is_message).map(|unit| unit.start).collect();
+        if messages.is_empty() {
+            return self.middle_without_messages(units);
+        }
+        let steps = plural(units.iter().map(Range::len).sum::<usize>() as u64, "step");
+        let shown = &messages[messages.len().saturating_sub(MESSAGES_MAX)..];
+        let text = match messages.len() - shown.len() {
+            0 => format!("… {steps}, of which these are messages:"),
+            _ => format!("… {steps}, and the last {} of {} messages:", shown.len(), messages.len()),
+        };
+        self.rows.push(ScheduleRow::Remark(text));
+        for unit in units {
+            if shown.binary_search(&unit.start).is_ok() {
+                self.unit(unit.clone());
+            } else {
+                unit.clone().for_each(|step| self.faults(&mut Some(step)));
+            }
+        }
+        self.rows.push(ScheduleRow::Remark("… and again all steps:".to_owned()));
+    }
+
+    fn middle_without_messages(&mut self, units: &[Range<usize>]) {
         let mut left_out = 0;
         let tell = |table: &mut Self, left_out: &mut usize| {
             if *left_out > 0 {
@@ -177,8 +209,7 @@ impl<'a> ScheduleTable<'a> {
                 *left_out = 0;
             }
         };
-        for unit in middle {
-            // Faults are never left out.
+        for unit in units {
             if unit.clone().any(|step| self.has_fault(step)) {
                 tell(self, &mut left_out);
                 unit.clone().for_each(|step| self.faults(&mut Some(step)));
@@ -186,7 +217,12 @@ impl<'a> ScheduleTable<'a> {
             left_out += unit.len();
         }
         tell(self, &mut left_out);
-        tail.iter().for_each(|unit| self.unit(unit.clone()));
+    }
+
+    /// Returns `true` if a message arrives in this step.
+    fn is_arrival(&self, step: usize) -> bool {
+        let task = self.run.steps[step].task;
+        self.run.tasks.get(task.index()).is_some_and(|task| task.from.is_some())
     }
 
     /// Returns `true` if a fault begins or ends in this step.

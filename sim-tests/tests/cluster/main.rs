@@ -15,6 +15,7 @@ mod nodes;
 mod online;
 mod packages;
 mod program;
+mod screens;
 mod statics;
 mod tcp;
 mod tcp_faults;

@@ -9,7 +9,7 @@ use super::tcp::{Backlog, Reservation};
 use super::udp::Mailbox;
 use crate::net::fabric::Host;
 use crate::net::keys;
-use crate::node::{Cluster, Death, Node, Texts};
+use crate::node::{Cluster, Death, Name, Node, Texts};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Wrapped};
 
@@ -89,6 +89,37 @@ impl Port {
     }
 }
 
+/// A port of a node or of the outside, with the number of the node's name.
+type EndKey = (Option<u32>, u16);
+
+fn end_key(node: Option<Name>, port: u16) -> EndKey {
+    (node.map(|name| name.number), port)
+}
+
+fn end_name(node: Option<Name>, port: u16) -> String {
+    format!("{}:{port}", node.map_or("outside", |name| name.text))
+}
+
+/// Texts about two ports, such as the ends of a connection: made once in the process, from names such as `n1:7000`.
+pub(super) struct PairTexts<V: 'static>(Texts<[EndKey; 2], V>);
+
+impl<V> PairTexts<V> {
+    pub(super) const fn new() -> PairTexts<V> {
+        PairTexts(Texts::new())
+    }
+
+    /// The texts of these ports, which `make` makes from their names the first time.
+    pub(super) fn of(
+        &self,
+        ends: [(Host, u16); 2],
+        make: impl FnOnce([String; 2]) -> V,
+    ) -> &'static V {
+        let ends = ends.map(|(host, port)| (host.node().as_ref().map(Node::known), port));
+        let key = ends.map(|(node, port)| end_key(node, port));
+        self.0.of(key, || make(ends.map(|(node, port)| end_name(node, port))))
+    }
+}
+
 /// The ports of a run.
 #[derive(Default)]
 pub(super) struct Ports(Mutex<State>);
@@ -143,12 +174,10 @@ impl Ports {
         if let Some(port) = self.state().ports.get(&(host, protocol, number)) {
             return port.clone();
         }
-        static NAMES: Texts<(Option<u32>, u16), String> = Texts::new();
+        static NAMES: Texts<EndKey, String> = Texts::new();
         let node = host.node();
         let known = node.as_ref().map(Node::known);
-        let name = NAMES.of((known.map(|name| name.number), number), || {
-            format!("{}:{number}", known.map_or("outside", |name| name.text))
-        });
+        let name = NAMES.of(end_key(known, number), || end_name(known, number));
         let key = keys::port(host.number(), protocol == Protocol::Udp, number);
         let mark = Arc::new(Wrapped::outside_known("port", name, key, here));
         let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });

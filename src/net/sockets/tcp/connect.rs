@@ -13,9 +13,8 @@ use super::listener::Accepted;
 use super::socket::{Options, Reserved};
 use crate::net::fabric::{Fabric, Host, Link};
 use crate::net::inbox::Inbox;
-use crate::net::sockets::ports::{self, Bound, Port, Ports, Protocol};
+use crate::net::sockets::ports::{self, Bound, PairTexts, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, names, outside};
-use crate::node::Texts;
 use crate::run::op::{Access, Op, clock, net};
 use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped};
 
@@ -23,7 +22,8 @@ const CONNECT: CallOps = CallOps::acting(
     ("connect", "connect"),
     [net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM, net::SEND_DATAGRAM],
     CallOps::stop_waiting(net::LOOK),
-);
+)
+.quiet();
 const CONNECTED: [Op; 2] = Op::of_kind("connected", Access::Wait, net::TAKE).guarded();
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const ANSWER: Op = Op::of_kind("answer", Access::Tell, net::ARRIVE).quiet();
@@ -36,7 +36,7 @@ const TRIES: u32 = 7;
 /// The answers to a request: one.
 type Answer = Inbox<io::Result<Arc<Connection>>>;
 
-static NAMES: Texts<[SocketAddr; 2], String> = Texts::new();
+static NAMES: PairTexts<String> = PairTexts::new();
 
 /// Connects a host.
 pub(super) async fn connect(
@@ -56,7 +56,8 @@ pub(super) async fn connect(
         Some(bound) if bound.ip().is_unspecified() => SocketAddr::new(ip, bound.port()),
         Some(bound) => bound,
     };
-    let name = NAMES.of([addr, to], || format!("{addr}→{to}"));
+    let ends = [(from, addr.port()), (host, to.port())];
+    let name = NAMES.of(ends, |[client, server]| format!("{server} from {client}"));
     let asking = Asking {
         answer: Arc::new(Inbox::new("connection", name, here)),
         origin: Origin::here(),
@@ -175,6 +176,10 @@ impl Cargo for Request {
         true
     }
 
+    fn describe(&self) -> Option<String> {
+        Some("a request to connect".to_owned())
+    }
+
     fn arrive(self) {
         let here = self.here;
         if !self.is_wanted() {
@@ -182,7 +187,9 @@ impl Cargo for Request {
             return;
         }
         if self.tries == TRIES {
-            let text = format!("{} does not answer: its node is down, or the link is cut", self.to);
+            let name = ports::name(self.port.host);
+            let at = self.to;
+            let text = format!("{name} does not answer at {at}: it is down, or the link is cut");
             return self.answer(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
         }
         let is_up = self.port.is_up();

@@ -12,8 +12,8 @@ use crate::net::bytes::Bytes;
 use crate::net::fabric::{Fabric, Host};
 use crate::net::inbox::{Inbox, Visit};
 use crate::net::shows;
+use crate::net::sockets::ports::PairTexts;
 use crate::net::stream::Stream;
-use crate::node::Texts;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{Came, Here, Wrapped};
 
@@ -101,13 +101,13 @@ struct EndState {
 impl End {
     fn new(
         (host, addr): (Host, SocketAddr),
-        peer: SocketAddr,
+        peer: (Host, u16),
         options: Options,
         here: Here,
     ) -> End {
-        static NAMES: Texts<[SocketAddr; 2], [String; 2]> = Texts::new();
-        let [stream, window] =
-            NAMES.of([addr, peer], || [format!("{addr}←{peer}"), format!("{addr}→{peer}")]);
+        static NAMES: PairTexts<[String; 2]> = PairTexts::new();
+        let names = |[own, peer]: [String; 2]| [format!("{own}←{peer}"), format!("{own}→{peer}")];
+        let [stream, window] = NAMES.of([(host, addr.port()), peer], names);
         End {
             host,
             addr,
@@ -174,8 +174,8 @@ impl Connection {
         here: Here,
     ) -> Arc<Connection> {
         let ends = [
-            End::new(client, server.1, options[0], here),
-            End::new(server, client.1, options[1], here),
+            End::new(client, (server.0, server.1.port()), options[0], here),
+            End::new(server, (client.0, client.1.port()), options[1], here),
         ];
         let connection = Arc::new(Connection { ends });
         for (from, to) in [(0, 1), (1, 0)] {

@@ -17,12 +17,14 @@ const WRITE: CallOps = CallOps::acting(
     ("write", "wait_for_room"),
     [net::window::WRITE, net::window::BREAK, net::window::WRITE_TIGHT, net::window::GO_ON],
     CallOps::stop_waiting(net::window::WRITE_TIGHT),
-);
+)
+.quiet();
 const SHUTDOWN: CallOps = CallOps::acting(
     ("shutdown", "shutdown"),
     [net::window::WRITE, net::window::BREAK, net::window::WRITE, net::window::GO_ON],
     CallOps::stop_waiting(net::window::WRITE_TIGHT),
-);
+)
+.quiet();
 const WRITABLE: CallOps = CallOps::acting(
     ("writable", "wait_for_room"),
     [

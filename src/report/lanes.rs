@@ -411,12 +411,12 @@ fn draw_list<'a>(
             ScheduleRow::Arrival { step, from, to, message, text, place } => {
                 line.put(names_at, Paint::Strong, &cut(&names.column(*to), name_width));
                 last = Some(*to);
-                let of = names.column(*from);
-                let text = match message.is_empty() {
-                    true => format!("message of {of} arrives, {text}"),
-                    false => format!("{message} of {of} arrives, {text}"),
-                };
-                line.put(texts, Paint::Plain, &cut(&text, frame.end().saturating_sub(texts)));
+                let arrives = format!(" of {} arrives, {text}", names.column(*from));
+                let room = frame.end().saturating_sub(texts);
+                let message = if message.is_empty() { "message" } else { message };
+                let most = room.saturating_sub(arrives.chars().count()).max(MESSAGE_LEAST);
+                let text = format!("{}{arrives}", cut(message, most));
+                line.put(texts, Paint::Plain, &cut(&text, room));
                 frame.edges(&mut line, *step, place);
             }
             ScheduleRow::Fault { step, text, place } => {

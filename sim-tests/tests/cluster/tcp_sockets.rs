@@ -249,3 +249,40 @@ fn connections_of_a_run_are_none_of_the_system() {
         assert!(misuse(&report).contains("none of the system"), "{}", misuse(&report));
     }
 }
+
+/// A socket of the system, as clients of HTTP make them to set options that tokio has not.
+fn of_system(bound_to: Option<SocketAddr>) -> TcpSocket {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_keepalive(true).unwrap();
+    socket.set_tcp_nodelay(true).unwrap();
+    bound_to.into_iter().for_each(|addr| socket.bind(&addr.into()).unwrap());
+    socket.set_nonblocking(true).unwrap();
+    TcpSocket::from_std_stream(socket.into())
+}
+
+#[test]
+fn a_new_socket_of_the_system_becomes_one_of_the_run() {
+    both(async || {
+        let listener = TcpListener::bind(local()).await.unwrap();
+        let socket = of_system(None);
+        assert!(socket.keepalive().unwrap() && socket.nodelay().unwrap());
+        assert_eq!(socket.linger().unwrap(), None);
+        let mut client = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut server, from) = listener.accept().await.unwrap();
+        assert_eq!(from, client.local_addr().unwrap());
+        client.write_all(b"hello").await.unwrap();
+        let mut bytes = [0; 5];
+        server.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"hello");
+        assert!(client.nodelay().unwrap());
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_bound_socket_of_the_system_is_none_of_the_run() {
+    let report = Runner::new().hermetic().run(async || {
+        drop(of_system(Some(local())));
+    });
+    assert!(misuse(&report).contains("bound or connected"), "{}", misuse(&report));
+}

@@ -209,9 +209,7 @@ impl TcpSocket {
         if !seam::in_run() {
             return Ok(TcpSocket(Inner::Real(real()?)));
         }
-        let state = Mutex::new(State { options: Options::NONE, reserved: None });
-        let (host, origin) = (Host::current(), Origin::here());
-        Ok(TcpSocket(Inner::Run(OfRun { host, origin, state })))
+        Ok(TcpSocket::of_run(Options::NONE))
     }
 
     /// Has the drop of its connections reset them.
@@ -338,15 +336,35 @@ impl TcpSocket {
         }
     }
 
-    /// The socket of the system, outside of runs. A run in which it is called fails.
+    /// The socket of the system. In a run it becomes a socket of the run, with its options: clients of HTTP set those of the system
+    /// before they connect. A run fails if it is bound or connected already.
     #[track_caller]
     pub fn from_std_stream(stream: std::net::TcpStream) -> TcpSocket {
-        if seam::in_run() {
-            let text =
-                "a socket of the system is used in a run: make each socket in the body of the test";
-            drop(refuse(text, here()));
+        let is_new = stream.peer_addr().is_err()
+            && stream.local_addr().is_ok_and(|addr| addr.port() == 0 && addr.ip().is_unspecified());
+        let real = tokio::net::TcpSocket::from_std_stream(stream);
+        if !seam::in_run() {
+            return TcpSocket(Inner::Real(real));
         }
-        TcpSocket(Inner::Real(tokio::net::TcpSocket::from_std_stream(stream)))
+        if !is_new {
+            let text = "a socket of the system that is bound or connected is used in a run: make each socket in the body \
+                        of the test";
+            drop(refuse(text, here()));
+            return TcpSocket(Inner::Real(real));
+        }
+        let options = Options {
+            keepalive: real.keepalive().unwrap_or(false),
+            nodelay: real.nodelay().unwrap_or(false),
+            resets: real.linger().is_ok_and(|linger| linger == Some(Duration::ZERO)),
+            ..Options::NONE
+        };
+        TcpSocket::of_run(options)
+    }
+
+    fn of_run(options: Options) -> TcpSocket {
+        let state = Mutex::new(State { options, reserved: None });
+        let (host, origin) = (Host::current(), Origin::here());
+        TcpSocket(Inner::Run(OfRun { host, origin, state }))
     }
 }
 

@@ -296,7 +296,7 @@ fn draw_columns(
             ScheduleRow::Arrival { step, from, to, message, text, place } => {
                 let mut line = lanes;
                 if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
-                    arrival(&mut line, from, to, (message, text));
+                    arrival(&mut line, from, to, frame.end(), (message, text));
                 }
                 frame.edges(&mut line, *step, place);
                 screen.line(line);
@@ -309,8 +309,9 @@ fn draw_columns(
     }
 }
 
-/// A message, from the column of its sender to that of its receiver.
-fn arrival(line: &mut Line, from: &Column, to: &Column, (message, text): (&str, &str)) {
+/// A message, from the column of its sender to that of its receiver. Its words are on the arrow or, if they do not fit there and
+/// have more room behind it, before `end`, behind it.
+fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, text): (&str, &str)) {
     let (left, right) = (from.start.min(to.start), from.start.max(to.start));
     if left == right {
         line.put(left, Paint::Plain, &format!("▸ {}arrives, {text} ", before(message, " ")));
@@ -324,6 +325,12 @@ fn arrival(line: &mut Line, from: &Column, to: &Column, (message, text): (&str, 
     line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
     // Room for the ends of the arrow, blanks, and the comma.
     let room = (right - left).saturating_sub(text.chars().count() + 7);
+    // A blank on each side, and the comma.
+    let behind = end.saturating_sub(right + text.chars().count() + 5);
+    if room < message.chars().count() && room < behind && behind >= MESSAGE_LEAST {
+        let text = format!("{}{text} ", before(&cut(message, behind), ", "));
+        return line.put(right + 2, Paint::Plain, &text);
+    }
     let message = if room < MESSAGE_LEAST { String::new() } else { cut(message, room) };
     let text = format!(" {}{text} ", before(&message, ", "));
     if right - left >= text.chars().count() + 3 {

@@ -49,6 +49,25 @@ fn a_long_run_shows_its_messages() {
 }
 
 #[test]
+fn the_words_of_a_message_stand_behind_an_arrow_that_has_no_room() {
+    let report = Runner::new().hermetic().seeds(0..1).run(async || {
+        let [a, b, c] = ["a", "b", "c"].map(sim::node);
+        let mut tasks = Vec::new();
+        for (from, to) in [(&a, &b), (&b, &c), (&c, &a)] {
+            let (sender, mut receiver) = sim::net::link::<&str>(from, to);
+            sender.show(|value| format!("a word of {value}"));
+            tasks.push(from.spawn(async move { sender.send("many letters").await.unwrap() }));
+            tasks.push(to.spawn(async move { assert_eq!(receiver.recv().await, Some("no")) }));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    let screen = screen(&report);
+    assert!(screen.contains("─▶ a word of…, sent in 2"), "{screen}");
+}
+
+#[test]
 fn of_many_messages_the_last_are_shown() {
     let screen = screen(&run(30, 3));
     assert!(screen.contains(" steps, and the last 40 of "), "{screen}");

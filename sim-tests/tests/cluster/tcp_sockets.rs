@@ -238,16 +238,52 @@ fn what_has_no_answer_is_sent_again_and_meets_a_reset() {
 
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
-fn connections_of_a_run_are_none_of_the_system() {
-    let stream = Runner::new().hermetic().run(async || {
-        pair().await.0.into_std().unwrap_err();
-    });
-    let listener = Runner::new().hermetic().run(async || {
+fn listeners_of_a_run_are_none_of_the_system() {
+    let report = Runner::new().hermetic().run(async || {
         TcpListener::bind(local()).await.unwrap().into_std().unwrap_err();
     });
-    for report in [stream, listener] {
-        assert!(misuse(&report).contains("none of the system"), "{}", misuse(&report));
-    }
+    assert!(misuse(&report).contains("none of the system"), "{}", misuse(&report));
+    let report = Runner::new().hermetic().run(async || {
+        let of_std = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpListener::from_std(of_std).unwrap_err();
+    });
+    assert!(misuse(&report).contains("serve_with_incoming"), "{}", misuse(&report));
+}
+
+/// Options are set by socket2, as clients of Redis and servers of gRPC do.
+#[cfg(unix)]
+#[test]
+fn a_connection_goes_on_after_its_options_are_set() {
+    both(async || {
+        let (mut client, mut server) = pair().await;
+        socket2::SockRef::from(&server).set_tcp_nodelay(true).unwrap();
+        let of_std = client.into_std().unwrap();
+        socket2::SockRef::from(&of_std).set_keepalive(true).unwrap();
+        client = TcpStream::from_std(of_std).unwrap();
+        let (mut other, mut peer) = pair().await;
+        other = TcpStream::from_std(other.into_std().unwrap()).unwrap();
+        client.write_all(b"one").await.unwrap();
+        other.write_all(b"two").await.unwrap();
+        let mut bytes = [0; 3];
+        server.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"one");
+        peer.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"two");
+    });
+}
+
+#[cfg(unix)]
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_connection_of_the_system_is_none_of_the_run() {
+    let report = Runner::new().hermetic().run(async || {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // A number that stood for a connection of the run.
+        drop(pair().await.0.into_std().unwrap());
+        let real = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        TcpStream::from_std(real).unwrap_err();
+    });
+    assert!(misuse(&report).contains("of the system is used"), "{}", misuse(&report));
 }
 
 /// A socket of the system, as clients of HTTP make them to set options that tokio has not.

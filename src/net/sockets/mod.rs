@@ -3,6 +3,7 @@
 //! A socket belongs to the host of the code that binds or connects it: a node, or the outside.
 
 mod aliases;
+mod descriptors;
 mod names;
 mod ports;
 pub mod tcp;

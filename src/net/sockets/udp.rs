@@ -17,6 +17,7 @@ use self::calls::Calls;
 use self::groups::{Aim, Group};
 use self::line::{Line, Lines};
 use self::options::Options;
+use super::descriptors::{StandIn, has_descriptor};
 use super::names::{self, ToSocketAddrs};
 use super::ports::{Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
@@ -104,8 +105,11 @@ struct OfRun {
     lines: Mutex<Lines>,
     calls: Calls,
     options: Options,
+    stand_in: StandIn,
     here: Here,
 }
+
+has_descriptor!(UdpSocket);
 
 impl Drop for OfRun {
     fn drop(&mut self) {
@@ -460,8 +464,8 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
     Ports::of_run().bind(host, (Protocol::Udp, addr), make, here)?;
     let mailbox = bound.expect("it was made");
     let (origin, lines) = (Origin::here(), Mutex::default());
-    let (calls, options) = (Calls::new(here), Options::new());
-    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin, lines, calls, options, here })))
+    let (calls, options, stand_in) = (Calls::new(here), Options::new(), StandIn::default());
+    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin, lines, calls, options, stand_in, here })))
 }
 
 impl fmt::Debug for UdpSocket {

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::io::{Interest, ReadBuf, Ready};
 
 use super::end::{Endpoint, Readable, Reader, Wait, Writable};
+use super::lent;
 use super::stream::{Inner, OfRun, TcpStream};
-use crate::net::sockets::{OF_RUN, check_outside, refuse};
+use crate::net::sockets::check_outside;
 use crate::seam::{Here, here};
 
 /// The calls of the methods that poll, one of each, made when they are first polled.
@@ -269,14 +270,15 @@ impl TcpStream {
         }
     }
 
-    /// The connection as one of std, outside of runs.
+    /// The connection as one of std. In a run a socket that stands for it, until [`from_std`](Self::from_std) has the connection
+    /// back: libraries set options in between, which have no effect. It reads and writes nothing.
     ///
     /// # Errors
-    /// In a run.
+    /// Those of the system. In a run, on systems that are not Unix.
     #[track_caller]
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         match self.0 {
-            Inner::Run(_) => Err(refuse(OF_RUN, here())),
+            Inner::Run(_) => lent::lend(self),
             Inner::Real(stream) => stream.into_std(),
         }
     }

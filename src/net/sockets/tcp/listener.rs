@@ -14,6 +14,7 @@ use super::socket::Options;
 use super::stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::inbox::Inbox;
+use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
 use crate::net::sockets::{OF_RUN, Origin, check_outside, outside, refuse};
@@ -93,8 +94,11 @@ struct Listener {
     /// The call of [`TcpListener::poll_accept`].
     call: Mutex<GuardedCall>,
     ttl: AtomicU32,
+    stand_in: StandIn,
     here: Here,
 }
+
+has_descriptor!(TcpListener);
 
 impl Drop for Listener {
     fn drop(&mut self) {
@@ -258,10 +262,16 @@ impl TcpListener {
     /// In a run.
     #[track_caller]
     pub fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
-        check_outside(here())?;
+        if seam::in_run() {
+            return Err(refuse(LISTENER_OF_SYSTEM, here()));
+        }
         tokio::net::TcpListener::from_std(listener).map(|real| TcpListener(Inner::Real(real)))
     }
 }
+
+/// The reason why a listener of the system is refused to a run.
+const LISTENER_OF_SYSTEM: &str = "a listener of the system is used in a run: bind it by tokio's or sim::net's \
+                                  TcpListener::bind, and hand that on (in tonic by serve_with_incoming)";
 
 pub(super) fn bind(
     host: Host,
@@ -279,8 +289,8 @@ pub(super) fn bind(
     Ports::of_run().bind(host, (Protocol::Tcp, addr), make, here)?;
     let backlog = bound.expect("it was made");
     let call = Mutex::new(GuardedCall::new(&ACCEPT, here));
-    let (origin, ttl) = (Origin::here(), AtomicU32::new(64));
-    Ok(TcpListener(Inner::Run(Listener { backlog, origin, call, ttl, here })))
+    let (origin, ttl, stand_in) = (Origin::here(), AtomicU32::new(64), StandIn::default());
+    Ok(TcpListener(Inner::Run(Listener { backlog, origin, call, ttl, stand_in, here })))
 }
 
 impl fmt::Debug for TcpListener {

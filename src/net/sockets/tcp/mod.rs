@@ -7,6 +7,7 @@ mod end;
 mod halves;
 mod incoming;
 mod keepalive;
+mod lent;
 mod listener;
 mod patience;
 mod socket;

@@ -10,6 +10,7 @@ use super::connect;
 use super::listener::{self, TcpListener};
 use super::stream::TcpStream;
 use crate::net::fabric::Host;
+use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, check_outside, refuse};
 use crate::seam::{self, Here, here};
@@ -51,7 +52,10 @@ struct OfRun {
     host: Host,
     origin: Origin,
     state: Mutex<State>,
+    stand_in: StandIn,
 }
+
+has_descriptor!(TcpSocket);
 
 /// The options of a socket, which its connections have, too.
 #[derive(Clone, Copy)]
@@ -363,8 +367,8 @@ impl TcpSocket {
 
     fn of_run(options: Options) -> TcpSocket {
         let state = Mutex::new(State { options, reserved: None });
-        let (host, origin) = (Host::current(), Origin::here());
-        TcpSocket(Inner::Run(OfRun { host, origin, state }))
+        let (host, origin, stand_in) = (Host::current(), Origin::here(), StandIn::default());
+        TcpSocket(Inner::Run(OfRun { host, origin, state, stand_in }))
     }
 }
 

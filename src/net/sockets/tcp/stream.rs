@@ -15,9 +15,11 @@ use super::calls::Polls;
 use super::connect;
 use super::end::{Endpoint, Readable, Reader, Writable, Writer};
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use super::lent;
 use super::socket::Options;
 use crate::net::fabric::Host;
 use crate::net::sockets::check_outside;
+use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::seam::{self, here};
 
@@ -60,7 +62,10 @@ pub(super) struct OfRun {
     writer: Writer,
     pub(super) end: Endpoint,
     pub(super) polls: Polls,
+    stand_in: StandIn,
 }
+
+has_descriptor!(TcpStream);
 
 impl TcpStream {
     pub(super) fn of_run(end: Endpoint) -> TcpStream {
@@ -69,8 +74,8 @@ impl TcpStream {
     }
 
     pub(super) fn together(end: Endpoint, reader: Reader, writer: Writer) -> TcpStream {
-        let polls = Polls::new();
-        TcpStream(Inner::Run(OfRun { reader, writer, end, polls }))
+        let (polls, stand_in) = (Polls::new(), StandIn::default());
+        TcpStream(Inner::Run(OfRun { reader, writer, end, polls, stand_in }))
     }
 
     pub(super) fn of_system(stream: tokio::net::TcpStream) -> TcpStream {
@@ -95,12 +100,16 @@ impl TcpStream {
         })
     }
 
-    /// The connection of the system, outside of runs.
+    /// The connection of the system, outside of runs. In a run that for which a socket of
+    /// [`into_std`](Self::into_std) stands.
     ///
     /// # Errors
-    /// In a run.
+    /// In a run, if it is another one.
     #[track_caller]
     pub fn from_std(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+        if let Some(of_run) = lent::take_back(&stream) {
+            return Ok(of_run);
+        }
         check_outside(here())?;
         tokio::net::TcpStream::from_std(stream).map(TcpStream::of_system)
     }

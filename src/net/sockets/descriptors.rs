@@ -1,0 +1,77 @@
+//! Descriptors of sockets, for options that tokio has not: libraries set them by `socket2::SockRef::from(&stream)`.
+
+use std::io;
+#[cfg(unix)]
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+#[cfg(unix)]
+use std::sync::OnceLock;
+
+use super::TcpStream;
+
+/// The socket of the system whose descriptor stands in for that of a socket of a run, made when it is asked for. Options
+/// that it is given have no effect in the run.
+#[derive(Default)]
+pub(super) struct StandIn {
+    #[cfg(unix)]
+    socket: OnceLock<tokio::net::TcpSocket>,
+}
+
+#[cfg(unix)]
+impl StandIn {
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        let make = || tokio::net::TcpSocket::new_v4().expect("the system has a socket for options");
+        self.socket.get_or_init(make).as_fd()
+    }
+}
+
+/// A socket of std for a connection of a run, with the descriptor that stands in for that.
+///
+/// # Errors
+/// Those of the system. On systems that are not Unix.
+#[cfg(unix)]
+pub(super) fn stand_in_of_std(stream: &TcpStream) -> io::Result<std::net::TcpStream> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
+}
+
+#[cfg(not(unix))]
+pub(super) fn stand_in_of_std(_: &TcpStream) -> io::Result<std::net::TcpStream> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, super::OF_RUN))
+}
+
+/// The number of a socket of std among those that are open.
+#[cfg(unix)]
+pub(super) fn number_of(of_std: &std::net::TcpStream) -> i64 {
+    of_std.as_raw_fd().into()
+}
+
+#[cfg(not(unix))]
+pub(super) fn number_of(_: &std::net::TcpStream) -> i64 {
+    0
+}
+
+/// Implements the traits of descriptors for a socket, whose field 0 is an `Inner`.
+macro_rules! has_descriptor {
+    ($socket:ty) => {
+        #[cfg(unix)]
+        impl std::os::fd::AsFd for $socket {
+            /// The descriptor of the socket. In a run that of another one, which is neither bound nor connected: its options have no
+            /// effect.
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                match &self.0 {
+                    Inner::Run(socket) => socket.stand_in.descriptor(),
+                    Inner::Real(socket) => std::os::fd::AsFd::as_fd(socket),
+                }
+            }
+        }
+
+        #[cfg(unix)]
+        impl std::os::fd::AsRawFd for $socket {
+            /// See [`as_fd`](std::os::fd::AsFd::as_fd).
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(self))
+            }
+        }
+    };
+}
+
+pub(super) use has_descriptor;

@@ -384,7 +384,7 @@ fn proper_history() -> impl Strategy<Value = HistoryRecord> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_line_is_too_wide_and_nothing_escapes_the_screen(report in report(), width in 0..160usize) {

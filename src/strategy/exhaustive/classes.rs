@@ -1,7 +1,7 @@
 //! The classes of the runs of a search, for looking up the classes of other runs.
 
 /// The maximum number of classes in memory, 32 MiB. If there are more, only the classes below some value are kept.
-const KEPT_MAX: usize = 1 << 22;
+const KEPT_MAX: usize = if cfg!(test) { 1 << 18 } else { 1 << 22 };
 
 /// A set of classes, by number. Classes from `end` on are not kept.
 #[derive(Debug)]

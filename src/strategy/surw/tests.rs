@@ -68,7 +68,11 @@ fn a_lost_update_is_met_by_two_runs_of_three() {
 #[test]
 fn every_interleaving_is_possible_when_tasks_wait() {
     let section = || vec![AbstractOp::Lock(1), X, AbstractOp::Unlock(1)];
-    for program in [vec![section(), section()], vec![section(), section(), vec![X]]] {
+    let mut programs = vec![vec![section(), section()]];
+    if std::env::var_os("UNPAUSE_LONG").is_some() {
+        programs.push(vec![section(), section(), vec![X]]);
+    }
+    for program in programs {
         let found = orders(&program, surw);
         assert_eq!(found.into_keys().collect::<Vec<_>>(), all_orders(&program));
     }

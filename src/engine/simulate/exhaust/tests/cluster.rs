@@ -1,5 +1,6 @@
 //! Acts on nodes and links.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -335,7 +336,7 @@ impl Act {
     }
 }
 
-fn diamonds(acts: &[fn(&mut Rng) -> Act], programs: u64) -> super::diamond::Found {
+fn diamonds(acts: &[fn(&mut Rng) -> Act], programs: Range<u64>) -> super::diamond::Found {
     diamonds_of(programs, |rng| Program::generate(rng, acts, (3, 3)))
 }
 
@@ -350,14 +351,14 @@ fn steps_on_clusters_that_do_not_conflict_can_be_swapped() {
         Act::node_task,
         Act::pause_node,
     ];
-    let found = diamonds(&acts, super::effort().0);
+    let found = diamonds(&acts, 0..super::effort().0);
     println!("{} pairs", found.pairs);
     assert_eq!(found.broken, None);
     assert!(found.pairs > 200);
 }
 
 /// Programs about clocks of nodes and slow nodes, whose time moves at any moment.
-fn timed_diamonds(acts: &[fn(&mut Rng) -> Act], programs: u64) -> super::diamond::Found {
+fn timed_diamonds(acts: &[fn(&mut Rng) -> Act], programs: Range<u64>) -> super::diamond::Found {
     let generate = |rng: &mut Rng| Program::generate(rng, acts, (2, 3)).with_clock(ClockMode::Any);
     diamonds_of(programs, generate)
 }
@@ -369,7 +370,7 @@ fn steps_on_clocks_that_do_not_conflict_can_be_swapped() {
     let paces: &[fn(&mut Rng) -> Act] =
         &[Act::slow_node, Act::node_task, Act::nap, Act::late_timers, Act::death, Act::advance];
     for acts in [clocks, paces] {
-        let found = timed_diamonds(acts, super::effort().0);
+        let found = timed_diamonds(acts, 0..super::effort().0);
         println!("{} pairs", found.pairs);
         assert_eq!(found.broken, None);
         assert!(found.pairs > 100);
@@ -388,7 +389,7 @@ fn a_relation_of_clocks_that_is_not_declared_is_found() {
         ("rest, advance", (time_kinds::SET, time_kinds::ADVANCE), paces),
     ];
     for (name, pair, acts) in pairs {
-        let found = faults::without(pair, || timed_diamonds(acts, 20_000));
+        let found = faults::without(pair, || timed_diamonds(acts, 0..20_000));
         assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }
@@ -409,7 +410,7 @@ fn a_relation_of_clusters_that_is_not_declared_is_found() {
         ("kill, live", (task_kinds::KILL, task_kinds::LIVE), deaths),
     ];
     for (name, pair, acts) in pairs {
-        let found = faults::without(pair, || diamonds(acts, 20_000));
+        let found = faults::without(pair, || diamonds(acts, 0..20_000));
         assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }

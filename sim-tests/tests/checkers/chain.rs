@@ -35,19 +35,21 @@ fn all_short_histories_with_ids_are_decided_at_the_right_event() {
 fn random_streams_are_decided_at_the_right_event() {
     let mut draw = Draw(11);
     let mut verdicts = [0u32; 2];
-    for _ in 0..if long() { 1_000_000 } else { 20_000 } {
+    let streams = if long() { 1_000_000 } else { 7_000 };
+    for _ in 0..streams {
         let (count, clients, lies) = (1 + draw.below(9), 1 + draw.below(4), draw.below(3));
         verdicts[usize::from(agree(&random(&mut draw, count, clients, lies)))] += 1;
     }
     println!("[violated, possible] = {verdicts:?}");
-    assert!(verdicts.iter().all(|count| *count > 2_000), "{verdicts:?}");
+    assert!(verdicts.iter().all(|count| *count > streams / 10), "{verdicts:?}");
 }
 
 #[test]
 fn long_streams_get_the_verdict_of_the_general_engine() {
     let mut draw = Draw(12);
     let mut violated = 0;
-    for _ in 0..if long() { 10_000 } else { 500 } {
+    let streams = if long() { 10_000 } else { 200 };
+    for _ in 0..streams {
         let (clients, lies) = (2 + draw.below(4), draw.below(2));
         let events = random(&mut draw, 200, clients, lies);
         let mut online = Online::new(VersionedRegister::new(0));
@@ -58,15 +60,15 @@ fn long_streams_get_the_verdict_of_the_general_engine() {
         }
         violated += u32::from(online.evidence().is_some());
     }
-    assert!(violated > 100, "{violated}");
+    assert!(violated > streams / 8, "{violated}");
 }
 
 #[test]
-fn over_a_million_events_memory_stays_flat() {
+fn over_many_events_memory_stays_flat() {
     // Updates are lost all along, and in the first half a read is open.
     let mut chain = Chain::new(0);
     let _ = chain.feed(Invoke { client: 9, op: Read });
-    let count = 300_000u64;
+    let count = if long() { 300_000u64 } else { 40_000 };
     let mut most = 0;
     for version in 1..=count {
         update(&mut chain, version - 1, version);
@@ -87,7 +89,7 @@ fn over_a_million_events_memory_stays_flat() {
         }
     }
     println!("{} events, {most} versions kept", chain.events());
-    assert!(chain.events() > 1_200_000);
+    assert!(chain.events() as u64 > 4 * count);
     assert!(most <= 1024 + 2, "{most}");
     assert_eq!(chain.last(), &count);
     assert_eq!(read(&mut chain, count - 3), OnlineStatus::Violated);

@@ -86,7 +86,7 @@ fn all_short_histories_are_judged_right() {
 fn random_histories_are_judged_right() {
     fn fact<M: RegisteredModel>() {
         let mut draw = Draw(1);
-        let (cases, longest) = if long() { (200_000, 8) } else { (600, 7) };
+        let (cases, longest) = if long() { (200_000, 8) } else { (300, 7) };
         for _ in 0..cases {
             let (count, clients) = (1 + draw.below(longest), 1 + draw.below(4));
             let (pending_one_in, lies) = (2 + draw.below(8), draw.below(4));

@@ -131,7 +131,7 @@ fn short_streams_with_many_lost_calls_are_decided_as_by_brute_force() {
         Load { swaps: 60, repeated: 100, values: 2, clients: 4, lost: 30, lies: 10, ..few },
     ] {
         let mut verdicts = [0u32; 2];
-        for _ in 0..if long() { 100_000 } else { 400 } {
+        for _ in 0..if long() { 100_000 } else { 250 } {
             let count = 6 + draw.below(13);
             let events = stream(&mut draw, load, count);
             let possible = agree(&CasRegister::new(0), &events);
@@ -159,7 +159,7 @@ fn long_streams_are_decided_as_by_the_search() {
         Load { swaps: 40, repeated: 60, clients: 4, lost: 2, ..few },
     ] {
         let (mut verdicts, mut events_fed, mut unknown) = ([0u32; 2], 0, 0);
-        for _ in 0..if long() { 1_000 } else { 20 } {
+        for _ in 0..if long() { 1_000 } else { 8 } {
             let count = 100 + draw.below(200);
             let mut events = stream(&mut draw, load, count);
             // One wrong result at most: nothing after it is checked.
@@ -198,7 +198,7 @@ fn long_streams_are_decided_as_by_the_search() {
 #[test]
 fn a_register_under_time_outs_stays_cheap() {
     let mut draw = Draw(5);
-    let count = if long() { 3_000_000 } else { 100_000 };
+    let count = if long() { 3_000_000 } else { 30_000 };
     let mut online = Online::new(Register::new(0));
     let events = plain(stream(&mut draw, JEPSEN, count));
     let (mut lost, mut most) = (0, 0);

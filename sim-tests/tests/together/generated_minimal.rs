@@ -387,7 +387,7 @@ fn no_command_of_a_shrunk_program_can_be_left_out() {
     if !SIMULATED {
         return;
     }
-    let wanted = if long() { 80 } else { 2 };
+    let wanted = if long() { 80 } else { 1 };
     for (name, body, shapes) in BUGS {
         for (shape, called) in shapes().iter().zip(["chunks", "branches"]) {
             let sums = measure(body, shape, failing(body, shape, wanted));

@@ -337,13 +337,13 @@ fn check(shapes: &[(&str, Shape)], seeds: std::ops::Range<u64>) {
 fn preconditions_hold_in_every_order() {
     let default = [("chunks", Shape::chunks()), ("branches", Shape::branches())];
     // Seven models and two shapes: 10^5 programs on request.
-    check(&default, 0..if sim_tests::histories::long() { 7200 } else { 12 });
+    check(&default, 0..if sim_tests::histories::long() { 7200 } else { 5 });
     let faulty = [
         ("chunks, timeout", Shape::chunks().max_chunks(1).timeout(0.5)),
         ("chunks, crash", Shape::chunks().max_chunks(2).crash(0.3)),
         ("branches, both", Shape::branches().max_prefix_length(4).crash(0.2).timeout(0.2)),
     ];
-    let more = if sim_tests::histories::long() { 300 } else { 4 };
+    let more = if sim_tests::histories::long() { 300 } else { 2 };
     check(&faulty, 30..30 + more);
 }
 
@@ -375,7 +375,7 @@ fn a_stage_without_commands_keeps_all_states() {
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn what_is_left_of_a_program_is_allowed() {
     let mut found = 0;
-    for start in 0..if sim_tests::histories::long() { 60 } else { 3 } {
+    for start in 0..if sim_tests::histories::long() { 60 } else { 2 } {
         // Two that are given a slot at the same time are given the same one.
         let runner = runner("left").seeds(start * 150..start * 150 + 150);
         let report = runner.run(async || {

@@ -72,7 +72,7 @@ fn is_least(found: &Finding) -> bool {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_lost_update_comes_down_to_two_increments_and_a_get() {
-    let wanted = if sim_tests::histories::long() { 1000 } else { 10 };
+    let wanted = if sim_tests::histories::long() { 1000 } else { 4 };
     for (shape, name) in shapes().into_iter().zip(["chunks", "branches"]) {
         let (mut failing, mut least, mut spent) = (0, 0, Duration::ZERO);
         let mut worst = Duration::ZERO;

@@ -47,6 +47,10 @@ fn build_the_library() -> PathBuf {
     if !sim::SIMULATED {
         cargo.arg("--no-default-features");
     }
+    // A setting that this test was built with.
+    if let Ok(config) = std::env::var("UNPAUSE_CONFIG") {
+        cargo.args(["--config", &config]);
+    }
     let output = cargo.output().expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     profile.to_owned()

@@ -324,12 +324,14 @@ fn root() -> PathBuf {
 }
 
 /// Builds an example as the tests are built, so that nothing is built twice, and runs it as `cargo run` does.
+/// With `UNPAUSE_EXAMPLES`, which has other arguments in the place of `--workspace`, it is built as those say.
 fn run_example(name: &str, environment: &[(&str, &str)]) -> Output {
     let program = std::env::current_exe().unwrap();
     let profile = program.parent().and_then(Path::parent).unwrap();
     let mut build = cargo(&root());
-    build.args(["build", "--quiet", "--workspace", "--example", name, "--target-dir"]);
-    build.arg(profile.parent().unwrap());
+    let selected = std::env::var("UNPAUSE_EXAMPLES").unwrap_or_else(|_| "--workspace".to_owned());
+    build.args(["build", "--quiet", "--example", name]).args(selected.split(' '));
+    build.arg("--target-dir").arg(profile.parent().unwrap());
     match profile.file_name().unwrap().to_str().unwrap() {
         "debug" => &mut build,
         profile => build.args(["--profile", profile]),

@@ -78,6 +78,8 @@ fn compile() -> String {
     cargo.args(["rustc", "--quiet", "--release", "--package", "unpause", "--lib"]);
     cargo.args(["--no-default-features", "--target-dir"]).arg(&folder);
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    // The library keeps the level of its own profile. The atomics use no other crate.
+    cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     // The pairs use those functions of the library that the compiler can inline into other crates.
     // The library's own machine code is not used, and was most of the work.
     cargo.args(["--", "-C", "no-prepopulate-passes", "-C", "linker-plugin-lto"]);

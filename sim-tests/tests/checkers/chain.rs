@@ -89,7 +89,7 @@ fn over_many_events_memory_stays_flat() {
         }
     }
     println!("{} events, {most} versions kept", chain.events());
-    assert!(chain.events() as u64 > 4 * count);
+    assert!(chain.events() > 4 * count);
     assert!(most <= 1024 + 2, "{most}");
     assert_eq!(chain.last(), &count);
     assert_eq!(read(&mut chain, count - 3), OnlineStatus::Violated);

@@ -37,7 +37,7 @@ pub(super) fn ways(parameter: u64) -> [bool; 2] {
 /// Clogs these links. Returns the number of messages that clogs have delayed before.
 pub(super) fn begin(links: &[(Node, Node)], parameter: u64, here: Here) -> u64 {
     let (_, by) = parts(parameter);
-    let before = net::delayed();
+    let before = net::delayed_so_far();
     for (from, to) in links {
         net::clog_at(from, to, Some(Latency::exact(by)), here);
     }

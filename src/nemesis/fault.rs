@@ -281,7 +281,7 @@ impl Package {
         }
         if !fault.cuts.is_empty() {
             // The difference at its end is what it has met.
-            fault.met = net::met();
+            fault.met = net::met_so_far();
             fault.cuts.iter().for_each(|(from, to)| net::set_cut(from, to, true, here));
         }
         fault
@@ -407,10 +407,10 @@ impl Active {
             return self.mend_disks(trouble, here);
         }
         match (self.size, self.cuts.is_empty()) {
-            _ if self.kind == Kind::Clog => net::delayed() > self.met,
+            _ if self.kind == Kind::Clog => net::delayed_so_far() > self.met,
             (Some(_), _) => self.kind.met(&self.victims) > self.met,
             (None, true) => self.met > 0,
-            (None, false) => net::met() > self.met,
+            (None, false) => net::met_so_far() > self.met,
         }
     }
 

@@ -18,7 +18,8 @@ const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
 const HEAL_ALL: Op = Op::of_kind("heal", Access::Tell, link::CUT).quiet();
 const CHANGE: Op = Op::of_kind("change", Access::Peek, link::PASS).quiet();
 const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS).quiet();
-const LOSE: Op = Op::of_kind("lose", Access::Peek, link::PASS);
+const LOSE: Op = Op::of_kind("lose", Access::Peek, link::LOSE);
+const COUNT: Op = Op::of_kind("count", Access::Peek, link::COUNT).quiet();
 
 /// An end of a link: a node, or the outside.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -131,25 +132,23 @@ impl Link {
         self.flows().push(flow);
     }
 
-    /// Counts a message that was on its way when the link was cut.
-    pub(crate) fn note_held(&self) {
+    /// Counts a message that a cut has met.
+    pub(crate) fn note_met(&self) {
         self.met.fetch_add(1, Relaxed);
     }
 
     /// Returns `true` if it is cut, for one that holds its messages. Their operations are recorded by the [`Flow`].
-    pub(crate) fn holds(&self) -> bool {
-        let is_cut = self.is_cut.load(Relaxed);
-        if is_cut {
-            self.note_held();
-        }
-        is_cut
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.load(Relaxed)
     }
 
     /// Has a message go over it, in the step in which it arrives. Returns `false` if it is lost.
     pub(crate) fn passes(&self, here: Here) -> bool {
-        let is_cut = self.holds();
-        let op = if is_cut { &LOSE } else { &PASS };
-        self.mark.record(op, here);
+        let is_cut = self.is_cut();
+        if is_cut {
+            self.note_met();
+        }
+        self.mark.record(if is_cut { &LOSE } else { &PASS }, here);
         !is_cut
     }
 
@@ -268,6 +267,11 @@ impl Fabric {
             link.set_cut(false, here);
             link.end_clog(here);
         }
+    }
+
+    /// Records that the test reads one of the next two numbers, which cuts, sends and arrivals of other tasks change.
+    pub(crate) fn counts(&self, here: Here) {
+        self.all_links(here).record(&COUNT, here);
     }
 
     /// The number of messages that cuts have lost or held so far.

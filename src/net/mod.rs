@@ -210,12 +210,30 @@ pub fn heal() {
     Fabric::of_run().heal(here());
 }
 
-/// The number of messages that clogs have delayed in the run so far.
+/// The number of messages that clogs have delayed in the run so far. Not a point.
+///
+/// A search over a test that calls this or [`met`] tells runs apart by these numbers, and makes more of them.
+#[track_caller]
 pub fn delayed() -> u64 {
+    let fabric = Fabric::of_run();
+    fabric.counts(here());
+    fabric.delayed()
+}
+
+/// The number of messages that cuts have lost or held in the run so far: one that a cut holds counts once for this cut. Not a point.
+#[track_caller]
+pub fn met() -> u64 {
+    let fabric = Fabric::of_run();
+    fabric.counts(here());
+    fabric.met()
+}
+
+/// As [`delayed`], for reports.
+pub(crate) fn delayed_so_far() -> u64 {
     Fabric::of_run().delayed()
 }
 
-/// The number of messages that cuts have lost or held in the run so far.
-pub fn met() -> u64 {
+/// As [`met`], for reports.
+pub(crate) fn met_so_far() -> u64 {
     Fabric::of_run().met()
 }

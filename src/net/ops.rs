@@ -12,7 +12,7 @@ pub(crate) const SEND_DATAGRAM: CallOps = CallOps::acting(
 pub(crate) const RECV: [Op; 2] = Op::of_kind("recv", Access::Wait, net::TAKE).guarded();
 pub(crate) const TRY_RECV: [&Op; 2] = [
     &Op::of_kind("try_recv", Access::Tell, net::TAKE_NOW),
-    &Op::of_kind("try_recv", Access::Peek, net::MISS),
+    &Op::of_kind("try_recv", Access::Peek, net::LOOK),
 ];
 
 /// The number of datagrams that a receiver keeps: it drops others.

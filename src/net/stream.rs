@@ -114,6 +114,8 @@ struct Flight {
     arrived: u64,
     /// Those on their way that have announced their arrival: number and latch.
     latches: Queue<(u64, Latch)>,
+    /// The number of the message that the cut holds and that was counted: once, also if the link is cut again before its end.
+    held: Option<u64>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
     /// The link is cut, and has been so often cut or healed.
@@ -209,6 +211,11 @@ impl Flight {
         self.sent - 1
     }
 
+    /// The link is cut, and holds the message that arrives next. Returns `true` if it is not counted yet.
+    fn holds_next(&mut self) -> bool {
+        self.held.replace(self.arrived) != Some(self.arrived)
+    }
+
     /// The latch of the message that arrives next.
     fn next(&self) -> Option<Latch> {
         self.latches.iter().find(|(number, _)| *number == self.arrived).map(|(_, latch)| *latch)
@@ -222,12 +229,15 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
             let mut flight = self.flight();
             let changes = std::mem::replace(&mut flight.is_cut, is_cut) != is_cut;
             flight.changes += u64::from(changes);
-            (flight.next(), changes.then_some(flight.changes))
+            let next = flight.next();
+            if !is_cut {
+                flight.held = None;
+            } else if next.is_some() && flight.holds_next() {
+                self.link.note_met();
+            }
+            (next, changes.then_some(flight.changes))
         };
         if let Some(latch) = next {
-            if is_cut {
-                self.link.note_held();
-            }
             latch.set(!is_cut);
         }
         if let (true, Some(change)) = (is_cut, change) {
@@ -273,12 +283,13 @@ impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
     }
 
     fn may_arrive(&mut self, latch: Latch) -> bool {
-        let is_next = {
-            let mut flight = self.stream.flight();
-            flight.latches.push((self.number, latch));
-            flight.arrived == self.number
-        };
-        is_next && !self.stream.link.holds()
+        let (mut flight, link) = (self.stream.flight(), &self.stream.link);
+        flight.latches.push((self.number, latch));
+        let is_next = flight.arrived == self.number;
+        if is_next && link.is_cut() && flight.holds_next() {
+            link.note_met();
+        }
+        is_next && !link.is_cut()
     }
 
     fn describe(&self) -> Option<String> {
@@ -297,7 +308,7 @@ impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
         };
         self.stream.inbox.take_in(self.message, self.here);
         if let Some(latch) = next {
-            latch.set(!self.stream.link.holds());
+            latch.set(!self.stream.link.is_cut());
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum StepItem {
     /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
     /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
+    /// May have raised the numbers of messages that cuts and clogs of the net have met, or read them.
+    Counted { reads: bool },
     /// An operation on anything that is not of this library: conflicts with any other one.
     Unseen,
     /// The end of the run: no other task takes a step after it.
@@ -61,6 +63,7 @@ impl StepItem {
                 };
                 a == b && matter
             }
+            (StepItem::Counted { reads }, StepItem::Counted { reads: other }) => reads != other,
             (StepItem::Unseen, StepItem::Unseen) => true,
             _ => false,
         }

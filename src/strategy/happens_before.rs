@@ -30,6 +30,8 @@ pub(crate) struct HappensBefore {
     objects: Vec<Vec<(Index, StepItem)>>,
     /// By history: the points that its calls reached, in order.
     histories: Vec<Vec<(Index, StepItem)>>,
+    /// The items about the numbers of messages that faults have met, in order.
+    counts: Vec<(Index, StepItem)>,
     /// The steps that come after all earlier ones, with the clock of the steps before them. Invariant: sorted.
     barriers: Vec<(Index, Vec<u32>)>,
     /// The steps that race with the last one, latest first.
@@ -92,6 +94,7 @@ impl HappensBefore {
                 match item {
                     StepItem::Object { object, .. } => drop(self.objects[object.index()].pop()),
                     StepItem::Called { history, .. } => drop(self.histories[*history].pop()),
+                    StepItem::Counted { .. } => drop(self.counts.pop()),
                     StepItem::Task { target, .. } if *target == step.task => {
                         self.tasks[target.index()].ended = false;
                     }
@@ -182,6 +185,7 @@ impl HappensBefore {
                 StepItem::Called { history, .. } => {
                     entry(&mut self.histories, *history).push((index, *item));
                 }
+                StepItem::Counted { .. } => self.counts.push((index, *item)),
                 StepItem::Task { target, .. } if *target == task => self.log(task).ended = true,
                 StepItem::Task { target, .. } => self.log(*target).notes.push((index, *item)),
                 StepItem::Spawned(child) => {
@@ -227,6 +231,13 @@ impl HappensBefore {
                 }
                 StepItem::Called { history, .. } => {
                     for (index, other) in self.histories.get(*history).into_iter().flatten() {
+                        if item.conflicts(other) {
+                            add(*index);
+                        }
+                    }
+                }
+                StepItem::Counted { .. } => {
+                    for (index, other) in &self.counts {
                         if item.conflicts(other) {
                             add(*index);
                         }

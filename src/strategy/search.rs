@@ -39,6 +39,14 @@ pub(crate) trait Search: Send + Sync {
         false
     }
 
+    /// Starts again, so that the numbers of messages that faults of the net have met distinguish runs.
+    fn tell_counts_apart(&self) {}
+
+    /// Returns `true` if these numbers distinguish runs.
+    fn tells_counts_apart(&self) -> bool {
+        false
+    }
+
     /// Starts again, so that each order of steps is a run of its own: tasks share something that it does not see.
     fn tell_steps_apart(&self) {}
 

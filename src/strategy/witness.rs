@@ -22,6 +22,8 @@ pub(crate) struct Witness(Arc<Mutex<Observation>>);
 struct Observation {
     /// True if each order of recorded calls is a class of its own.
     strict: bool,
+    /// True if the numbers of messages that faults of the net have met distinguish classes.
+    counts: bool,
     /// True if each order of steps is a class of its own.
     by_step: bool,
     order: HappensBefore,
@@ -62,6 +64,11 @@ impl Witness {
         self.seen().strict = true;
     }
 
+    /// Distinguishes classes by the numbers of messages that faults of the net have met, from the next run on.
+    pub(crate) fn tell_counts_apart(&self) {
+        self.seen().counts = true;
+    }
+
     /// Makes each order of steps a class of its own, from the next run on.
     pub(crate) fn tell_steps_apart(&self) {
         self.seen().by_step = true;
@@ -92,6 +99,9 @@ impl Observation {
         self.observer.begin_anew();
         if self.strict {
             self.observer.tell_orders_apart();
+        }
+        if self.counts {
+            self.observer.tell_counts_apart();
         }
         if self.by_step {
             self.observer.tell_steps_apart();

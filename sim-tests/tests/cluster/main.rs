@@ -3,6 +3,7 @@
 mod clients;
 mod clocks;
 mod clogs;
+mod counts;
 mod disks;
 mod fs;
 mod guesses;

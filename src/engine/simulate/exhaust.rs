@@ -74,6 +74,7 @@ pub(super) fn exhaust(
     let fallback = config.strategy.fallback().filter(|_| !each);
     if each {
         search.tell_orders_apart();
+        search.tell_counts_apart();
     }
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);

@@ -322,10 +322,12 @@ impl UdpSocket {
     ///
     /// # Errors
     /// [`NotConnected`](io::ErrorKind::NotConnected) if there is none.
+    #[track_caller]
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Inner::Run(socket) => {
-                socket.mailbox.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+                socket.origin.check(here())?;
+                socket.peer_or_error(here())
             }
             Inner::Real(socket) => socket.peer_addr(),
         }
@@ -364,8 +366,8 @@ impl UdpSocket {
         async move {
             match &self.0 {
                 Inner::Run(socket) => {
-                    let peer = socket.mailbox.peer();
-                    let to = peer.ok_or(io::Error::from(io::ErrorKind::NotConnected))?;
+                    socket.origin.check(here)?;
+                    let to = socket.peer_or_error(here)?;
                     send(socket, buf, to, here).await
                 }
                 Inner::Real(socket) => {

@@ -17,12 +17,17 @@ pub(crate) mod link {
     const SETS: Bits = 1 << 2;
     const JOINS: Bits = 1 << 3;
     const QUEUES: Bits = 1 << 4;
+    const LOSES: Bits = 1 << 5;
+    const COUNTS: Bits = 1 << 6;
 
-    /// A message went over it, or was lost because it is cut.
+    /// A message went over it.
     pub(crate) const PASS: Kind = Kind::of(PASSES).conflicts_with(CUTS).looks();
 
+    /// A message was lost because it is cut.
+    pub(crate) const LOSE: Kind = Kind::of(LOSES).conflicts_with(CUTS).looks();
+
     /// It was cut or healed.
-    pub(crate) const CUT: Kind = Kind::of(CUTS).conflicts_with(PASSES | CUTS | SETS);
+    pub(crate) const CUT: Kind = Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS);
 
     /// Its settings changed: those of messages that are sent from then on.
     pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES);
@@ -33,10 +38,22 @@ pub(crate) mod link {
     /// A message waits behind those that were sent before it.
     pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
 
+    /// Read how many messages cuts have met, or clogs have delayed. Searches learn from it that these numbers matter, and derive
+    /// what it conflicts with.
+    pub(crate) const COUNT: Kind = Kind::of(COUNTS).looks();
+
     #[cfg(test)]
     pub(crate) const MACHINE: super::super::kind::Machine = super::super::kind::Machine {
         name: "link",
-        kinds: &[("pass", PASS), ("cut", CUT), ("set", SET), ("join", JOIN), ("queue", QUEUE)],
+        kinds: &[
+            ("pass", PASS),
+            ("lose", LOSE),
+            ("cut", CUT),
+            ("set", SET),
+            ("join", JOIN),
+            ("queue", QUEUE),
+            ("count", COUNT),
+        ],
     };
 }
 
@@ -50,6 +67,8 @@ pub(crate) mod window {
     const MAKES_ROOM: Bits = 1 << 3;
     const BREAKS: Bits = 1 << 4;
     const SETS: Bits = 1 << 5;
+    const OPTIONS: Bits = 1 << 6;
+    const SETS_OPTION: Bits = 1 << 7;
     const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS | SETS;
 
     /// Wrote bytes that the window has room for although nobody takes any, or the end.
@@ -71,6 +90,12 @@ pub(crate) mod window {
     /// The settings of its link changed.
     pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(ALL_WRITES);
 
+    /// Read an option of the socket, which writes do not see.
+    pub(crate) const OPTION: Kind = Kind::of(OPTIONS).conflicts_with(SETS_OPTION).looks();
+
+    /// Set an option of the socket.
+    pub(crate) const SET_OPTION: Kind = Kind::of(SETS_OPTION).conflicts_with(OPTIONS | SETS_OPTION);
+
     #[cfg(test)]
     pub(crate) const MACHINE: super::super::kind::Machine = super::super::kind::Machine {
         name: "window",
@@ -81,6 +106,8 @@ pub(crate) mod window {
             ("make room", MAKE_ROOM),
             ("break", BREAK),
             ("set", SET),
+            ("option", OPTION),
+            ("set option", SET_OPTION),
         ],
     };
 }
@@ -88,7 +115,7 @@ pub(crate) mod window {
 const SENDS: Bits = 1 << 0;
 const ARRIVES: Bits = 1 << 1;
 const TAKES: Bits = 1 << 2;
-const MISSES: Bits = 1 << 3;
+const PEERS: Bits = 1 << 3;
 const LOOKS: Bits = 1 << 4;
 const CLOSES: Bits = 1 << 5;
 const CUTS: Bits = 1 << 6;
@@ -99,6 +126,7 @@ const TAKES_ALL: Bits = 1 << 10;
 const SETS: Bits = 1 << 11;
 const SETS_BACK: Bits = 1 << 12;
 const WAITS: Bits = 1 << 13;
+const COUNTED: Bits = 1 << 14;
 
 /// Sent a message of a stream: the order counts.
 pub(crate) const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES | SETS);
@@ -108,9 +136,7 @@ pub(crate) const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY).conflicts_with(SETS);
 
 /// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
 pub(crate) const ARRIVE: Kind = Kind::of(ARRIVES)
-    .conflicts_with(
-        ARRIVES | TAKES_ALL | MISSES | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK | WAITS,
-    )
+    .conflicts_with(ARRIVES | TAKES_ALL | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK | WAITS)
     .enables(ARRIVES | TAKES);
 
 /// The time has come before which a message of a stream does not arrive, and it waits: for those before it, or because the
@@ -122,27 +148,26 @@ const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
 
 /// Took a message or the end, or as many bytes as were asked for. Guard: there is one.
 pub(crate) const TAKE: Kind =
-    Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES | SETS_BACK).disables(TAKES);
+    Kind::of(TAKES).conflicts_with(TAKE_ANY | LOOKS | CLOSES | SETS_BACK).disables(TAKES);
 
 /// Took a message, without a point.
-pub(crate) const TAKE_NOW: Kind = Kind::of(TAKES_NOW)
-    .conflicts_with(TAKE_ANY | LOOKS | CLOSES | MISSES | SETS_BACK)
-    .disables(TAKES);
+pub(crate) const TAKE_NOW: Kind =
+    Kind::of(TAKES_NOW).conflicts_with(TAKE_ANY | LOOKS | CLOSES | SETS_BACK).disables(TAKES);
 
 /// Took all bytes that were there, which are fewer than were asked for.
 pub(crate) const TAKE_ALL: Kind = Kind::of(TAKES_ALL)
-    .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | MISSES | SETS_BACK)
+    .conflicts_with(ARRIVES | TAKE_ANY | LOOKS | CLOSES | SETS_BACK)
     .disables(TAKES);
 
-/// Looked for a message, without a point, and found none.
-pub(crate) const MISS: Kind = Kind::of(MISSES).conflicts_with(ARRIVES | TAKE_ANY | CLOSES).looks();
-
-/// Looked at the messages.
+/// Looked at the messages, or for one and found none.
 pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ARRIVES | TAKE_ANY | CLOSES).looks();
+
+/// Read the address that its socket is connected to: a connection is as the end of what others send.
+pub(crate) const PEER: Kind = Kind::of(PEERS).conflicts_with(CLOSES).looks();
 
 /// Closed it: nothing arrives any more.
 pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
-    .conflicts_with(SENDS | ARRIVES | TAKE_ANY | MISSES | LOOKS | CLOSES | SETS | SETS_BACK)
+    .conflicts_with(SENDS | ARRIVES | TAKE_ANY | PEERS | LOOKS | CLOSES | SETS | SETS_BACK)
     .enables(ARRIVES | TAKES);
 
 /// Its link was cut: the messages of a stream wait.
@@ -151,7 +176,11 @@ pub(crate) const CUT: Kind =
 
 /// Its link was healed.
 pub(crate) const HEAL: Kind =
-    Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS).enables(ARRIVES);
+    Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS | COUNTED).enables(ARRIVES);
+
+/// A message of a stream was sent, in a program that reads how many messages cuts have met: the cut meets one that is sent
+/// before its end, and none that is sent after it. Beside [`SEND`], and recorded nowhere: searches derive it.
+pub(crate) const SEND_COUNTED: Kind = Kind::of(COUNTED).conflicts_with(HEALS);
 
 /// The settings of the link to it changed.
 pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
@@ -177,14 +206,15 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("arrive", ARRIVE),
         ("wait behind", WAIT_BEHIND),
         ("take", TAKE),
-        ("miss", MISS),
         ("take now", TAKE_NOW),
         ("take all", TAKE_ALL),
         ("look", LOOK),
+        ("peer", PEER),
         ("close", CLOSE),
         ("cut", CUT),
         ("heal", HEAL),
         ("set", SET),
         ("set back", SET_BACK),
+        ("send counted", SEND_COUNTED),
     ],
 };

@@ -289,6 +289,13 @@ impl Explorer {
         self.restart();
     }
 
+    /// Starts again, with runs distinguished by the numbers of messages that faults of the net have met. The runs so far do not
+    /// count.
+    fn tell_counts_apart(&mut self) {
+        self.observer.tell_counts_apart();
+        self.restart();
+    }
+
     /// Starts again, with each order of steps as a run of its own. The runs so far do not count.
     fn tell_steps_apart(&mut self) {
         self.observer.tell_steps_apart();

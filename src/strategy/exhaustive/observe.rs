@@ -3,7 +3,7 @@
 //! The footprint of a step contains each operation that was done in it, with a point or without, and each guarded
 //! operation that its task had announced, because the value of the guard decided what the step did. All items
 //! come from events and announcements. Nothing is learnt from other runs, except that runs must be distinguished
-//! by the order of recorded calls.
+//! by the order of recorded calls, or by the numbers of messages that faults of the net have met.
 
 use crate::run::board::{Announced, CallPoint, Contact, Status, TaskRow};
 use crate::run::choice::View;
@@ -11,7 +11,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
-use crate::run::op::{Access, Op, lock, word};
+use crate::run::op::{Access, Op, lock, net, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep};
 
@@ -21,7 +21,10 @@ pub(crate) struct Observer {
     /// True if the order of returns and invocations of calls that no step orders distinguishes runs. If not, the
     /// search must check all these orders for each run.
     strict: bool,
-    /// True if the body read a history since the last call of `take_learnt`.
+    /// True if the numbers of messages that cuts and clogs have met distinguish runs, because the body reads them. If not,
+    /// a message that is sent is the same before the end of a cut and after it.
+    counts: bool,
+    /// True if the body read a history or these numbers for the first time since the last call of `take_learnt`.
     learnt: bool,
     /// True if all steps conflict, because tasks share something that is not of this library.
     by_step: bool,
@@ -100,6 +103,7 @@ impl Observer {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
         }
+        self.add_counts(view);
         self.forget_guards_of_done();
         let (mut timed, mut shares) = (false, false);
         for mark in &view.contacts()[self.contacts..] {
@@ -158,6 +162,40 @@ impl Observer {
         }
         if self.by_step {
             self.items.push(StepItem::Unseen);
+        }
+    }
+
+    /// Adds the effects of the step on the numbers of messages that faults of the net have met, if they matter.
+    //
+    // An event for each message that may be met would cost all runs, and most programs do not read the numbers.
+    fn add_counts(&mut self, view: &View<'_>) {
+        for event in &view.events()[self.events..] {
+            let kind = event.op.kind;
+            if kind == Some(net::link::COUNT) {
+                self.learnt |= !std::mem::replace(&mut self.counts, true);
+                self.items.push(StepItem::Counted { reads: true });
+            }
+            if !self.counts {
+                continue;
+            }
+            let raises = [net::link::LOSE, net::CUT, net::WAIT_BEHIND];
+            let mut may_raise = kind.is_some_and(|kind| raises.contains(&kind));
+            if let (Access::Spawn, Values::Task(child)) = (event.op.access, event.values) {
+                let row = view.task(child);
+                may_raise = row.route.is_some();
+                let arrival = row
+                    .announced
+                    .iter()
+                    .next()
+                    .filter(|arrival| may_raise && arrival.op.access == Access::Wait);
+                if let Some(on) = arrival.and_then(|arrival| arrival.object) {
+                    let (key, kind, span) = (view.key_of(on), net::SEND_COUNTED, Span::NONE);
+                    self.items.push(StepItem::Object { object: on, key, kind, span, done: true });
+                }
+            }
+            if may_raise {
+                self.items.push(StepItem::Counted { reads: false });
+            }
         }
     }
 
@@ -244,6 +282,16 @@ impl Observer {
         self.strict
     }
 
+    /// Distinguishes runs by the numbers of messages that faults of the net have met, from now on.
+    pub(crate) fn tell_counts_apart(&mut self) {
+        self.counts = true;
+    }
+
+    /// Returns `true` if these numbers distinguish runs: see [`tell_counts_apart`](Self::tell_counts_apart).
+    pub(crate) fn tells_counts_apart(&self) -> bool {
+        self.counts
+    }
+
     /// Makes each order of all steps a run of its own, from now on.
     pub(crate) fn tell_steps_apart(&mut self) {
         self.by_step = true;
@@ -275,6 +323,7 @@ impl Observer {
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
         (self.learnt, self.strict, self.by_step, self.blind) = (false, false, false, false);
+        self.counts = false;
     }
 
     /// The task of the step.

@@ -253,7 +253,10 @@ fn may_disable_some(item: &StepItem) -> bool {
             *done && kind.may_disable_some()
         }
         StepItem::Over => true,
-        StepItem::Spawned(_) | StepItem::Called { .. } | StepItem::Unseen => false,
+        StepItem::Spawned(_)
+        | StepItem::Called { .. }
+        | StepItem::Counted { .. }
+        | StepItem::Unseen => false,
     }
 }
 

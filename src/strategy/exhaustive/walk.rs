@@ -55,6 +55,14 @@ impl Search for Exhaustive {
         self.explorer().observer.tells_orders_apart()
     }
 
+    fn tell_counts_apart(&self) {
+        self.explorer().tell_counts_apart();
+    }
+
+    fn tells_counts_apart(&self) -> bool {
+        self.explorer().observer.tells_counts_apart()
+    }
+
     fn tell_steps_apart(&self) {
         self.explorer().tell_steps_apart();
     }

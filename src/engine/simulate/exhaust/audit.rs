@@ -66,6 +66,9 @@ pub(in crate::engine::simulate) fn audit(
         if search.is_some_and(|search| search.tells_orders_apart()) {
             witness.tell_orders_apart();
         }
+        if search.is_some_and(|search| search.tells_counts_apart()) {
+            witness.tell_counts_apart();
+        }
         if search.is_some_and(|search| search.progress().by_step) {
             witness.tell_steps_apart();
         }

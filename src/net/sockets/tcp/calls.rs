@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -228,10 +227,11 @@ impl TcpStream {
     /// The number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn ttl(&self) -> io::Result<u32> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => Ok(end.ttl.load(Relaxed)),
+            Inner::Run(OfRun { end, .. }) => end.ttl(here()),
             Inner::Real(stream) => stream.ttl(),
         }
     }
@@ -239,13 +239,11 @@ impl TcpStream {
     /// Sets the number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => {
-                end.ttl.store(ttl, Relaxed);
-                Ok(())
-            }
+            Inner::Run(OfRun { end, .. }) => end.set_ttl(ttl, here()),
             Inner::Real(stream) => stream.set_ttl(ttl),
         }
     }
@@ -254,14 +252,12 @@ impl TcpStream {
     /// run other times have no effect.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
     #[deprecated = "a drop that waits for what is sent blocks the thread"]
+    #[track_caller]
     pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => {
-                end.resets.store(time == Some(Duration::ZERO), Relaxed);
-                Ok(())
-            }
+            Inner::Run(OfRun { end, .. }) => end.set_resets(time == Some(Duration::ZERO), here()),
             Inner::Real(stream) =>
             {
                 #[allow(deprecated, reason = "it is what the caller of this one wants")]

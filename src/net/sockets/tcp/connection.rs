@@ -22,7 +22,7 @@ pub(super) const READ_ALL: Op = Op::of_kind("read", Access::Wait, net::TAKE_ALL)
 pub(super) const TRY_READ: [&Op; 3] = [
     &Op::of_kind("try_read", Access::Tell, net::TAKE_NOW),
     &Op::of_kind("try_read", Access::Tell, net::TAKE_ALL),
-    &Op::of_kind("try_read", Access::Peek, net::MISS),
+    &Op::of_kind("try_read", Access::Peek, net::LOOK),
 ];
 const WRITE_TIGHT: Op = Op::of_kind("write", Access::Act, net::window::WRITE_TIGHT);
 const ROOM: Op = Op::of_kind("make_room", Access::Tell, net::window::MAKE_ROOM).quiet();

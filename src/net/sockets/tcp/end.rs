@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use super::connection::{Connection, READ, READ_ALL, TRY_READ, Written};
@@ -39,6 +39,8 @@ const READABLE: [Op; 2] = Op::of_kind("readable", Access::Wait, net::TAKE).guard
 const PEEK: [Op; 2] = Op::of_kind("peek", Access::Wait, net::TAKE).guarded();
 const PEEK_ALL: Op = Op::of_kind("peek", Access::Wait, net::TAKE_ALL);
 const TRY_WRITE: Op = Op::of_kind("try_write", Access::Tell, net::window::WRITE_TIGHT);
+const OPTION: Op = Op::of_kind("option", Access::Peek, net::window::OPTION).quiet();
+const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::window::SET_OPTION).quiet();
 const FINISH: Op = Op::of_kind("shutdown", Access::Tell, net::window::WRITE).quiet();
 
 /// An end, which is closed when it is dropped.
@@ -46,9 +48,9 @@ pub(super) struct Endpoint {
     connection: Arc<Connection>,
     at: usize,
     origin: Origin,
-    pub(super) no_delay: AtomicBool,
-    pub(super) resets: AtomicBool,
-    pub(super) ttl: AtomicU32,
+    no_delay: AtomicBool,
+    resets: AtomicBool,
+    ttl: AtomicU32,
     /// The port that it was bound to before.
     _reserved: Option<Reserved>,
     pub(super) here: Here,
@@ -72,6 +74,41 @@ impl Endpoint {
 
     pub(super) fn peer_addr(&self) -> SocketAddr {
         self.connection.ends[1 - self.at].addr
+    }
+
+    fn option<T>(&self, here: Here, get: impl FnOnce() -> T) -> io::Result<T> {
+        self.origin.check(here)?;
+        Ok(self.connection.ends[self.at].window.act(&OPTION, here, get))
+    }
+
+    fn set_option(&self, here: Here, set: impl FnOnce()) -> io::Result<()> {
+        self.origin.check(here)?;
+        self.connection.ends[self.at].window.act(&SET_OPTION, here, set);
+        Ok(())
+    }
+
+    pub(super) fn no_delay(&self, here: Here) -> io::Result<bool> {
+        self.option(here, || self.no_delay.load(Relaxed))
+    }
+
+    pub(super) fn set_no_delay(&self, is_on: bool, here: Here) -> io::Result<()> {
+        self.set_option(here, || self.no_delay.store(is_on, Relaxed))
+    }
+
+    pub(super) fn resets(&self, here: Here) -> io::Result<bool> {
+        self.option(here, || self.resets.load(Relaxed))
+    }
+
+    pub(super) fn set_resets(&self, is_on: bool, here: Here) -> io::Result<()> {
+        self.set_option(here, || self.resets.store(is_on, Relaxed))
+    }
+
+    pub(super) fn ttl(&self, here: Here) -> io::Result<u32> {
+        self.option(here, || self.ttl.load(Relaxed))
+    }
+
+    pub(super) fn set_ttl(&self, ttl: u32, here: Here) -> io::Result<()> {
+        self.set_option(here, || self.ttl.store(ttl, Relaxed))
     }
 
     pub(super) fn take_error(&self, here: Here) -> io::Result<Option<io::Error>> {
@@ -120,7 +157,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         if self.origin.tells() {
-            let resets = self.resets.load(Ordering::Relaxed);
+            let resets = self.resets.load(Relaxed);
             self.connection.close(self.at, resets, self.here);
         }
     }

@@ -22,6 +22,7 @@ use crate::run::op::{Access, Op, net};
 use crate::seam::{self, GuardedCall, Here, here};
 
 const ACCEPT: [Op; 2] = Op::of_kind("accept", Access::Wait, net::TAKE).guarded();
+const OPTION: Op = Op::of_kind("option", Access::Tell, net::SET).quiet();
 
 /// The number of connections that wait, at most.
 const ROOM: usize = 128;
@@ -110,6 +111,12 @@ impl Drop for Listener {
 }
 
 impl Listener {
+    /// Reads or sets an option.
+    fn option<T>(&self, does: impl FnOnce(&AtomicU32) -> T, here: Here) -> io::Result<T> {
+        self.origin.check(here)?;
+        Ok(self.backlog.port.mark.act(&OPTION, here, || does(&self.ttl)))
+    }
+
     fn poll(&self, call: &mut GuardedCall, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         self.origin.check(self.here)?;
         let inbox = &self.backlog.inbox;
@@ -222,10 +229,11 @@ impl TcpListener {
     /// The number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn ttl(&self) -> io::Result<u32> {
         match &self.0 {
-            Inner::Run(listener) => Ok(listener.ttl.load(Relaxed)),
+            Inner::Run(listener) => listener.option(|ttl| ttl.load(Relaxed), here()),
             Inner::Real(listener) => listener.ttl(),
         }
     }
@@ -233,13 +241,11 @@ impl TcpListener {
     /// Sets the number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(listener) => {
-                listener.ttl.store(ttl, Relaxed);
-                Ok(())
-            }
+            Inner::Run(listener) => listener.option(|own| own.store(ttl, Relaxed), here()),
             Inner::Real(listener) => listener.set_ttl(ttl),
         }
     }

@@ -13,7 +13,11 @@ use crate::net::fabric::Host;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, check_outside, refuse};
-use crate::seam::{self, Here, here};
+use crate::run::op::{Access, Op, net};
+use crate::seam::{self, Here, Wrapped, here};
+
+const OPTION: Op = Op::of_kind("option", Access::Peek, net::window::OPTION).quiet();
+const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::window::SET_OPTION).quiet();
 
 /// A socket that does not listen and is not connected yet, for options and for the port that a connection begins at. As tokio's
 /// type of the name.
@@ -51,6 +55,8 @@ enum Inner {
 struct OfRun {
     host: Host,
     origin: Origin,
+    /// Its object in runs, of no node: the socket is consumed before it has an address that others know.
+    mark: Wrapped,
     state: Mutex<State>,
     stand_in: StandIn,
 }
@@ -128,6 +134,19 @@ impl OfRun {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Reads an option or the port.
+    fn get<T>(&self, here: Here, get: impl FnOnce(&State) -> T) -> io::Result<T> {
+        self.origin.check(here)?;
+        Ok(self.mark.act(&OPTION, here, || get(&self.state())))
+    }
+
+    /// Sets an option.
+    fn set(&self, here: Here, set: impl FnOnce(&mut Options)) -> io::Result<()> {
+        self.origin.check(here)?;
+        self.mark.act(&SET_OPTION, here, || set(&mut self.state().options));
+        Ok(())
+    }
 }
 
 macro_rules! options {
@@ -136,10 +155,11 @@ macro_rules! options {
             $(#[$get_doc])*
             ///
             /// # Errors
-            /// Outside of runs, those of the system.
+            /// If the socket is of another run; outside of runs, those of the system.
+            #[track_caller]
             pub fn $get(&self) -> io::Result<$type> {
                 match &self.0 {
-                    Inner::Run(socket) => Ok(socket.state().options.$field),
+                    Inner::Run(socket) => socket.get(here(), |own| own.options.$field),
                     Inner::Real(socket) => socket.$get(),
                 }
             }
@@ -147,13 +167,11 @@ macro_rules! options {
             $(#[$set_doc])*
             ///
             /// # Errors
-            /// Outside of runs, those of the system.
+            /// If the socket is of another run; outside of runs, those of the system.
+            #[track_caller]
             pub fn $set(&self, value: $type) -> io::Result<()> {
                 match &self.0 {
-                    Inner::Run(socket) => {
-                        socket.state().options.$field = value;
-                        Ok(())
-                    }
+                    Inner::Run(socket) => socket.set(here(), |options| options.$field = value),
                     Inner::Real(socket) => socket.$set(value),
                 }
             }
@@ -209,6 +227,7 @@ impl TcpSocket {
         TcpSocket::new(tokio::net::TcpSocket::new_v6)
     }
 
+    #[track_caller]
     fn new(real: fn() -> io::Result<tokio::net::TcpSocket>) -> io::Result<TcpSocket> {
         if !seam::in_run() {
             return Ok(TcpSocket(Inner::Real(real()?)));
@@ -219,13 +238,11 @@ impl TcpSocket {
     /// Has the drop of its connections reset them.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn set_zero_linger(&self) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(socket) => {
-                socket.state().options.resets = true;
-                Ok(())
-            }
+            Inner::Run(socket) => socket.set(here(), |options| options.resets = true),
             Inner::Real(socket) => socket.set_zero_linger(),
         }
     }
@@ -233,10 +250,14 @@ impl TcpSocket {
     /// Returns `Some(Duration::ZERO)` if the drop of its connections resets them.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         match &self.0 {
-            Inner::Run(socket) => Ok(socket.state().options.resets.then_some(Duration::ZERO)),
+            Inner::Run(socket) => {
+                let resets = socket.get(here(), |own| own.options.resets)?;
+                Ok(resets.then_some(Duration::ZERO))
+            }
             Inner::Real(socket) => socket.linger(),
         }
     }
@@ -251,6 +272,7 @@ impl TcpSocket {
         match &self.0 {
             Inner::Run(socket) => {
                 socket.origin.check(here)?;
+                socket.mark.record(&SET_OPTION, here);
                 if socket.state().reserved.is_some() {
                     let text = "the socket is bound: make another one";
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -269,11 +291,12 @@ impl TcpSocket {
     /// Its address: with port 0 if it is not bound.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Inner::Run(socket) => {
-                let addr = socket.state().reserved.as_ref().map(Reserved::addr);
+                let addr = socket.get(here(), |own| own.reserved.as_ref().map(Reserved::addr))?;
                 Ok(addr.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))))
             }
             Inner::Real(socket) => socket.local_addr(),
@@ -365,10 +388,12 @@ impl TcpSocket {
         TcpSocket::of_run(options)
     }
 
+    #[track_caller]
     fn of_run(options: Options) -> TcpSocket {
         let state = Mutex::new(State { options, reserved: None });
         let (host, origin, stand_in) = (Host::current(), Origin::here(), StandIn::default());
-        TcpSocket(Inner::Run(OfRun { host, origin, state, stand_in }))
+        let mark = Wrapped::outside("socket", here());
+        TcpSocket(Inner::Run(OfRun { host, origin, mark, state, stand_in }))
     }
 }
 
@@ -380,6 +405,10 @@ impl OfRun {
 
 impl fmt::Debug for TcpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TcpSocket").field("addr", &self.local_addr().ok()).finish()
+        let addr = match &self.0 {
+            Inner::Run(socket) => socket.state().reserved.as_ref().map(Reserved::addr),
+            Inner::Real(socket) => socket.local_addr().ok(),
+        };
+        f.debug_struct("TcpSocket").field("addr", &addr).finish()
     }
 }

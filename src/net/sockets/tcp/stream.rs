@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -238,10 +237,11 @@ impl TcpStream {
     /// Returns `true` if small writes are not delayed. In a run none is.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn nodelay(&self) -> io::Result<bool> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => Ok(end.no_delay.load(Relaxed)),
+            Inner::Run(OfRun { end, .. }) => end.no_delay(here()),
             Inner::Real(stream) => stream.nodelay(),
         }
     }
@@ -249,13 +249,11 @@ impl TcpStream {
     /// Sets if small writes are not delayed.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => {
-                end.no_delay.store(nodelay, Relaxed);
-                Ok(())
-            }
+            Inner::Run(OfRun { end, .. }) => end.set_no_delay(nodelay, here()),
             Inner::Real(stream) => stream.set_nodelay(nodelay),
         }
     }
@@ -263,13 +261,11 @@ impl TcpStream {
     /// Has the drop of the connection reset it.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn set_zero_linger(&self) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => {
-                end.resets.store(true, Relaxed);
-                Ok(())
-            }
+            Inner::Run(OfRun { end, .. }) => end.set_resets(true, here()),
             Inner::Real(stream) => stream.set_zero_linger(),
         }
     }
@@ -277,10 +273,11 @@ impl TcpStream {
     /// Returns `Some(Duration::ZERO)` if the drop of the connection resets it.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         match &self.0 {
-            Inner::Run(OfRun { end, .. }) => Ok(end.resets.load(Relaxed).then_some(Duration::ZERO)),
+            Inner::Run(OfRun { end, .. }) => Ok(end.resets(here())?.then_some(Duration::ZERO)),
             Inner::Real(stream) =>
             {
                 #[allow(deprecated, reason = "it is what the caller of this one wants")]

@@ -17,13 +17,14 @@ use crate::seam::{Came, GuardedCall, Here, Turn, here};
 
 const READABLE: [Op; 2] = Op::of_kind("readable", Access::Wait, net::TAKE).guarded();
 const TRY_SEND: Op = Op::of_kind("try_send", Access::Tell, net::SEND_DATAGRAM);
+const PEER: Op = Op::of_kind("peer", Access::Peek, net::PEER).quiet();
 const TRY_PEEK: [&Op; 2] = [
     &Op::of_kind("try_peek", Access::Tell, net::TAKE_NOW),
-    &Op::of_kind("try_peek", Access::Peek, net::MISS),
+    &Op::of_kind("try_peek", Access::Peek, net::LOOK),
 ];
 const TAKE_ERROR: [&Op; 2] = [
     &Op::of_kind("take_error", Access::Tell, net::TAKE_NOW),
-    &Op::of_kind("take_error", Access::Peek, net::MISS),
+    &Op::of_kind("take_error", Access::Peek, net::LOOK),
 ];
 
 /// The calls of the methods that poll, one of each.
@@ -97,8 +98,10 @@ impl OfRun {
         polled
     }
 
-    fn peer_or_error(&self) -> io::Result<SocketAddr> {
-        self.mailbox.peer().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    /// The address that it is connected to.
+    pub(super) fn peer_or_error(&self, here: Here) -> io::Result<SocketAddr> {
+        let peer = self.mark().act(&PEER, here, || self.mailbox.peer());
+        peer.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// Takes the answer that nobody is there, if that is the next one.
@@ -128,7 +131,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
         match &self.0 {
-            Inner::Run(socket) => socket.try_send(buf, socket.peer_or_error()?, here()),
+            Inner::Run(socket) => socket.try_send(buf, socket.peer_or_error(here())?, here()),
             Inner::Real(socket) => {
                 check_outside(here())?;
                 socket.try_send(buf)
@@ -155,7 +158,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match &self.0 {
-            Inner::Run(socket) => socket.poll_send(cx, buf, socket.peer_or_error()?),
+            Inner::Run(socket) => socket.poll_send(cx, buf, socket.peer_or_error(here())?),
             Inner::Real(socket) => {
                 check_outside(here())?;
                 socket.poll_send(cx, buf)

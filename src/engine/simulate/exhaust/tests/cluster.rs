@@ -403,7 +403,7 @@ fn a_relation_of_clusters_that_is_not_declared_is_found() {
     let pairs: [(_, _, Acts); 7] = [
         ("arrive, cut", (kinds::ARRIVE, kinds::CUT), cuts),
         ("arrive, arrive", (kinds::ARRIVE, kinds::ARRIVE), datagrams),
-        ("arrive, miss", (kinds::ARRIVE, kinds::MISS), datagrams),
+        ("arrive, look", (kinds::ARRIVE, kinds::LOOK), datagrams),
         ("pass, cut", (kinds::link::PASS, kinds::link::CUT), datagrams),
         ("send, set", (kinds::SEND, kinds::SET), &[Act::link, Act::clog]),
         ("send, set", (kinds::SEND_DATAGRAM, kinds::SET), &[Act::datagram, Act::clog]),

@@ -15,6 +15,7 @@ use crate::report::{Origin, Searched};
 use crate::run::Run;
 use crate::run::ids::Seed;
 use crate::run::program::ProgramRecord;
+use crate::run::untried::Untried;
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
 /// about a hundredth of this.
@@ -34,7 +35,7 @@ pub(super) struct Explored {
     /// A warning for a test that passes, and the lowest position of a run that caused one.
     pub(super) stuck: Option<(u64, String)>,
     /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
-    pub(super) unseen: BTreeSet<&'static str>,
+    pub(super) untried: BTreeSet<Untried>,
     /// The progress of a search.
     pub(super) searched: Option<Searched>,
 }
@@ -53,7 +54,7 @@ impl Explored {
         self.tally.merge(other.tally);
         // The thread that ran the first seed has them.
         self.warnings.extend(other.warnings);
-        self.unseen.extend(other.unseen);
+        self.untried.extend(other.untried);
         let first = |(n, _): &(u64, String)| self.stuck.as_ref().is_none_or(|(own, _)| n < own);
         if other.stuck.as_ref().is_some_and(first) {
             self.stuck = other.stuck;

@@ -146,6 +146,11 @@ pub struct Searched {
     /// lock of std or a channel of another crate. Accesses to it are invisible, so all steps may conflict: there are
     /// more runs, and the search is still a proof.
     pub by_step: bool,
+    /// What there would have been more of than a limit allows, in words: `more than two faults of one kind ..`. All runs within
+    /// the limit were tried, and the search is no proof for those beyond it.
+    pub beyond: Vec<String>,
+    /// What steps depend on and no search sees, in words: the search is no proof.
+    pub ignored: Vec<String>,
     /// The functions that threads entered and whose operations on shared memory are invisible: not all orders of these
     /// were tried, and the search is no proof. Only runs of plain threads have any: parts of std that are compiled
     /// already and guard its own state, such as the standard streams and the environment.
@@ -224,9 +229,14 @@ impl Searched {
     pub fn is_proof(&self) -> bool {
         let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
         let own = self.complete && !self.blind && self.bound.is_none();
-        let agrees = agrees && self.unseen.is_empty();
+        let agrees = agrees && self.tries_all();
         let fallback = || self.fallback.as_ref().is_some_and(|own| own.searched.is_proof());
         agrees && (own || fallback())
+    }
+
+    /// Returns `true` if no run did something of which the search does not try all.
+    pub(crate) fn tries_all(&self) -> bool {
+        self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty()
     }
 
     /// Returns the reason why this is no proof, in a few words; none if it is one.
@@ -248,6 +258,8 @@ impl Searched {
             _ if audit.is_some_and(|audit| audit.failed) => {
                 "a sampled run failed, but no run of the search did".to_owned()
             }
+            _ if !self.beyond.is_empty() => format!("not tried: {}", self.beyond.join(", ")),
+            _ if !self.ignored.is_empty() => format!("not seen: {}", self.ignored.join(", ")),
             _ if !self.unseen.is_empty() => {
                 format!("operations of these are not explored: {}", self.unseen.join(", "))
             }
@@ -272,8 +284,7 @@ impl Searched {
     /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
     /// within a bound does not include those beyond it.
     pub(crate) fn fell_short(&self) -> Option<String> {
-        let as_asked =
-            self.complete && !self.blind && self.unseen.is_empty() && self.bound.is_some();
+        let as_asked = self.complete && !self.blind && self.tries_all() && self.bound.is_some();
         self.shortfall().filter(|_| !as_asked)
     }
 }

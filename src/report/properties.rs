@@ -307,6 +307,8 @@ fn report() -> impl Strategy<Value = Report> {
             part: runs as f64,
             blind: !real,
             by_step: real,
+            beyond: vec![test.clone()],
+            ignored: vec![test.clone()],
             unseen: vec![test.clone()],
             repeated: runs,
             audit: Some(Audit {

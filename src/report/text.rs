@@ -150,7 +150,7 @@ fn within(bound: &Bound, part: f64) -> String {
 fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     match &searched.bound {
-        _ if searched.blind || !searched.unseen.is_empty() || !agrees => plural(runs, "run"),
+        _ if searched.blind || !searched.tries_all() || !agrees => plural(runs, "run"),
         None if runs == 1 => "explored the only interleaving".to_owned(),
         None => format!("explored all {runs} interleavings"),
         Some(bound) if runs == 1 => format!("explored the only run with {}", at_most(bound)),
@@ -264,18 +264,24 @@ fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
              steps that share nothing else made a difference",
         );
     }
-    let (bounded, unseen): (Vec<_>, Vec<_>) =
-        searched.unseen.iter().partition(|name| name.starts_with("more than"));
-    if !bounded.is_empty() {
-        let names: Vec<String> = bounded.iter().map(|name| clean(name)).collect();
-        say("NOT A PROOF: ", &format!("not tried: {}", names.join(", ")));
+    let names =
+        |names: &[String]| names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
+    if !searched.beyond.is_empty() {
+        let text = format!("not tried: {}. All runs with fewer were", names(&searched.beyond));
+        say("NOT A PROOF: ", &text);
     }
-    if !unseen.is_empty() {
-        let names: Vec<String> = unseen.iter().map(|name| clean(name)).collect();
+    if !searched.ignored.is_empty() {
+        let text = format!(
+            "the search does not see {}, and did not try all orders of the steps around it",
+            names(&searched.ignored),
+        );
+        say("NOT A PROOF: ", &text);
+    }
+    if !searched.unseen.is_empty() {
         let text = format!(
             "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. Leave \
              it out of the test, or take the result for a sample",
-            names.join(", "),
+            names(&searched.unseen),
         );
         say("NOT A PROOF: ", &text);
     }

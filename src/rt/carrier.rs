@@ -10,6 +10,7 @@ use crate::run::board::{Announced, Route};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
+use crate::run::untried::Untried;
 
 const SEND: Op = Op::new("send", Access::Spawn);
 
@@ -111,7 +112,7 @@ impl World {
         let task = state.current();
         if state.slots.at_mut(task.index()).net_faults[kind] >= budget {
             // A search that never asks must say so.
-            state.record.unseen.insert(BEYOND);
+            state.record.untried.insert(Untried::Beyond(BEYOND));
             return 0;
         }
         drop(state);

@@ -26,6 +26,7 @@ use crate::run::faults::{Faults, Progress};
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op, cancellation, task};
 use crate::run::rng::mix;
+use crate::run::untried::Untried;
 
 /// The maximum number of faults of one kind that one task decides on. Not of a run: the decisions of a task would then
 /// depend on those of others, which no search sees.
@@ -254,7 +255,7 @@ impl World {
             if has_been < FAULTS_MAX {
                 return Some(Buggify::Searched);
             }
-            state.record.unseen.insert(BEYOND);
+            state.record.untried.insert(Untried::Beyond(BEYOND));
             return Some(Buggify::Given(0));
         };
         let place = name.bytes().fold(mix(seed.0, 1), |hash, byte| mix(hash, u64::from(byte)));
@@ -277,7 +278,7 @@ impl World {
         let task = state.current();
         if *count(&mut state.slots.at_mut(task.index()).faults) >= FAULTS_MAX {
             // A search that never asks must say so.
-            state.record.unseen.insert(BEYOND);
+            state.record.untried.insert(Untried::Beyond(BEYOND));
             return false;
         }
         drop(state);

@@ -24,12 +24,13 @@ use crate::run::Failure;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, word};
+use crate::run::untried::Untried;
 
 /// A condition.
 pub(crate) type Condition = Box<dyn FnMut() -> bool + Send>;
 
 /// The reason why a run with such a condition is no part of a proof.
-const UNSEEN: &str = "an invariant that reads no object of this library";
+const UNSEEN: &str = "the state that an invariant reads, which is no object of this library";
 
 /// The conditions of a run.
 #[derive(Default)]
@@ -216,7 +217,7 @@ impl World {
                     }
                 }
                 if row.objects.is_empty() {
-                    state.record.unseen.insert(UNSEEN);
+                    state.record.untried.insert(Untried::Unseen(UNSEEN));
                 }
                 return true;
             }

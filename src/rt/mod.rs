@@ -82,6 +82,7 @@ use crate::run::faults::Faults;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
+use crate::run::untried::Untried;
 use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
 
 /// The limits of a run.
@@ -267,9 +268,9 @@ impl Worker {
         self.world.state().record.faults.iter().for_each(|count| count.add(all));
     }
 
-    /// Adds the functions that the last run entered and whose operations on shared memory are not seen.
-    pub(crate) fn add_unseen(&self, all: &mut BTreeSet<&'static str>) {
-        all.extend(&self.world.state().record.unseen);
+    /// Adds the parts of the behaviour of the last run that searches do not try.
+    pub(crate) fn add_untried(&self, all: &mut BTreeSet<Untried>) {
+        all.extend(&self.world.state().record.untried);
     }
 
     /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].

@@ -7,6 +7,7 @@ use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
+use crate::run::untried::Untried;
 use crate::run::{Condition, DrawRecord, FaultCount, StepRecord, Wait};
 
 /// One step, in one word: it is stored at every step.
@@ -46,8 +47,8 @@ pub(crate) struct RunRecord {
     pub(crate) foreign: bool,
     /// See [`Run::output`](crate::run::Run::output).
     pub(crate) output: String,
-    /// The functions entered whose operations on shared memory are not seen.
-    pub(crate) unseen: BTreeSet<&'static str>,
+    /// The parts of the program's behaviour that searches do not try.
+    pub(crate) untried: BTreeSet<Untried>,
     /// True if the run is to be shown: then messages have texts.
     pub(crate) is_shown: bool,
     /// The texts of messages on their way.
@@ -63,7 +64,7 @@ impl RunRecord {
         self.stuck.clear();
         self.circle.clear();
         self.foreign = false;
-        self.unseen.clear();
+        self.untried.clear();
         self.output.clear();
         self.messages.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");

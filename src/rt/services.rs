@@ -18,6 +18,7 @@ use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
+use crate::run::untried::Untried;
 use crate::run::{Condition, FaultCount};
 
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
@@ -385,8 +386,14 @@ impl World {
     }
 
     /// Records that the run entered a function whose operations on shared memory are not seen.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn note_unseen(&self, function: &'static str) {
-        self.state().record.unseen.insert(function);
+        self.note_untried(Untried::Function(function));
+    }
+
+    /// Records that the run does something of which searches do not try all.
+    pub(crate) fn note_untried(&self, part: Untried) {
+        self.state().record.untried.insert(part);
     }
 
     /// Counts a fault that a nemesis began, or that met something.

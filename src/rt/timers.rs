@@ -20,6 +20,7 @@ use crate::run::clock::ClockMode;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock};
+use crate::run::untried::Untried;
 
 const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
 const MOVE_TO: Op = Op::of_kind("move_time", Access::Act, clock::ADVANCE);
@@ -177,7 +178,7 @@ impl RunState {
                 self.set_enabled(hand, has_deadline);
             }
             None if hand_retired && self.timers.next().is_some() => {
-                self.record.unseen.insert(ClockMode::BEYOND);
+                self.record.untried.insert(Untried::Beyond(ClockMode::BEYOND));
             }
             _ => {}
         }

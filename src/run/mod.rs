@@ -24,6 +24,7 @@ pub mod schedule;
 mod spin;
 pub mod statistics;
 pub mod trace;
+pub(crate) mod untried;
 mod waits;
 
 pub use self::met::FaultCount;

@@ -376,7 +376,8 @@ fn the_same_seed_is_the_same_run_in_both_isolations() {
 fn a_search_finds_each_chance_and_says_what_it_does_not_try() {
     fn search(chances: &str, body: fn()) -> (bool, String) {
         let report = runner(chances).strategy("exhaustive").seeds(0..100_000).run_native(body);
-        let why = report.searched.as_ref().map(|searched| format!("{:?}", searched.unseen));
+        let why = report.searched.as_ref();
+        let why = why.map(|own| format!("{:?}", [&own.beyond[..], &own.unseen].concat()));
         let proof = report.searched.is_some_and(|searched| searched.is_proof());
         assert!(report.finding.is_some() || proof == (why.as_deref() == Some("[]")));
         (report.finding.is_some(), why.unwrap_or_default())

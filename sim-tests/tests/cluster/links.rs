@@ -255,6 +255,30 @@ fn datagrams_are_lost_and_arrive_twice() {
     failure(&search(Faults::none().duplicates(1), 2));
 }
 
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_search_that_stops_at_the_limit_of_faults_names_it() {
+    let sends = |count: u32| {
+        search().run(async || {
+            net::faults(Faults::none().loss(1));
+            let [a, b] = pair();
+            let (sender, _receiver) = net::datagrams(&a, &b);
+            for number in 0..count {
+                sender.send(number).await.unwrap();
+            }
+        })
+    };
+    proves(&sends(1));
+    let report = sends(2);
+    let (shown, searched) = (screen(&report), report.searched.as_ref().unwrap());
+    let limit = "more faults of one kind than one task may cause or suffer";
+    assert!(searched.beyond == [limit] && searched.unseen.is_empty() && !searched.is_proof());
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let words = words.join(" ");
+    let text = format!("NOT A PROOF: not tried: {limit}. All runs with fewer were");
+    assert!(words.contains(&text) && !words.contains("instrumented"), "{shown}");
+}
+
 /// The program of the README.
 async fn acknowledges(too_early: bool) {
     let [client, primary, backup] = ["client", "primary", "backup"].map(node);

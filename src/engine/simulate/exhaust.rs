@@ -21,6 +21,7 @@ use crate::report::{Bound, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
+use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::search::{SearchBound, SearchProgress};
@@ -124,7 +125,13 @@ pub(super) fn exhaust(
         }
     }
     bound_early_moves(config.clock, &mut searched, &mut explored);
-    searched.unseen = explored.unseen.iter().map(|name| (*name).to_owned()).collect();
+    for part in &explored.untried {
+        match part {
+            Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
+            Untried::Unseen(part) => searched.ignored.push((*part).to_owned()),
+            Untried::Function(name) => searched.unseen.push((*name).to_owned()),
+        }
+    }
     explored.searched = Some(searched);
     explored
 }
@@ -134,7 +141,7 @@ fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut E
     let ClockMode::Late(moves) = clock else { return };
     let is_only_bound =
         searched.complete && searched.bound.is_none() && searched.fallback.is_none();
-    if is_only_bound && explored.unseen.remove(ClockMode::BEYOND) {
+    if is_only_bound && explored.untried.remove(&Untried::Beyond(ClockMode::BEYOND)) {
         searched.bound = Some(Bound { what: "early time move".to_owned(), through: Some(moves) });
     }
 }
@@ -180,7 +187,7 @@ fn explore_all(
             runs.number = number;
             next = number + 1;
             let failure = session.once(&mut runs.worker, Seed(number), &limits);
-            runs.worker.add_unseen(&mut runs.explored.unseen);
+            runs.worker.add_untried(&mut runs.explored.untried);
             let next = runs.judge(failure);
             runs.worker.forget_histories();
             match next {
@@ -306,6 +313,8 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         part: if complete { 1.0 } else { progress.part.min(0.9999) },
         blind: progress.blind,
         by_step: progress.by_step,
+        beyond: Vec::new(),
+        ignored: Vec::new(),
         unseen: Vec::new(),
         bound: progress.within.map(bound),
         audit: None,

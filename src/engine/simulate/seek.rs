@@ -55,14 +55,14 @@ fn pass(
     lenient.worker.set_strategy(Box::new(first));
     lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
     let mut through = false;
-    let mut unseen = BTreeSet::new();
+    let mut untried = BTreeSet::new();
     for number in 0..runs_max {
         if lenient.is_spent() {
             break;
         }
         lenient.watched.watched.begin(number);
         let failure = lenient.once();
-        lenient.worker.add_unseen(&mut unseen);
+        lenient.worker.add_untried(&mut untried);
         sought.runs += 1;
         let void = search.is_blocked();
         let fails = lenient.fails_as_wanted(failure.as_ref()) && !void;
@@ -104,7 +104,7 @@ fn pass(
         }
         lenient.worker.forget_histories();
         if !more && !anew {
-            through = !search.progress().blind && unseen.is_empty();
+            through = !search.progress().blind && untried.is_empty();
             break;
         }
     }

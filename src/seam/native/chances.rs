@@ -18,6 +18,7 @@ use crate::rt::WORLD;
 use crate::run::chances::{Chance, Chances};
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
+use crate::run::untried::Untried;
 use crate::seam::sim::{ForeignWord, client, draw, given, seed};
 
 /// A timer ends although other threads can go on.
@@ -77,7 +78,7 @@ pub(super) fn happens(chance: Chance) -> bool {
         Some(seed) => given(2, by_seed(seed, nth), why),
         None if taken[chance as usize] < TAKEN_MAX => draw(2, why),
         None => {
-            WORLD.with(|world| world.note_unseen(beyond(chance)));
+            WORLD.with(|world| world.note_untried(Untried::Beyond(beyond(chance))));
             given(2, 0, why)
         }
     };

@@ -76,6 +76,7 @@ use crate::run::ids::Place;
 use crate::run::note::Note;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
+use crate::run::untried::Untried;
 use crate::run::{Condition, Failure, FaultCount};
 
 /// True if this build can simulate.
@@ -266,7 +267,7 @@ pub(crate) fn note_fault(count: FaultCount) {
 
 /// Records that the run does something that a search does not see.
 pub(crate) fn unseen(part: &'static str) {
-    in_world(|world| world.note_unseen(part), || ());
+    in_world(|world| world.note_untried(Untried::Unseen(part)), || ());
 }
 
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.

@@ -11,6 +11,7 @@ use crate::rt::{TaskBody, Worker};
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;
+use crate::run::untried::Untried;
 use crate::run::{Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::Exhaustive;
@@ -110,13 +111,13 @@ fn found(program: &Program) -> (BTreeSet<Saw>, bool) {
     loop {
         let failure =
             worker.run(Seed(0), &limits(program), place(), pin!(TaskBody::new(body(program))));
-        worker.add_unseen(&mut unseen);
+        worker.add_untried(&mut unseen);
         if !search.is_blocked() {
             all.insert(saw(&worker.extract(Seed(0), "exhaustive")));
         }
         worker.forget_histories();
         if !search.advance(super::ends_by_a_step(failure.as_ref())) {
-            return (all, unseen.contains(ClockMode::BEYOND));
+            return (all, unseen.contains(&Untried::Beyond(ClockMode::BEYOND)));
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Statics: each life of a node has its own.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
 use sim::run::Failure;
+use sim::tokio::sync::{Notify, Semaphore};
 use sim::{Atomic, Cell, LazyLock, Once, OnceLock, Runner, node, spawn};
 
 use super::{failure, misuse, passes, proves, runs, screen, search};
@@ -104,6 +106,102 @@ fn each_life_of_a_node_has_its_own_statics_with_four_jobs_at_once() {
     });
     assert_eq!(sim::block_on(COUNT.load(SeqCst)), 7);
     assert_eq!(sim::block_on(ID.get()), None);
+}
+
+static ROOM: Semaphore = Semaphore::const_new(2);
+static READY: Notify = Notify::const_new();
+
+/// Uses the statics of tokio's names, which nobody of the same node has used before.
+async fn uses_tokio() {
+    assert_eq!(ROOM.available_permits(), 2);
+    let permit = ROOM.acquire().await.unwrap();
+    assert_eq!(ROOM.available_permits(), 1);
+    assert!(ROOM.try_acquire_many(2).is_err());
+    drop(permit);
+    ROOM.acquire_many(2).await.unwrap().forget();
+    assert_eq!(ROOM.available_permits(), 0);
+    ROOM.add_permits(1);
+    ROOM.close();
+    assert!(ROOM.is_closed() && ROOM.acquire().await.is_err());
+    // One that nobody has waited for is there, and there is no other.
+    READY.notify_one();
+    READY.notified().await;
+    assert!(!pin!(READY.notified()).enable());
+    let told = READY.notified();
+    READY.notify_waiters();
+    told.await;
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn each_life_of_a_node_and_each_run_has_its_own_semaphore_and_notification() {
+    let apart = async || {
+        let done = Arc::new(Atomic::new(0));
+        let db = node("db-1");
+        let count = done.clone();
+        db.run(move || {
+            let done = count.clone();
+            async move {
+                uses_tokio().await;
+                done.fetch_add(1, SeqCst).await;
+            }
+        });
+        uses_tokio().await;
+        sim::spin_until(async || done.load(SeqCst).await == 1).await;
+        assert!(db.enter(|| ROOM.is_closed()));
+        db.restart();
+        assert!(!db.enter(|| ROOM.is_closed()));
+        sim::spin_until(async || done.load(SeqCst).await == 2).await;
+        assert!(ROOM.is_closed());
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| passes(&Runner::new().hermetic().seeds(0..100).jobs(2).run(apart)));
+        }
+    });
+    // The search makes many runs on one thread.
+    assert!(search().seeds(0..100_000).run(async || uses_tokio().await).passed());
+    // Outside of runs they are those of the process.
+    assert!(!ROOM.is_closed() && ROOM.available_permits() == 2);
+}
+
+/// The nodes of a cluster do a thing once, but for one that was restarted and whose semaphore is a new one. The stand-in for
+/// the disk is the same in all lives.
+async fn once(is_stored: bool) {
+    static FIRST: Semaphore = Semaphore::const_new(1);
+    static DISK: Atomic<bool> = Atomic::<bool>::const_new(false).shared();
+    static DONE: Atomic<u64> = Atomic::<u64>::const_new(0).shared();
+    let db = node("db-1");
+    db.run(move || async move {
+        let is_first = match is_stored {
+            true => !DISK.swap(true, SeqCst).await,
+            false => FIRST.acquire().await.map(|permit| permit.forget()).is_ok(),
+        };
+        if is_first {
+            let before = DONE.fetch_add(1, SeqCst).await;
+            assert_eq!(before, 0, "done twice");
+        }
+    });
+    spawn(async move { db.restart() }).await.unwrap();
+    sim::task::yield_now().await;
+    let db = sim::node("db-2");
+    db.spawn(async {
+        // A permit that is dropped with its task is given back in its own node.
+        let _permit = FIRST.acquire().await;
+        sim::task::yield_now().await;
+    });
+    db.kill();
+    db.enter(|| assert_eq!(FIRST.available_permits(), 1));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_permit_of_a_static_does_not_survive_a_restart() {
+    let found = search().run(async || once(false).await);
+    assert!(matches!(failure(&found), Failure::Panic { message, .. } if message.contains("twice")));
+    let screen = screen(&found);
+    assert!(screen.contains("semaphore of db-1 in life 2"), "{screen}");
+    proves(&search().run(async || once(true).await));
 }
 
 /// Two nodes that write a static twice each.

@@ -1,8 +1,10 @@
 //! Objects of other libraries whose operations are points: see [`Ear`](crate::rt::Ear).
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Here;
+use super::group::kept;
 use super::point::RunObject;
 use crate::rt::{Hold, Object, WORLD, in_run, interned, made, object_id, run};
 use crate::run::Failure;
@@ -15,6 +17,15 @@ use crate::run::op::{Access, Op};
 #[derive(Debug)]
 pub(crate) struct Wrapped {
     object: Object,
+}
+
+/// The values of one type that objects have in a run.
+struct ValuesOfRun<R>(Mutex<BTreeMap<ObjectId, Arc<R>>>);
+
+impl<R> Default for ValuesOfRun<R> {
+    fn default() -> ValuesOfRun<R> {
+        ValuesOfRun(Mutex::default())
+    }
 }
 
 /// A part of the program that has such an object: the object's owner, or a reference to it.
@@ -217,6 +228,30 @@ impl Wrapped {
     /// An object that may stand in a static.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::new(kind, here, false) }
+    }
+
+    /// An object of a static: another one in each run, and in each life of a node. Its values are those
+    /// [of the run](Self::value_of_run).
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) const fn by_run(kind: &'static str, here: Here) -> Wrapped {
+        Wrapped { object: Object::of_static(kind, here) }
+    }
+
+    /// The value that belongs to the object in this run and, if it is [of a static](Self::by_run), in this life of the node.
+    /// None outside of runs.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn value_of_run<R: Send + Sync + 'static>(
+        &self,
+        here: Here,
+        first: impl FnOnce() -> R,
+    ) -> Option<Arc<R>> {
+        if !in_run() {
+            return None;
+        }
+        let id = self.id(here);
+        let values = kept::<ValuesOfRun<R>>();
+        let mut values = values.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(values.entry(id).or_insert_with(|| Arc::new(first())).clone())
     }
 
     /// Records an operation without values and without a point, in the step in which the caller does it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ::tokio::sync::Notify as Real;
-use ::tokio::sync::futures::{Notified as RealNotified, OwnedNotified as RealOwned};
+use ::tokio::sync::futures::OwnedNotified as RealOwned;
 use pin_project_lite::pin_project;
 
 use super::later::Later;
@@ -43,8 +43,9 @@ const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings:
 #[derive(Debug)]
 pub struct Notify {
     wrapped: Wrapped,
-    // Owned waits share it.
+    /// Outside of runs, and in runs if it is no static. Waits share it.
     real: Later<(), Real>,
+    is_static: bool,
 }
 
 fn make((): ()) -> Real {
@@ -55,13 +56,30 @@ impl Notify {
     /// A notification that nobody waits for.
     #[track_caller]
     pub fn new() -> Notify {
-        Notify { wrapped: Wrapped::new("notify", here()), real: Later::new((), make) }
+        Notify {
+            wrapped: Wrapped::new("notify", here()),
+            real: Later::new((), make),
+            is_static: false,
+        }
     }
 
-    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// As [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()), has its own.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Notify;
+    ///
+    /// static READY: Notify = Notify::const_new();
+    ///
+    /// let report = sim::Runner::new().hermetic().run(async || {
+    ///     READY.notify_one();
+    ///     READY.notified().await;
+    /// });
+    /// assert!(report.passed());
+    /// ```
     #[track_caller]
     pub const fn const_new() -> Notify {
-        Notify { wrapped: Wrapped::of_static("notify", here()), real: Later::new((), make) }
+        let wrapped = Wrapped::by_run("notify", here());
+        Notify { wrapped, real: Later::new((), make), is_static: true }
     }
 
     /// Waits until it is told, from the first poll on; and is told by [`notify_waiters`](Self::notify_waiters) from the
@@ -69,7 +87,7 @@ impl Notify {
     #[track_caller]
     pub fn notified(&self) -> Notified<'_> {
         let here = here();
-        let real = self.create(here, || self.real.get().notified());
+        let real = self.create(here, || self.real(here).notified_owned());
         let call = Call::new(self, &NOTIFIED, here, real, come as fn(&()) -> Came);
         Notified { call, made: Made::now(), is_done: false }
     }
@@ -78,7 +96,7 @@ impl Notify {
     #[track_caller]
     pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
         let here = here();
-        let real = self.create(here, || self.real.get().clone().notified_owned());
+        let real = self.create(here, || self.real(here).notified_owned());
         let call = Call::new(self, &NOTIFIED, here, real, come as fn(&()) -> Came);
         OwnedNotified { call, made: Made::now(), is_done: false }
     }
@@ -106,7 +124,13 @@ impl Notify {
     }
 
     fn tell(&self, op: &'static Op, here: Here, tell: impl FnOnce(&Real)) {
-        self.wrapped.act(op, here, || tell(self.real.get()));
+        self.wrapped.act(op, here, || tell(&self.real(here)));
+    }
+
+    /// tokio's object: for a static that of the run.
+    fn real(&self, here: Here) -> Arc<Real> {
+        let own = if self.is_static { self.wrapped.value_of_run(here, Real::new) } else { None };
+        own.unwrap_or_else(|| self.real.get().clone())
     }
 }
 
@@ -146,13 +170,13 @@ impl Default for Notify {
 
 /// Writes a future that waits.
 macro_rules! notified {
-    ($(#[$doc:meta])* $name:ident $(<$life:lifetime>)?, $owner:ty, $real:ty, $again:expr) => {
+    ($(#[$doc:meta])* $name:ident $(<$life:lifetime>)?, $owner:ty, $again:expr) => {
         pin_project! {
             $(#[$doc])*
             #[must_use = "futures do nothing unless you `.await` or poll them"]
             pub struct $name $(<$life>)? {
                 #[pin]
-                call: Call<$owner, $real, fn(&()) -> Came>,
+                call: Call<$owner, RealOwned, fn(&()) -> Came>,
                 // None once it was polled, or if it is not to be made again.
                 made: Option<Made>,
                 is_done: bool,
@@ -210,12 +234,10 @@ macro_rules! notified {
 
 notified! {
     /// Waits until it is told; see [`Notify::notified`].
-    Notified<'a>, &'a Notify, RealNotified<'a>, |notify: &&'a Notify| notify.real.get().notified()
+    Notified<'a>, &'a Notify, |notify: &&'a Notify| notify.real(here()).notified_owned()
 }
 
 notified! {
     /// Waits until it is told; see [`Notify::notified_owned`].
-    OwnedNotified, Arc<Notify>, RealOwned, |notify: &Arc<Notify>| {
-        notify.real.get().clone().notified_owned()
-    }
+    OwnedNotified, Arc<Notify>, |notify: &Arc<Notify>| notify.real(here()).notified_owned()
 }

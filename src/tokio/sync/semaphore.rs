@@ -39,7 +39,10 @@ const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
 #[derive(Debug)]
 pub struct Semaphore {
     wrapped: Wrapped,
+    /// Outside of runs, and in runs if it is no static.
     real: Real,
+    /// Of a static: the permits with which it begins in each run.
+    first: Option<usize>,
 }
 
 /// Permits of a [`Semaphore`], given back when it is dropped.
@@ -64,6 +67,8 @@ struct Share {
     permits: u32,
     holds: u32,
     here: Here,
+    /// Of a static: tokio's object of the run.
+    own: Option<Arc<Real>>,
 }
 
 impl Semaphore {
@@ -74,35 +79,53 @@ impl Semaphore {
     /// [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub fn new(permits: usize) -> Semaphore {
-        Semaphore { wrapped: Wrapped::new("semaphore", here()), real: Real::new(permits) }
+        let wrapped = Wrapped::new("semaphore", here());
+        Semaphore { wrapped, real: Real::new(permits), first: None }
     }
 
-    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// As [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()), has its own.
+    ///
+    /// ```
+    /// use sim::tokio::sync::Semaphore;
+    ///
+    /// static CONNECTIONS: Semaphore = Semaphore::const_new(2);
+    ///
+    /// let report = sim::Runner::new().hermetic().run(async || {
+    ///     CONNECTIONS.acquire().await.unwrap().forget();
+    ///     assert_eq!(CONNECTIONS.available_permits(), 1);
+    /// });
+    /// assert!(report.passed());
+    /// ```
     #[track_caller]
     pub const fn const_new(permits: usize) -> Semaphore {
         Semaphore {
-            wrapped: Wrapped::of_static("semaphore", here()),
+            wrapped: Wrapped::by_run("semaphore", here()),
             real: Real::const_new(permits),
+            first: Some(permits),
         }
     }
 
     /// The number of free permits. Not a point.
     #[track_caller]
     pub fn available_permits(&self) -> usize {
-        self.wrapped.count(&AVAILABLE_PERMITS, here(), || self.real.available_permits())
+        let here = here();
+        self.wrapped.count(&AVAILABLE_PERMITS, here, || self.with(here, Real::available_permits))
     }
 
     /// Adds permits. Not a point. Panics if they become more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub fn add_permits(&self, n: usize) {
         let added = |(): &()| (&ADD_PERMITS, Values::Wrote(n as u64));
-        self.wrapped.now(here(), || self.real.add_permits(n), added);
+        let here = here();
+        self.wrapped.now(here, || self.with(here, |real| real.add_permits(n)), added);
     }
 
     /// Takes at most `n` free permits away for good. Returns their number. Not a point.
     #[track_caller]
     pub fn forget_permits(&self, n: usize) -> usize {
-        self.wrapped.count(&FORGET_PERMITS, here(), || self.real.forget_permits(n))
+        let here = here();
+        let forget = || self.with(here, |real| real.forget_permits(n));
+        self.wrapped.count(&FORGET_PERMITS, here, forget)
     }
 
     /// Waits for a permit.
@@ -195,13 +218,25 @@ impl Semaphore {
     /// Ends the giving of permits: whoever waits, and whoever asks later, gets an error. Not a point.
     #[track_caller]
     pub fn close(&self) {
-        self.wrapped.act(&CLOSE, here(), || self.real.close());
+        let here = here();
+        self.wrapped.act(&CLOSE, here, || self.with(here, Real::close));
     }
 
     /// Returns `true` if it was closed. Not a point.
     #[track_caller]
     pub fn is_closed(&self) -> bool {
-        self.wrapped.check(&IS_CLOSED, here(), || self.real.is_closed())
+        let here = here();
+        self.wrapped.check(&IS_CLOSED, here, || self.with(here, Real::is_closed))
+    }
+
+    /// Of a static, in a run: tokio's object of the run.
+    fn own(&self, here: Here) -> Option<Arc<Real>> {
+        let first = self.first?;
+        self.wrapped.value_of_run(here, || Real::new(first))
+    }
+
+    fn with<R>(&self, here: Here, act: impl FnOnce(&Real) -> R) -> R {
+        act(self.own(here).as_deref().unwrap_or(&self.real))
     }
 
     async fn acquire_at(&self, n: u32, here: Here) -> Result<SemaphorePermit<'_>, AcquireError> {
@@ -220,25 +255,29 @@ impl Semaphore {
 
     async fn take(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
         // Given back by number: a permit of tokio's own cannot be kept together with its semaphore.
-        let taken = async { self.real.acquire_many(permits).await.map(RealPermit::forget) };
+        let own = self.own(here);
+        let real = own.as_deref().unwrap_or(&self.real);
+        let taken = async { real.acquire_many(permits).await.map(RealPermit::forget) };
         let came = |taken: &Result<(), _>| match taken {
             Ok(()) => Came::Holds,
             Err(_) => Came::GivesBack(&ACQUIRE_FAILED),
         };
         Call::new(&self.wrapped, &ACQUIRE, here, taken, came).await?;
-        Ok(Share { permits, holds: 1, here })
+        Ok(Share { permits, holds: 1, here, own })
     }
 
     fn try_take(&self, permits: u32, here: Here) -> Result<Share, TryAcquireError> {
-        let taken = || self.real.try_acquire_many(permits).map(RealPermit::forget);
+        let own = self.own(here);
+        let real = own.as_deref().unwrap_or(&self.real);
+        let taken = || real.try_acquire_many(permits).map(RealPermit::forget);
         self.wrapped.attempt_to_hold(TRY_ACQUIRE, here, taken)?;
-        Ok(Share { permits, holds: 1, here })
+        Ok(Share { permits, holds: 1, here, own })
     }
 
     fn give(&self, share: &mut Share) {
         // Without permits it was merged or forgotten.
         if let n @ 1.. = std::mem::take(&mut share.permits) {
-            self.real.add_permits(n as usize);
+            share.own.as_deref().unwrap_or(&self.real).add_permits(n as usize);
             self.wrapped.give_up(&RELEASE, share.here, std::mem::take(&mut share.holds));
         }
     }
@@ -253,7 +292,7 @@ impl Share {
     fn split(&mut self, n: usize) -> Option<Share> {
         let n = u32::try_from(n).ok().filter(|n| *n <= self.permits)?;
         self.permits -= n;
-        Some(Share { permits: n, holds: 0, here: self.here })
+        Some(Share { permits: n, holds: 0, here: self.here, own: self.own.clone() })
     }
 }
 

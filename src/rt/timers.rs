@@ -25,6 +25,7 @@ use crate::run::untried::Untried;
 const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
 const MOVE_TO: Op = Op::of_kind("move_time", Access::Act, clock::ADVANCE);
 const FIND_PASSED: Op = Op::of_kind("find_passed", Access::Peek, clock::READ);
+const PASSED: Op = Op::of_kind("passed", Access::Peek, clock::READ).quiet();
 const UNSET: Op = Op::of_kind("unset", Access::Peek, clock::UNSET);
 
 /// The clock. One object for all runs, so that its place is the same in each.
@@ -289,13 +290,18 @@ impl World {
         let id = pending.announcement.id;
         let due = state.due(until).saturating_add(late);
         state.timers.announced.push(Timer { id, until, late, due });
-        if due <= state.timers.now {
+        let (clock, place) = (pending.object, pending.place);
+        let is_due = due <= state.timers.now;
+        let may_move = state.timers.hand.is_some();
+        state.attention |= is_due || may_move;
+        if is_due {
             state.heard.push(id);
-            state.attention = true;
-        } else if state.timers.hand.is_some() {
-            state.attention = true;
-            let (clock, place) = (pending.object, pending.place);
-            state.happened(&SET, clock, place, Values::Wrote(until.at));
+        }
+        // Before the move of the time it would have begun to wait.
+        match (may_move, is_due) {
+            (true, true) => state.happened(&PASSED, clock, place, Values::Read(until.at)),
+            (true, false) => state.happened(&SET, clock, place, Values::Wrote(until.at)),
+            (false, _) => {}
         }
     }
 

@@ -378,12 +378,28 @@ fn steps_on_clocks_that_do_not_conflict_can_be_swapped() {
 }
 
 #[test]
+fn a_wait_for_a_time_that_has_come_sees_the_move_that_came_before_it() {
+    let sleeps: &[fn(&mut Rng) -> Act] = &[Act::sleep, Act::sleep, Act::advance, Act::store];
+    let delays: &[fn(&mut Rng) -> Act] = &[Act::link, Act::link, Act::clog, Act::advance];
+    let ends: &[fn(&mut Rng) -> Act] = &[Act::sleep, Act::abort, Act::spawn, Act::store];
+    let deaths: &[fn(&mut Rng) -> Act] = &[Act::nap, Act::nap, Act::death];
+    for acts in [sleeps, delays, ends, deaths] {
+        let found = timed_diamonds(acts, 0..2 * super::effort().0);
+        println!("{} pairs", found.pairs);
+        assert_eq!(found.broken, None);
+        assert!(found.pairs > 100);
+    }
+}
+
+#[test]
 fn a_relation_of_clocks_that_is_not_declared_is_found() {
     let drifts: &[fn(&mut Rng) -> Act] =
         &[Act::clock_of_node, Act::clock_of_node, Act::nap, Act::advance];
     let paces: &[fn(&mut Rng) -> Act] = &[Act::slow_node, Act::node_task, Act::advance];
+    let ends: &[fn(&mut Rng) -> Act] = &[Act::nap, Act::nap, Act::death];
     let pairs = [
         ("adjust, move", (time_kinds::ADJUST, time_kinds::MOVE), drifts),
+        ("move, unset", (time_kinds::MOVE, time_kinds::UNSET), ends),
         ("adjust, advance", (time_kinds::ADJUST, time_kinds::ADVANCE), drifts),
         ("pace, live", (task_kinds::PACE, task_kinds::LIVE), paces),
         ("rest, advance", (time_kinds::SET, time_kinds::ADVANCE), paces),

@@ -63,7 +63,7 @@ fn saw(run: &Run) -> Saw {
         let task = &run.tasks[event.task.index()];
         let name = task.name.clone().unwrap_or_else(|| "body".to_owned());
         // Timers are recorded for the clock. Values of events name tasks by their number.
-        let is_for_clock = name == "clock" || ["set", "unset"].contains(&event.op.name);
+        let is_for_clock = name == "clock" || ["set", "unset", "passed"].contains(&event.op.name);
         let values = match event.values {
             crate::run::event::Values::Task(task) => format!("{:?}", run.tasks[task.index()].name),
             values => format!("{values:?}"),

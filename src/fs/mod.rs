@@ -64,7 +64,9 @@
 //!
 //! # Not modelled
 //!
-//! Symbolic links, permissions, owners, and times.
+//! Symbolic links, permissions, owners, and times: of the names of `tokio::fs` there are no `symlink`, `set_permissions`,
+//! `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so there is no `from_std` and no
+//! `into_std`; no call is cut into pieces for a thread that blocks, so there is no `max_buf_size`.
 
 mod call;
 mod dir;
@@ -80,13 +82,14 @@ mod of_tokio;
 mod on;
 mod open;
 mod opened;
+mod paths;
 mod real;
 mod streams;
 mod trouble;
 mod word;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::call::{acts, both, by_path};
 pub use self::dir::{DirEntry, FileType, Metadata, ReadDir, metadata, read_dir};
@@ -97,6 +100,7 @@ pub use self::map::Map;
 pub use self::on::{NodeDisk, on};
 pub(crate) use self::on::{has_files, mend, met, set_fault};
 pub use self::open::OpenOptions;
+pub use self::paths::{DirBuilder, canonicalize, read_link, symlink_metadata};
 pub use self::trouble::DiskFault;
 pub use self::word::MapWord;
 use crate::run::op::Op;
@@ -144,31 +148,32 @@ fn create_dir_at(
 #[track_caller]
 pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
     let here = here();
-    let (at, path) = (At::here(here), path.as_ref().to_owned());
-    async move {
-        // Upwards to the first that can be made, then down.
-        let mut missing = Vec::new();
-        let mut next = (!path.as_os_str().is_empty()).then(|| path.clone());
-        while let Some(dir) = next.take() {
-            match create_dir_at(at.clone(), &dir, here).await {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    next = dir.parent().filter(|up| !up.as_os_str().is_empty()).map(Path::to_owned);
-                    if next.is_none() {
-                        return Err(error);
-                    }
-                    missing.push(dir);
+    create_dir_all_at(At::here(here), path.as_ref().to_owned(), here)
+}
+
+async fn create_dir_all_at(at: At, path: PathBuf, here: Here) -> io::Result<()> {
+    // Upwards to the first that can be made, then down.
+    let mut missing = Vec::new();
+    let mut next = (!path.as_os_str().is_empty()).then(|| path.clone());
+    while let Some(dir) = next.take() {
+        match create_dir_at(at.clone(), &dir, here).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                next = dir.parent().filter(|up| !up.as_os_str().is_empty()).map(Path::to_owned);
+                if next.is_none() {
+                    return Err(error);
                 }
-                Err(error) => is_directory(&at, &dir, error, here).await?,
+                missing.push(dir);
             }
+            Err(error) => is_directory(&at, &dir, error, here).await?,
         }
-        while let Some(dir) = missing.pop() {
-            if let Err(error) = create_dir_at(at.clone(), &dir, here).await {
-                is_directory(&at, &dir, error, here).await?;
-            }
-        }
-        Ok(())
     }
+    while let Some(dir) = missing.pop() {
+        if let Err(error) = create_dir_at(at.clone(), &dir, here).await {
+            is_directory(&at, &dir, error, here).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The error of making a directory, unless it is there already.

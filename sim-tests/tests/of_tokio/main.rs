@@ -16,6 +16,7 @@ mod local;
 mod locals;
 mod locks;
 mod mpsc;
+mod names;
 mod parity;
 mod select;
 mod unbounded;

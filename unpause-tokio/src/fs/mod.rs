@@ -1,15 +1,15 @@
 //! Files: in a run those of [`sim::fs`], which belong to a node and may lose what was not synced; elsewhere tokio's.
 //!
-//! A run has no symbolic links, permissions and times: `canonicalize`, `read_link`, `symlink` and `set_permissions` are
-//! tokio's everywhere, and panic in a run for want of a runtime. A write to a file of a run is done when its future is
-//! ready; that of tokio's file is done after a `flush`.
+//! A run has no symbolic links, permissions and times: `symlink` and `set_permissions` are tokio's everywhere, and panic in a
+//! run for want of a runtime. A write to a file of a run is done when its future is ready; that of tokio's file is done after a
+//! `flush`.
 
 mod dir;
 mod file;
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -68,6 +68,8 @@ macro_rules! by_path {
 }
 
 by_path! {
+    /// The path from the root, without links, `.` and `..`.
+    canonicalize(path) -> PathBuf;
     /// Copies the contents of a file, and returns their length.
     copy(from, to) -> u64;
     /// Makes a directory.
@@ -78,6 +80,8 @@ by_path! {
     hard_link(original, link) -> ();
     /// Reads a file.
     read(path) -> Vec<u8>;
+    /// The path that a symbolic link has. A run has no links.
+    read_link(path) -> PathBuf;
     /// Reads a file of text.
     read_to_string(path) -> String;
     /// Removes an empty directory.

@@ -72,6 +72,7 @@ pub(super) struct Options {
     reuseaddr: bool,
     send_buffer_size: u32,
     recv_buffer_size: u32,
+    tos: u32,
 }
 
 impl Options {
@@ -82,6 +83,7 @@ impl Options {
         reuseaddr: false,
         send_buffer_size: super::connection::WINDOW as u32,
         recv_buffer_size: super::connection::WINDOW as u32,
+        tos: 0,
     };
 }
 
@@ -235,6 +237,38 @@ impl TcpSocket {
         Ok(TcpSocket::of_run(Options::NONE))
     }
 
+    /// The type of service. In a run it has no effect.
+    ///
+    /// # Errors
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
+    pub fn tos_v4(&self) -> io::Result<u32> {
+        match &self.0 {
+            Inner::Run(socket) => socket.get(here(), |own| own.options.tos),
+            Inner::Real(socket) =>
+            {
+                #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
+                socket.tos()
+            }
+        }
+    }
+
+    /// Sets the type of service. In a run it has no effect.
+    ///
+    /// # Errors
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[track_caller]
+    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(socket) => socket.set(here(), |options| options.tos = tos),
+            Inner::Real(socket) =>
+            {
+                #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
+                socket.set_tos(tos)
+            }
+        }
+    }
+
     /// Has the drop of its connections reset them.
     ///
     /// # Errors
@@ -244,6 +278,26 @@ impl TcpSocket {
         match &self.0 {
             Inner::Run(socket) => socket.set(here(), |options| options.resets = true),
             Inner::Real(socket) => socket.set_zero_linger(),
+        }
+    }
+
+    /// Sets what the drop of its connections does with what is not sent yet: for `Some(Duration::ZERO)` it resets them. In a run
+    /// other times have no effect.
+    ///
+    /// # Errors
+    /// If the socket is of another run; outside of runs, those of the system.
+    #[deprecated = "a drop that waits for what is sent blocks the thread"]
+    #[track_caller]
+    pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
+        match &self.0 {
+            Inner::Run(socket) => {
+                socket.set(here(), |options| options.resets = time == Some(Duration::ZERO))
+            }
+            Inner::Real(socket) =>
+            {
+                #[allow(deprecated, reason = "it is what the caller of this one wants")]
+                socket.set_linger(time)
+            }
         }
     }
 

@@ -1,0 +1,210 @@
+//! The names of `tokio::fs` and `tokio::net`: the same source is compiled for tokio and for `sim`, and its results are compared.
+//!
+//! The names that are left out are listed in `sim::fs` and in `docs/tokio.md`.
+
+use std::path::{Path, PathBuf};
+
+/// Writes a module whose calls are those of this crate.
+macro_rules! calls {
+    ($module:ident, $root:ident) => {
+        mod $module {
+            use std::io::SeekFrom;
+            use std::net::SocketAddr;
+            use std::path::Path;
+
+            #[allow(
+                unused_imports,
+                reason = "the files of one of the two have these methods themselves"
+            )]
+            use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, Interest};
+            use $root::fs::{self, DirBuilder, DirEntry, File, OpenOptions, ReadDir};
+            use $root::net::tcp::{
+                OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf,
+            };
+            use $root::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_host};
+
+            /// Calls all functions of files, in an empty directory. Returns what they say.
+            pub(super) async fn files(dir: &Path) -> Vec<String> {
+                let mut seen = Vec::new();
+                let at = |name: &str| dir.join(name);
+                fs::create_dir(at("one")).await.unwrap();
+                fs::create_dir_all(at("one/two")).await.unwrap();
+                let single = DirBuilder::new();
+                single.create(at("three")).await.unwrap();
+                let again = single.create(at("three")).await.unwrap_err();
+                seen.push(format!("{:?}", again.kind()));
+                DirBuilder::new().recursive(true).create(at("three/four")).await.unwrap();
+                DirBuilder::new().recursive(true).create(at("three/four")).await.unwrap();
+                fs::write(at("file"), "text").await.unwrap();
+                seen.push(fs::read_to_string(at("file")).await.unwrap());
+                seen.push(format!("{:?}", fs::read(at("file")).await.unwrap()));
+                for name in ["file", "one", "none"] {
+                    seen.push(format!("{:?}", fs::try_exists(at(name)).await.unwrap()));
+                    let told = match fs::metadata(at(name)).await {
+                        Ok(found) => format!("{} {}", found.is_dir(), found.is_file()),
+                        Err(error) => format!("{:?}", error.kind()),
+                    };
+                    let itself = match fs::symlink_metadata(at(name)).await {
+                        Ok(found) => found.file_type().is_symlink().to_string(),
+                        Err(error) => format!("{:?}", error.kind()),
+                    };
+                    let link = fs::read_link(at(name)).await.unwrap_err().kind();
+                    seen.push(format!("{told} {itself} {link:?}"));
+                }
+                let root = fs::canonicalize(dir).await.unwrap();
+                for name in ["one/../file", "./one/two/..", "one/.", "none", "file/..", "none/.."] {
+                    seen.push(match fs::canonicalize(at(name)).await {
+                        Ok(path) => path.strip_prefix(&root).unwrap().display().to_string(),
+                        Err(error) => format!("{:?}", error.kind()),
+                    });
+                }
+                seen.push(fs::copy(at("file"), at("copy")).await.unwrap().to_string());
+                fs::hard_link(at("copy"), at("link")).await.unwrap();
+                fs::rename(at("copy"), at("moved")).await.unwrap();
+                let mut entries: ReadDir = fs::read_dir(dir).await.unwrap();
+                let mut names = Vec::new();
+                while let Some(entry) = entries.next_entry().await.unwrap() {
+                    let entry: DirEntry = entry;
+                    assert_eq!(entry.path(), at(entry.file_name().to_str().unwrap()));
+                    let is_dir = entry.file_type().await.unwrap().is_dir();
+                    let len = if is_dir { 0 } else { entry.metadata().await.unwrap().len() };
+                    names.push(format!("{:?} {is_dir} {len}", entry.file_name()));
+                }
+                names.sort();
+                seen.extend(names);
+
+                let mut options = OpenOptions::new();
+                options.read(true).write(true).create_new(true).append(false).truncate(false);
+                let mut file: File = options.open(at("new")).await.unwrap();
+                let again = options.open(at("new")).await.unwrap_err();
+                seen.push(format!("{:?}", again.kind()));
+                file.write_all(b"0123456789").await.unwrap();
+                file.flush().await.unwrap();
+                file.sync_data().await.unwrap();
+                file.set_len(8).await.unwrap();
+                file.sync_all().await.unwrap();
+                seen.push(file.seek(SeekFrom::Start(2)).await.unwrap().to_string());
+                let mut text = String::new();
+                let mut other = file.try_clone().await.unwrap();
+                other.read_to_string(&mut text).await.unwrap();
+                seen.push(format!("{text} {}", file.metadata().await.unwrap().len()));
+                drop((file, other));
+                File::options().append(true).create(true).open(at("new")).await.unwrap();
+                assert!(File::create_new(at("new")).await.is_err());
+                drop(File::create(at("new")).await.unwrap());
+                let mut byte = [0];
+                let read = File::open(at("new")).await.unwrap().read(&mut byte).await.unwrap();
+                seen.push(read.to_string());
+
+                fs::remove_file(at("new")).await.unwrap();
+                let full = fs::remove_dir(at("one")).await.unwrap_err();
+                seen.push(format!("{:?}", full.kind()));
+                fs::remove_dir(at("one/two")).await.unwrap();
+                fs::remove_dir_all(at("three")).await.unwrap();
+                seen
+            }
+
+            /// The calls of sockets that have types of their own. Compiled only.
+            #[allow(dead_code)]
+            pub(super) async fn generic(addr: SocketAddr) -> std::io::Result<()> {
+                let listener = TcpListener::bind(addr).await?;
+                let stream = TcpStream::connect(addr).await?;
+                stream.try_io(Interest::READABLE, || Ok(()))?;
+                stream.async_io(Interest::READABLE, || Ok(())).await?;
+                let socket = UdpSocket::bind("127.0.0.1:0").await?;
+                socket.connect((std::net::Ipv4Addr::LOCALHOST, 1)).await?;
+                socket.send_to(b"", addr).await?;
+                socket.try_io(Interest::READABLE, || Ok(()))?;
+                socket.async_io(Interest::READABLE, || Ok(())).await?;
+                lookup_host("localhost:1").await?.next();
+                let (stream, _): (TcpStream, SocketAddr) = listener.accept().await?;
+                let (read, write): (OwnedReadHalf, OwnedWriteHalf) = stream.into_split();
+                let joined: Result<TcpStream, ReuniteError> = read.reunite(write);
+                let mut stream = joined.unwrap();
+                let _halves: (ReadHalf<'_>, WriteHalf<'_>) = stream.split();
+                TcpSocket::new_v4()?.connect(addr).await?;
+                Ok(())
+            }
+        }
+    };
+}
+
+calls!(of_tokio, tokio);
+calls!(of_sim, sim);
+
+/// A directory of the system, removed at the end.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Dir {
+        let name = format!("unpause-names-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Dir(path)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn calls_of_files_say_the_same_as_those_of_tokio() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let tokios = {
+        let dir = Dir::new("tokio");
+        runtime.block_on(of_tokio::files(&dir.0))
+    };
+    let dir = Dir::new("sim");
+    assert_eq!(runtime.block_on(of_sim::files(&dir.0)), tokios, "outside of runs");
+    if sim::SIMULATED {
+        let report = sim::Runner::new().hermetic().run(async || {
+            sim::fs::create_dir("/dir").await.unwrap();
+            assert_eq!(of_sim::files(Path::new("/dir")).await, tokios, "in a run");
+        });
+        assert!(report.passed(), "{}", sim::report::text(&report, &Default::default()));
+    }
+}
+
+/// Has each name in both.
+macro_rules! names {
+    ($($type:ident: $($name:ident)*;)*) => {{
+        $($(
+            let _ = tokios::$type::$name;
+            let _ = sims::$type::$name;
+        )*)*
+    }};
+}
+
+#[test]
+#[allow(deprecated, reason = "the names are there nevertheless")]
+fn sockets_have_the_names_of_tokio() {
+    {
+        use sim::net as sims;
+        use tokio::net as tokios;
+        names! {
+            TcpListener: accept poll_accept from_std into_std local_addr ttl set_ttl;
+            TcpStream: from_std into_std local_addr take_error peer_addr poll_peek ready readable poll_read_ready try_read
+                try_read_vectored writable poll_write_ready try_write try_write_vectored peek nodelay set_nodelay linger
+                set_linger set_zero_linger ttl set_ttl split into_split;
+            TcpSocket: new_v4 new_v6 set_keepalive keepalive set_reuseaddr reuseaddr set_send_buffer_size send_buffer_size
+                set_recv_buffer_size recv_buffer_size set_linger set_zero_linger linger set_nodelay nodelay tos_v4 set_tos_v4
+                local_addr take_error bind connect listen from_std_stream;
+            UdpSocket: from_std into_std local_addr peer_addr ready writable poll_send_ready send poll_send try_send readable
+                poll_recv_ready recv poll_recv try_recv poll_send_to try_send_to recv_from poll_recv_from try_recv_from peek
+                poll_peek try_peek peek_from poll_peek_from try_peek_from peek_sender poll_peek_sender try_peek_sender
+                broadcast set_broadcast multicast_loop_v4 set_multicast_loop_v4 multicast_ttl_v4 set_multicast_ttl_v4 ttl
+                set_ttl tos_v4 set_tos_v4 join_multicast_v4 leave_multicast_v4 take_error;
+        }
+    }
+    use sim::net::tcp as sims;
+    use tokio::net::tcp as tokios;
+    names! {
+        ReadHalf: peek ready readable try_read try_read_vectored peer_addr local_addr;
+        WriteHalf: ready writable try_write try_write_vectored peer_addr local_addr;
+        OwnedReadHalf: reunite peek ready readable try_read try_read_vectored peer_addr local_addr;
+        OwnedWriteHalf: reunite forget ready writable try_write try_write_vectored peer_addr local_addr;
+    }
+}

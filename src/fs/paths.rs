@@ -1,0 +1,127 @@
+//! Calls about symbolic links and whole paths. A disk of a run has no links: each name is that of the file itself.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use super::call::{by_path, sees};
+use super::dir::Metadata;
+use super::machine::At;
+use crate::disk::Error;
+use crate::run::op::Op;
+use crate::seam::here;
+
+const CANONICALIZE: Op = sees("canonicalize");
+const SYMLINK_METADATA: Op = sees("symlink_metadata");
+const READ_LINK: Op = sees("read_link");
+
+/// The path of a file or a directory from the root, without `.` and `..`. A point.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::create_dir("/data").await.unwrap();
+/// assert_eq!(sim::fs::canonicalize("./data/../data").await.unwrap().to_str(), Some("/data"));
+/// # });
+/// # assert!(report.passed());
+/// ```
+///
+/// # Errors
+/// Those of [`std::fs::canonicalize`].
+#[track_caller]
+pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> + Send {
+    let (here, path) = (here(), path.as_ref().to_owned());
+    let (run, real) = (path.clone(), path.clone());
+    let act = move |call: &mut crate::disk::Call<'_>| {
+        call.metadata(&run)?;
+        Ok(from_root(&run))
+    };
+    by_path(&CANONICALIZE, At::here(here), path, here, act, move || std::fs::canonicalize(&real))
+}
+
+/// A path on the disk of a run, from its root.
+fn from_root(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => whole.push(name),
+            // The parent of the root is the root.
+            Component::ParentDir => _ = whole.pop(),
+            _ => {}
+        }
+    }
+    whole
+}
+
+/// As [`metadata`](super::metadata), of a symbolic link itself. A run has none. A point.
+///
+/// # Errors
+/// Those of [`std::fs::symlink_metadata`].
+#[track_caller]
+pub fn symlink_metadata(
+    path: impl AsRef<Path>,
+) -> impl Future<Output = io::Result<Metadata>> + Send {
+    let (here, path) = (here(), path.as_ref().to_owned());
+    let (run, real) = (path.clone(), path.clone());
+    let act = move |call: &mut crate::disk::Call<'_>| Ok(Metadata::of_run(call.metadata(&run)?));
+    let of_system = move || Ok(Metadata::of_std(&std::fs::symlink_metadata(&real)?));
+    by_path(&SYMLINK_METADATA, At::here(here), path, here, act, of_system)
+}
+
+/// The path that a symbolic link has. A run has no links. A point.
+///
+/// # Errors
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for anything else, and those of [`std::fs::read_link`].
+#[track_caller]
+pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> + Send {
+    let (here, path) = (here(), path.as_ref().to_owned());
+    let (run, real) = (path.clone(), path.clone());
+    let act = move |call: &mut crate::disk::Call<'_>| {
+        call.metadata(&run)?;
+        Err(Error::INVALID)
+    };
+    by_path(&READ_LINK, At::here(here), path, here, act, move || std::fs::read_link(&real))
+}
+
+/// Makes directories, with those above them if wanted.
+///
+/// ```
+/// # let report = sim::Runner::new().hermetic().run(async || {
+/// # if !sim::SIMULATED { return }
+/// sim::fs::DirBuilder::new().recursive(true).create("/data/log").await.unwrap();
+/// assert!(sim::fs::metadata("/data/log").await.unwrap().is_dir());
+/// # });
+/// # assert!(report.passed());
+/// ```
+#[derive(Debug, Default)]
+pub struct DirBuilder {
+    recursive: bool,
+}
+
+impl DirBuilder {
+    /// One that makes a single directory.
+    pub fn new() -> DirBuilder {
+        DirBuilder::default()
+    }
+
+    /// Sets if it makes those above, too, and finds one that is there already to be no error.
+    pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
+        self.recursive = recursive;
+        self
+    }
+
+    /// Makes a directory: see [`create_dir`](super::create_dir) and [`create_dir_all`](super::create_dir_all).
+    ///
+    /// # Errors
+    /// Those of [`std::fs::DirBuilder::create`].
+    #[track_caller]
+    pub fn create(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
+        let (at, here, path) = (At::here(here()), here(), path.as_ref().to_owned());
+        let recursive = self.recursive;
+        async move {
+            match recursive {
+                true => super::create_dir_all_at(at, path, here).await,
+                false => super::create_dir_at(at, &path, here).await,
+            }
+        }
+    }
+}

@@ -146,10 +146,10 @@ pub struct Searched {
     /// lock of std or a channel of another crate. Accesses to it are invisible, so all steps may conflict: there are
     /// more runs, and the search is still a proof.
     pub by_step: bool,
-    /// What there would have been more of than a limit allows, in words: `more than two faults of one kind ..`. All runs within
-    /// the limit were tried, and the search is no proof for those beyond it.
+    /// The limits that runs reached, in words: `more than two faults of one kind ..`. All runs within a limit were tried, and the
+    /// search is no proof for those beyond it.
     pub beyond: Vec<String>,
-    /// What steps depend on and no search sees, in words: the search is no proof.
+    /// The things that steps depend on and no search sees, in words: the search is no proof.
     pub ignored: Vec<String>,
     /// The functions that threads entered and whose operations on shared memory are invisible: not all orders of these
     /// were tried, and the search is no proof. Only runs of plain threads have any: parts of std that are compiled

@@ -1,4 +1,4 @@
-//! What a long run of nodes shows: its messages, in the words of the user.
+//! Screens of long runs of nodes: their messages, in the words of the user.
 
 use sim::Runner;
 use sim::net::{TcpListener, TcpStream};

@@ -43,7 +43,7 @@
 //! - The limits of `sim`, and those of `sim::tokio`.
 //! - A panic of a task is in the `JoinError` of its handle. If no handle gets it, it fails the run: tokio would only print
 //!   it.
-//! - An object with state that was made outside of a run, as in a static, is refused in runs.
+//! - An object with state that was made outside of a run, as in a static, is refused in runs, but for a static `Notify` or `Semaphore`.
 //! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
 //! - Deadlines of a run are exact; tokio rounds them up to milliseconds.
 //! - The files of a run have no permissions, times and symbolic links, and `FileType` and `Metadata` are not those of std.

@@ -24,6 +24,7 @@ paths! {
     faults_of_files: sim::fs::faults,
     faults_of_the_net: sim::net::faults,
     link: sim::net::link,
+    listener: sim::net::TcpListener,
     alias_of_a_node: sim::net::alias,
     lookup_host: sim::net::lookup_host,
     files: sim::fs::File,

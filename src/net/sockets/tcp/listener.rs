@@ -276,8 +276,9 @@ impl TcpListener {
 }
 
 /// The reason why a listener of the system is refused to a run.
-const LISTENER_OF_SYSTEM: &str = "a listener of the system is used in a run: bind it by tokio's or sim::net's \
-                                  TcpListener::bind, and hand that on (in tonic by serve_with_incoming)";
+const LISTENER_OF_SYSTEM: &str = "a listener of the system is used in a run: bind it by sim::net::TcpListener::bind \
+                                  (that of tokio::net, over unpause-tokio), and hand that on (in tonic by \
+                                  serve_with_incoming)";
 
 pub(super) fn bind(
     host: Host,

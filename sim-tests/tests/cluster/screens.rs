@@ -35,6 +35,7 @@ fn run(count: u8, forgotten: u8) -> Report {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_long_run_shows_its_messages() {
     assert!(run(9, 0).passed());
     let screen = screen(&run(9, 3));
@@ -49,6 +50,7 @@ fn a_long_run_shows_its_messages() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_words_of_a_message_stand_behind_an_arrow_that_has_no_room() {
     let report = Runner::new().hermetic().seeds(0..1).run(async || {
         let [a, b, c] = ["a", "b", "c"].map(sim::node);
@@ -68,6 +70,7 @@ fn the_words_of_a_message_stand_behind_an_arrow_that_has_no_room() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn of_many_messages_the_last_are_shown() {
     let screen = screen(&run(30, 3));
     assert!(screen.contains(" steps, and the last 40 of "), "{screen}");
@@ -75,6 +78,7 @@ fn of_many_messages_the_last_are_shown() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_node_that_does_not_answer_is_named() {
     let report = Runner::new().hermetic().seeds(0..1).run(async || {
         let server = sim::node("adder");

@@ -5,6 +5,7 @@
 mod aliases;
 mod descriptors;
 mod names;
+mod options;
 mod ports;
 pub mod tcp;
 mod udp;

@@ -102,8 +102,8 @@ impl Observer {
     pub(crate) fn after(&mut self, view: &View<'_>) {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
+            self.add_counts(view, event);
         }
-        self.add_counts(view);
         self.forget_guards_of_done();
         let (mut timed, mut shares) = (false, false);
         for mark in &view.contacts()[self.contacts..] {
@@ -165,37 +165,32 @@ impl Observer {
         }
     }
 
-    /// Adds the effects of the step on the numbers of messages that faults of the net have met, if they matter.
+    /// Adds the effects of an event on the numbers of messages that faults of the net have met, if they matter.
     //
     // An event for each message that may be met would cost all runs, and most programs do not read the numbers.
-    fn add_counts(&mut self, view: &View<'_>) {
-        for event in &view.events()[self.events..] {
-            let kind = event.op.kind;
-            if kind == Some(net::link::COUNT) {
-                self.learnt |= !std::mem::replace(&mut self.counts, true);
-                self.items.push(StepItem::Counted { reads: true });
+    fn add_counts(&mut self, view: &View<'_>, event: &Event) {
+        let kind = event.op.kind;
+        if kind == Some(net::link::COUNT) {
+            self.learnt |= !std::mem::replace(&mut self.counts, true);
+            self.items.push(StepItem::Counted { reads: true });
+        }
+        if !self.counts {
+            return;
+        }
+        let raises = [net::link::LOSE, net::CUT, net::WAIT_BEHIND];
+        let mut may_raise = kind.is_some_and(|kind| raises.contains(&kind));
+        if let (Access::Spawn, Values::Task(child)) = (event.op.access, event.values) {
+            let row = view.task(child);
+            may_raise = row.route.is_some();
+            let arrival = row.announced.iter().next();
+            let arrival = arrival.filter(|it| may_raise && it.op.access == Access::Wait);
+            if let Some(on) = arrival.and_then(|arrival| arrival.object) {
+                let (key, kind, span) = (view.key_of(on), net::SEND_COUNTED, Span::NONE);
+                self.items.push(StepItem::Object { object: on, key, kind, span, done: true });
             }
-            if !self.counts {
-                continue;
-            }
-            let raises = [net::link::LOSE, net::CUT, net::WAIT_BEHIND];
-            let mut may_raise = kind.is_some_and(|kind| raises.contains(&kind));
-            if let (Access::Spawn, Values::Task(child)) = (event.op.access, event.values) {
-                let row = view.task(child);
-                may_raise = row.route.is_some();
-                let arrival = row
-                    .announced
-                    .iter()
-                    .next()
-                    .filter(|arrival| may_raise && arrival.op.access == Access::Wait);
-                if let Some(on) = arrival.and_then(|arrival| arrival.object) {
-                    let (key, kind, span) = (view.key_of(on), net::SEND_COUNTED, Span::NONE);
-                    self.items.push(StepItem::Object { object: on, key, kind, span, done: true });
-                }
-            }
-            if may_raise {
-                self.items.push(StepItem::Counted { reads: false });
-            }
+        }
+        if may_raise {
+            self.items.push(StepItem::Counted { reads: false });
         }
     }
 

@@ -11,6 +11,7 @@ use super::listener::{self, TcpListener};
 use super::stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
+use crate::net::sockets::options::{of_tokio, options};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, check_outside, refuse};
 use crate::run::op::{Access, Op, net};
@@ -143,71 +144,49 @@ impl OfRun {
         Ok(self.mark.act(&OPTION, here, || get(&self.state())))
     }
 
-    /// Sets an option.
-    fn set(&self, here: Here, set: impl FnOnce(&mut Options)) -> io::Result<()> {
+    fn option<T>(&self, here: Here, get: impl FnOnce(&Options) -> T) -> io::Result<T> {
+        self.get(here, |state| get(&state.options))
+    }
+
+    fn set_option(&self, here: Here, set: impl FnOnce(&mut Options)) -> io::Result<()> {
         self.origin.check(here)?;
         self.mark.act(&SET_OPTION, here, || set(&mut self.state().options));
         Ok(())
     }
 }
 
-macro_rules! options {
-    ($($(#[$get_doc:meta])* $get:ident, $(#[$set_doc:meta])* $set:ident: $type:ty => $field:ident;)*) => {
-        impl TcpSocket {$(
-            $(#[$get_doc])*
-            ///
-            /// # Errors
-            /// If the socket is of another run; outside of runs, those of the system.
-            #[track_caller]
-            pub fn $get(&self) -> io::Result<$type> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.get(here(), |own| own.options.$field),
-                    Inner::Real(socket) => socket.$get(),
-                }
-            }
-
-            $(#[$set_doc])*
-            ///
-            /// # Errors
-            /// If the socket is of another run; outside of runs, those of the system.
-            #[track_caller]
-            pub fn $set(&self, value: $type) -> io::Result<()> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.set(here(), |options| options.$field = value),
-                    Inner::Real(socket) => socket.$set(value),
-                }
-            }
-        )*}
-    };
-}
-
-options! {
+options! { TcpSocket:
     /// Returns `true` if its connections find out by themselves that the other machine is gone.
-    keepalive,
+    keepalive;
     /// Sets if its connections find out by themselves that the other machine is gone or the link is cut, also if nothing is written.
     /// In a run as with the settings of Linux: after 7200 s, and then every 75 s, the kernel asks; after nine questions without an
     /// answer all is [`TimedOut`](io::ErrorKind::TimedOut), and a machine that is up again answers by a reset.
     set_keepalive: bool => keepalive;
 
     /// Returns `true` if a port can be bound whose connections have just ended. In a run it has no effect: they can.
-    reuseaddr,
+    reuseaddr;
     /// Sets if a port can be bound whose connections have just ended. In a run it has no effect: they can.
     set_reuseaddr: bool => reuseaddr;
 
     /// Returns `true` if small writes are not delayed.
-    nodelay,
+    nodelay;
     /// Sets if small writes are not delayed. In a run none is.
     set_nodelay: bool => nodelay;
 
     /// The size of the buffer of bytes that are sent. In a run it has no effect.
-    send_buffer_size,
+    send_buffer_size;
     /// Sets the size of the buffer of bytes that are sent. In a run it has no effect.
     set_send_buffer_size: u32 => send_buffer_size;
 
     /// The size of the buffer of bytes that have arrived. In a run it has no effect.
-    recv_buffer_size,
+    recv_buffer_size;
     /// Sets the size of the buffer of bytes that have arrived. In a run it has no effect.
     set_recv_buffer_size: u32 => recv_buffer_size;
+
+    /// The type of service. In a run it has no effect.
+    tos_v4, once tos;
+    /// Sets the type of service. In a run it has no effect.
+    set_tos_v4, once set_tos: u32 => tos;
 }
 
 impl TcpSocket {
@@ -237,38 +216,6 @@ impl TcpSocket {
         Ok(TcpSocket::of_run(Options::NONE))
     }
 
-    /// The type of service. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
-    #[track_caller]
-    pub fn tos_v4(&self) -> io::Result<u32> {
-        match &self.0 {
-            Inner::Run(socket) => socket.get(here(), |own| own.options.tos),
-            Inner::Real(socket) =>
-            {
-                #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
-                socket.tos()
-            }
-        }
-    }
-
-    /// Sets the type of service. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
-    #[track_caller]
-    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(socket) => socket.set(here(), |options| options.tos = tos),
-            Inner::Real(socket) =>
-            {
-                #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
-                socket.set_tos(tos)
-            }
-        }
-    }
-
     /// Has the drop of its connections reset them.
     ///
     /// # Errors
@@ -276,7 +223,7 @@ impl TcpSocket {
     #[track_caller]
     pub fn set_zero_linger(&self) -> io::Result<()> {
         match &self.0 {
-            Inner::Run(socket) => socket.set(here(), |options| options.resets = true),
+            Inner::Run(socket) => socket.set_option(here(), |options| options.resets = true),
             Inner::Real(socket) => socket.set_zero_linger(),
         }
     }
@@ -291,7 +238,7 @@ impl TcpSocket {
     pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
         match &self.0 {
             Inner::Run(socket) => {
-                socket.set(here(), |options| options.resets = time == Some(Duration::ZERO))
+                socket.set_option(here(), |options| options.resets = time == Some(Duration::ZERO))
             }
             Inner::Real(socket) =>
             {
@@ -309,7 +256,7 @@ impl TcpSocket {
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         match &self.0 {
             Inner::Run(socket) => {
-                let resets = socket.get(here(), |own| own.options.resets)?;
+                let resets = socket.option(here(), |options| options.resets)?;
                 Ok(resets.then_some(Duration::ZERO))
             }
             Inner::Real(socket) => socket.linger(),
@@ -421,12 +368,12 @@ impl TcpSocket {
     /// before they connect. A run fails if it is bound or connected already.
     #[track_caller]
     pub fn from_std_stream(stream: std::net::TcpStream) -> TcpSocket {
+        if !seam::in_run() {
+            return TcpSocket(Inner::Real(tokio::net::TcpSocket::from_std_stream(stream)));
+        }
         let is_new = stream.peer_addr().is_err()
             && stream.local_addr().is_ok_and(|addr| addr.port() == 0 && addr.ip().is_unspecified());
         let real = tokio::net::TcpSocket::from_std_stream(stream);
-        if !seam::in_run() {
-            return TcpSocket(Inner::Real(real));
-        }
         if !is_new {
             let text = "a socket of the system that is bound or connected is used in a run: make each socket in the body \
                         of the test";

@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Inner, OfRun, UdpSocket};
+use crate::net::sockets::options::{of_tokio, options};
 use crate::run::op::{Access, Op, net};
-use crate::seam::here;
+use crate::seam::{Here, here};
 
 const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::SET).quiet();
 const OPTION: Op = Op::of_kind("option", Access::Tell, net::SET).quiet();
@@ -40,107 +41,48 @@ impl Options {
 }
 
 impl OfRun {
-    #[track_caller]
-    fn option<R>(&self, get: impl FnOnce(Values) -> R) -> io::Result<R> {
-        self.origin.check(here())?;
-        Ok(self.mark().act(&OPTION, here(), || get(self.options.values())))
+    fn option<R>(&self, here: Here, get: impl FnOnce(Values) -> R) -> io::Result<R> {
+        self.origin.check(here)?;
+        Ok(self.mark().act(&OPTION, here, || get(self.options.values())))
     }
 
-    #[track_caller]
-    fn set_option(&self, set: impl FnOnce(&mut Values)) -> io::Result<()> {
-        self.origin.check(here())?;
-        self.mark().act(&SET_OPTION, here(), || {
+    fn set_option(&self, here: Here, set: impl FnOnce(&mut Values)) -> io::Result<()> {
+        self.origin.check(here)?;
+        self.mark().act(&SET_OPTION, here, || {
             set(&mut self.options.0.lock().unwrap_or_else(PoisonError::into_inner));
         });
         Ok(())
     }
 }
 
-macro_rules! options {
-    ($($(#[$get_doc:meta])* $get:ident, $(#[$set_doc:meta])* $set:ident: $type:ty => $field:ident;)*) => {
-        impl UdpSocket {$(
-            $(#[$get_doc])*
-            ///
-            /// # Errors
-            /// If the socket is of another run; outside of runs, those of the system.
-            #[track_caller]
-            pub fn $get(&self) -> io::Result<$type> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.option(|values| values.$field),
-                    Inner::Real(socket) => socket.$get(),
-                }
-            }
-
-            $(#[$set_doc])*
-            ///
-            /// # Errors
-            /// If the socket is of another run; outside of runs, those of the system.
-            #[track_caller]
-            pub fn $set(&self, value: $type) -> io::Result<()> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.set_option(|values| values.$field = value),
-                    Inner::Real(socket) => socket.$set(value),
-                }
-            }
-        )*}
-    };
-}
-
-options! {
+options! { UdpSocket:
     /// Returns `true` if it may send to all hosts.
-    broadcast,
+    broadcast;
     /// Sets if it may send to all hosts, at 255.255.255.255: in a run a datagram to each node and the outside.
     set_broadcast: bool => broadcast;
 
     /// The number of hops of a datagram. In a run it has no effect.
-    ttl,
+    ttl;
     /// Sets the number of hops of a datagram. In a run it has no effect.
     set_ttl: u32 => ttl;
 
     /// Returns `true` if datagrams to a group also arrive at members on the host of the sender.
-    multicast_loop_v4,
+    multicast_loop_v4;
     /// Sets if datagrams to a group also arrive at members on the host of the sender.
     set_multicast_loop_v4: bool => multicast_loop;
 
     /// The number of hops of a datagram to a group.
-    multicast_ttl_v4,
+    multicast_ttl_v4;
     /// Sets the number of hops of a datagram to a group. In a run 0 has it stay on the host, and others have no effect.
     set_multicast_ttl_v4: u32 => multicast_ttl;
+
+    /// The type of service. In a run it has no effect.
+    tos_v4, once tos;
+    /// Sets the type of service. In a run it has no effect.
+    set_tos_v4, once set_tos: u32 => tos;
 }
 
 impl UdpSocket {
-    /// The type of service. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
-    #[track_caller]
-    pub fn tos_v4(&self) -> io::Result<u32> {
-        match &self.0 {
-            Inner::Run(socket) => socket.option(|values| values.tos),
-            Inner::Real(socket) =>
-            {
-                #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
-                socket.tos()
-            }
-        }
-    }
-
-    /// Sets the type of service. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
-    #[track_caller]
-    pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(socket) => socket.set_option(|values| values.tos = tos),
-            Inner::Real(socket) =>
-            {
-                #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
-                socket.set_tos(tos)
-            }
-        }
-    }
-
     /// Joins a group, an address from 224.0.0.0 to 239.255.255.255: datagrams that are sent to it, with the port of this socket,
     /// arrive here and at all other members. `interface` is 0.0.0.0 or an address of the host. Not a point in a run.
     ///

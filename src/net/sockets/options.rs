@@ -1,0 +1,48 @@
+//! Options of sockets: a method that reads each, and one that sets it.
+
+/// Calls the method of tokio's socket, by its old name if there is one.
+macro_rules! of_tokio {
+    ($socket:ident, $name:ident($($value:ident)?)) => { $socket.$name($($value)?) };
+    ($socket:ident, $name:ident($($value:ident)?), $old:ident) => {{
+        #[allow(deprecated, reason = "its new name is not in all releases of tokio 1")]
+        let result = $socket.$old($($value)?);
+        result
+    }};
+}
+
+/// Writes the methods of a socket, whose field 0 is an `Inner`. A socket of a run has `option` and `set_option`, which record
+/// the operation.
+macro_rules! options {
+    ($of:ty: $(
+        $(#[$get_doc:meta])* $get:ident $(, once $old_get:ident)?;
+        $(#[$set_doc:meta])* $set:ident $(, once $old_set:ident)?: $type:ty => $field:ident;
+    )*) => {
+        impl $of {$(
+            $(#[$get_doc])*
+            ///
+            /// # Errors
+            /// If the socket is of another run; outside of runs, those of the system.
+            #[track_caller]
+            pub fn $get(&self) -> io::Result<$type> {
+                match &self.0 {
+                    Inner::Run(socket) => socket.option(here(), |options| options.$field),
+                    Inner::Real(socket) => of_tokio!(socket, $get() $(, $old_get)?),
+                }
+            }
+
+            $(#[$set_doc])*
+            ///
+            /// # Errors
+            /// If the socket is of another run; outside of runs, those of the system.
+            #[track_caller]
+            pub fn $set(&self, value: $type) -> io::Result<()> {
+                match &self.0 {
+                    Inner::Run(socket) => socket.set_option(here(), |options| options.$field = value),
+                    Inner::Real(socket) => of_tokio!(socket, $set(value) $(, $old_set)?),
+                }
+            }
+        )*}
+    };
+}
+
+pub(super) use {of_tokio, options};

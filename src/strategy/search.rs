@@ -31,24 +31,13 @@ pub(crate) trait Search: Send + Sync {
         ClosureVerdict::Consistent
     }
 
-    /// Starts again, so that each order of recorded calls is a run of its own.
-    fn tell_orders_apart(&self) {}
+    /// Starts again, so that these differences, too, distinguish runs.
+    fn tell_apart(&self, _differences: Apart) {}
 
-    /// Returns `true` if each order of recorded calls is a run of its own.
-    fn tells_orders_apart(&self) -> bool {
-        false
+    /// The differences that distinguish runs.
+    fn apart(&self) -> Apart {
+        Apart::default()
     }
-
-    /// Starts again, so that the numbers of messages that faults of the net have met distinguish runs.
-    fn tell_counts_apart(&self) {}
-
-    /// Returns `true` if these numbers distinguish runs.
-    fn tells_counts_apart(&self) -> bool {
-        false
-    }
-
-    /// Starts again, so that each order of steps is a run of its own: tasks share something that it does not see.
-    fn tell_steps_apart(&self) {}
 
     /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if it does not compute
     /// classes, because it makes every run.
@@ -63,6 +52,36 @@ pub(crate) trait Search: Send + Sync {
 
     /// The decisions of the current run, for repeating it.
     fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>);
+}
+
+/// Differences between runs that distinguish them only if the program, or who looks at the runs, can tell them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Apart {
+    /// The order of returns and invocations of calls that no step orders. If it does not count, the search must check all
+    /// these orders for each run.
+    pub(crate) orders: bool,
+    /// The numbers of messages that cuts and clogs have met. If they do not count, a message that is sent is the same
+    /// before the end of a cut and after it.
+    pub(crate) counts: bool,
+    /// The order of all steps, because tasks share something that is not of this library.
+    pub(crate) steps: bool,
+}
+
+impl Apart {
+    /// None.
+    pub(crate) const NOTHING: Apart = Apart { orders: false, counts: false, steps: false };
+    pub(crate) const ORDERS: Apart = Apart { orders: true, ..Apart::NOTHING };
+    pub(crate) const COUNTS: Apart = Apart { counts: true, ..Apart::NOTHING };
+    pub(crate) const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
+
+    /// These, and others.
+    pub(crate) const fn and(self, others: Apart) -> Apart {
+        Apart {
+            orders: self.orders || others.orders,
+            counts: self.counts || others.counts,
+            steps: self.steps || others.steps,
+        }
+    }
 }
 
 /// The progress of a search.

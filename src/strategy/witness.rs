@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::exhaustive::{ClosureVerdict, Observer, closure};
 use super::happens_before::HappensBefore;
+use super::search::Apart;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::Seed;
 use crate::run::recording::Timed;
@@ -20,12 +21,8 @@ pub(crate) struct Witness(Arc<Mutex<Observation>>);
 
 #[derive(Debug, Default)]
 struct Observation {
-    /// True if each order of recorded calls is a class of its own.
-    strict: bool,
-    /// True if the numbers of messages that faults of the net have met distinguish classes.
-    counts: bool,
-    /// True if each order of steps is a class of its own.
-    by_step: bool,
+    /// The differences that distinguish classes.
+    apart: Apart,
     order: HappensBefore,
     observer: Observer,
     /// The run has ended, and its last step is not in the order yet.
@@ -52,26 +49,16 @@ impl Witness {
     ) -> ClosureVerdict {
         let mut seen = self.seen();
         seen.finish(true);
-        match seen.observer.tells_orders_apart() {
+        match seen.observer.apart().orders {
             // The body read a history, so in another order it may have gone on differently.
             true => ClosureVerdict::Consistent,
             false => closure::check_orders(&seen.order, orders_max, holds),
         }
     }
 
-    /// Makes each order of recorded calls a class of its own, from the next run on.
-    pub(crate) fn tell_orders_apart(&self) {
-        self.seen().strict = true;
-    }
-
-    /// Distinguishes classes by the numbers of messages that faults of the net have met, from the next run on.
-    pub(crate) fn tell_counts_apart(&self) {
-        self.seen().counts = true;
-    }
-
-    /// Makes each order of steps a class of its own, from the next run on.
-    pub(crate) fn tell_steps_apart(&self) {
-        self.seen().by_step = true;
+    /// Has classes differ by these differences, from the next run on.
+    pub(crate) fn tell_apart(&self, differences: Apart) {
+        self.seen().apart = differences;
     }
 
     /// Calls `look` with the happens-before order of the last run. `cut` is true if its last step ended it, although
@@ -84,7 +71,7 @@ impl Witness {
     /// class means nothing.
     pub(crate) fn is_blind(&self) -> bool {
         let seen = self.seen();
-        seen.observer.is_blind() || seen.observer.tells_steps_apart() && !seen.by_step
+        seen.observer.is_blind() || seen.observer.apart().steps && !seen.apart.steps
     }
 
     fn seen(&self) -> MutexGuard<'_, Observation> {
@@ -97,15 +84,7 @@ impl Observation {
         self.order.truncate(0);
         self.ends = false;
         self.observer.begin_anew();
-        if self.strict {
-            self.observer.tell_orders_apart();
-        }
-        if self.counts {
-            self.observer.tell_counts_apart();
-        }
-        if self.by_step {
-            self.observer.tell_steps_apart();
-        }
+        self.observer.tell_apart(self.apart);
     }
 
     /// Adds the last step of the run, once.

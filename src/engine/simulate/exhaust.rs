@@ -24,7 +24,7 @@ use crate::run::ids::Seed;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
-use crate::strategy::search::{SearchBound, SearchProgress};
+use crate::strategy::search::{Apart, SearchBound, SearchProgress};
 
 /// The visitor of the runs of a search.
 pub(super) enum RunVisitor<'a> {
@@ -74,8 +74,7 @@ pub(super) fn exhaust(
     let each = matches!(visit, RunVisitor::Each(_));
     let fallback = config.strategy.fallback().filter(|_| !each);
     if each {
-        search.tell_orders_apart();
-        search.tell_counts_apart();
+        search.tell_apart(Apart::ORDERS.and(Apart::COUNTS));
     }
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);
@@ -98,7 +97,7 @@ pub(super) fn exhaust(
             break ended;
         }
         // Orders of steps that the search took for equal are not.
-        search.tell_steps_apart();
+        search.tell_apart(Apart::STEPS);
         explored.tally.runs = 0;
     };
     let mut searched = how_far(search.progress(), ended);

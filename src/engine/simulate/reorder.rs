@@ -16,6 +16,7 @@ use crate::run::recording::Timed;
 use crate::run::schedule::Schedule;
 use crate::run::{Outcome, Run};
 use crate::strategy::exhaustive::ClosureVerdict;
+use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
@@ -49,7 +50,7 @@ pub(super) fn check(
         }
         ClosureVerdict::Unknown => {}
     }
-    search.tell_orders_apart();
+    search.tell_apart(Apart::ORDERS);
     Reordered::Anew
 }
 

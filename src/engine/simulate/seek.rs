@@ -19,6 +19,7 @@ use crate::shrink::{Replayer, Sought};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::strategy::held::Held;
+use crate::strategy::search::Apart;
 
 /// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`, in at most `runs_max`
 /// runs of the first search and a third of that in the second.
@@ -99,7 +100,7 @@ fn pass(
                 anew = true;
             }
             if anew {
-                search.tell_orders_apart();
+                search.tell_apart(Apart::ORDERS);
             }
         }
         lenient.worker.forget_histories();

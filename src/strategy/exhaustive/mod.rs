@@ -37,7 +37,7 @@ use self::classes::Classes;
 use self::plan::{OpenReversal, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
-use super::search::{Drawn, SearchProgress};
+use super::search::{Apart, Drawn, SearchProgress};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
@@ -225,7 +225,7 @@ impl Explorer {
     /// Explores no other value for the `nth` draw of the step, unless tasks share something unseen, of which the step
     /// may have changed a part.
     fn settle(&mut self, step: usize, nth: usize) {
-        if self.observer.tells_steps_apart() {
+        if self.observer.apart().steps {
             return;
         }
         if let Some(drawn) = self.frames[step].draws.get_mut(nth) {
@@ -277,28 +277,15 @@ impl Explorer {
 
     /// Calls `holds` with the other histories of the class of the run that was just finished.
     fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
-        if self.course != Course::Ended || self.observer.tells_orders_apart() {
+        if self.course != Course::Ended || self.observer.apart().orders {
             return ClosureVerdict::Consistent;
         }
         closure::check_orders(&self.order, ORDERS_MAX, holds)
     }
 
-    /// Starts again, with each order of calls as a run of its own. The runs so far do not count.
-    fn tell_orders_apart(&mut self) {
-        self.observer.tell_orders_apart();
-        self.restart();
-    }
-
-    /// Starts again, with runs distinguished by the numbers of messages that faults of the net have met. The runs so far do not
-    /// count.
-    fn tell_counts_apart(&mut self) {
-        self.observer.tell_counts_apart();
-        self.restart();
-    }
-
-    /// Starts again, with each order of steps as a run of its own. The runs so far do not count.
-    fn tell_steps_apart(&mut self) {
-        self.observer.tell_steps_apart();
+    /// Starts again, with runs distinguished by these differences, too. The runs so far do not count.
+    fn tell_apart(&mut self, differences: Apart) {
+        self.observer.tell_apart(differences);
         self.restart();
     }
 
@@ -385,7 +372,7 @@ impl Explorer {
             part = 1.0;
         }
         let Explorer { runs, blocked, .. } = *self;
-        let (blind, by_step) = (self.observer.is_blind(), self.observer.tells_steps_apart());
+        let (blind, by_step) = (self.observer.is_blind(), self.observer.apart().steps);
         SearchProgress { runs, blocked, part, blind, by_step, ..SearchProgress::default() }
     }
 

@@ -14,20 +14,15 @@ use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, Op, lock, net, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep};
+use crate::strategy::search::Apart;
 
 /// Makes footprints of steps.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
-    /// True if the order of returns and invocations of calls that no step orders distinguishes runs. If not, the
-    /// search must check all these orders for each run.
-    strict: bool,
-    /// True if the numbers of messages that cuts and clogs have met distinguish runs, because the body reads them. If not,
-    /// a message that is sent is the same before the end of a cut and after it.
-    counts: bool,
-    /// True if the body read a history or these numbers for the first time since the last call of `take_learnt`.
+    /// The differences that distinguish runs.
+    apart: Apart,
+    /// True if another difference was seen to do so since the last call of `take_learnt`.
     learnt: bool,
-    /// True if all steps conflict, because tasks share something that is not of this library.
-    by_step: bool,
     /// True if time moved on by a way that is not seen.
     blind: bool,
     task: TaskId,
@@ -139,7 +134,7 @@ impl Observer {
         }
         // The waker came through memory that is not seen, and may have been one of several there.
         if shares && !self.blind {
-            self.learn_to_tell_steps_apart();
+            self.learn(Apart::STEPS);
         }
         // The effects of a task on itself are ordered by its steps.
         let own =
@@ -160,7 +155,7 @@ impl Observer {
         } else {
             add_guarded(view, self.task, &mut self.guarded);
         }
-        if self.by_step {
+        if self.apart.steps {
             self.items.push(StepItem::Unseen);
         }
     }
@@ -171,10 +166,10 @@ impl Observer {
     fn add_counts(&mut self, view: &View<'_>, event: &Event) {
         let kind = event.op.kind;
         if kind == Some(net::link::COUNT) {
-            self.learnt |= !std::mem::replace(&mut self.counts, true);
+            self.learn(Apart::COUNTS);
             self.items.push(StepItem::Counted { reads: true });
         }
-        if !self.counts {
+        if !self.apart.counts {
             return;
         }
         let raises = [net::link::LOSE, net::CUT, net::WAIT_BEHIND];
@@ -226,7 +221,7 @@ impl Observer {
         // A task that panicked waits for nothing.
         let panicked = cut.then_some(self.task);
         if !self.blind && self.waiting.iter().any(|task| Some(*task) != panicked) {
-            self.learn_to_tell_steps_apart();
+            self.learn(Apart::STEPS);
         }
         if cut {
             self.items.push(StepItem::Over);
@@ -236,11 +231,10 @@ impl Observer {
     /// Adds the points of recorded calls that the step reached.
     fn add_calls(&mut self, view: &View<'_>) {
         let news = &view.calls()[self.calls..];
-        if !self.strict && news.iter().any(|mark| mark.point == CallPoint::Shown) {
-            self.tell_orders_apart();
-            self.learnt = true;
+        if news.iter().any(|mark| mark.point == CallPoint::Shown) {
+            self.learn(Apart::ORDERS);
         }
-        let strict = self.strict;
+        let strict = self.apart.orders;
         // An invocation is stamped with the first operation of its task after it was announced. The order of the
         // points within a step counts.
         let mut marks: Vec<(usize, StepItem)> = Vec::new();
@@ -267,44 +261,25 @@ impl Observer {
         self.items.extend(marks.into_iter().map(|(_, item)| item));
     }
 
-    /// Makes each order of calls a run of its own, from now on.
-    pub(crate) fn tell_orders_apart(&mut self) {
-        self.strict = true;
+    /// Distinguishes runs by these differences, too, from now on.
+    pub(crate) fn tell_apart(&mut self, differences: Apart) {
+        self.apart = self.apart.and(differences);
     }
 
-    /// Returns `true` if each order of calls is a run of its own: see [`tell_orders_apart`](Self::tell_orders_apart).
-    pub(crate) fn tells_orders_apart(&self) -> bool {
-        self.strict
+    /// The differences that distinguish runs.
+    pub(crate) fn apart(&self) -> Apart {
+        self.apart
     }
 
-    /// Distinguishes runs by the numbers of messages that faults of the net have met, from now on.
-    pub(crate) fn tell_counts_apart(&mut self) {
-        self.counts = true;
-    }
-
-    /// Returns `true` if these numbers distinguish runs: see [`tell_counts_apart`](Self::tell_counts_apart).
-    pub(crate) fn tells_counts_apart(&self) -> bool {
-        self.counts
-    }
-
-    /// Makes each order of all steps a run of its own, from now on.
-    pub(crate) fn tell_steps_apart(&mut self) {
-        self.by_step = true;
-    }
-
-    /// Returns `true` if each order of all steps is a run of its own: see
-    /// [`tell_steps_apart`](Self::tell_steps_apart).
-    pub(crate) fn tells_steps_apart(&self) -> bool {
-        self.by_step
-    }
-
-    fn learn_to_tell_steps_apart(&mut self) {
-        self.learnt |= !self.by_step;
-        self.tell_steps_apart();
+    /// Learns that these differences distinguish runs.
+    fn learn(&mut self, differences: Apart) {
+        let known = self.apart;
+        self.tell_apart(differences);
+        self.learnt |= self.apart != known;
     }
 
     /// Returns `true` if tasks affected each other by a way that is not seen, and that
-    /// [`tell_steps_apart`](Self::tell_steps_apart) does not replace.
+    /// [telling steps apart](Self::tell_apart) does not replace.
     pub(crate) fn is_blind(&self) -> bool {
         self.blind
     }
@@ -317,8 +292,7 @@ impl Observer {
     /// Begins a run and forgets everything learnt from others.
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
-        (self.learnt, self.strict, self.by_step, self.blind) = (false, false, false, false);
-        self.counts = false;
+        (self.learnt, self.blind, self.apart) = (false, false, Apart::NOTHING);
     }
 
     /// The task of the step.

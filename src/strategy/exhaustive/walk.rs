@@ -8,7 +8,7 @@ use crate::run::ids::Seed;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 use crate::strategy::happens_before::HappensBefore;
-use crate::strategy::search::{Search, SearchProgress};
+use crate::strategy::search::{Apart, Search, SearchProgress};
 
 /// A search that its driver and the strategy of its worker share.
 #[derive(Clone, Debug, Default)]
@@ -47,24 +47,12 @@ impl Search for Exhaustive {
         self.explorer().look_at_orders(holds)
     }
 
-    fn tell_orders_apart(&self) {
-        self.explorer().tell_orders_apart();
+    fn tell_apart(&self, differences: Apart) {
+        self.explorer().tell_apart(differences);
     }
 
-    fn tells_orders_apart(&self) -> bool {
-        self.explorer().observer.tells_orders_apart()
-    }
-
-    fn tell_counts_apart(&self) {
-        self.explorer().tell_counts_apart();
-    }
-
-    fn tells_counts_apart(&self) -> bool {
-        self.explorer().observer.tells_counts_apart()
-    }
-
-    fn tell_steps_apart(&self) {
-        self.explorer().tell_steps_apart();
+    fn apart(&self) -> Apart {
+        self.explorer().observer.apart()
     }
 
     fn has_class(&self, class: u64) -> Option<bool> {

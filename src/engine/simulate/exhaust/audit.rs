@@ -63,14 +63,8 @@ pub(in crate::engine::simulate) fn audit(
     for name in STRATEGIES {
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
         let witness = Witness::default();
-        if search.is_some_and(|search| search.tells_orders_apart()) {
-            witness.tell_orders_apart();
-        }
-        if search.is_some_and(|search| search.tells_counts_apart()) {
-            witness.tell_counts_apart();
-        }
-        if search.is_some_and(|search| search.progress().by_step) {
-            witness.tell_steps_apart();
+        if let Some(search) = search {
+            witness.tell_apart(search.apart());
         }
         let mut worker = Worker::new(witness.watch(strategy.create()));
         let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));

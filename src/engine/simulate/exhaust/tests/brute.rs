@@ -7,6 +7,7 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::strategy::exhaustive::Observer;
 use crate::strategy::happens_before::HappensBefore;
+use crate::strategy::search::Apart;
 
 #[derive(Default)]
 struct Path {
@@ -64,14 +65,9 @@ impl Brute {
         self.path().leaves
     }
 
-    /// Classes have the order of calls in them.
-    pub(super) fn tell_orders_apart(&self) {
-        self.path().observer.tell_orders_apart();
-    }
-
-    /// Classes have the order of steps in them.
-    pub(super) fn tell_steps_apart(&self) {
-        self.path().observer.tell_steps_apart();
+    /// Classes have these differences in them.
+    pub(super) fn tell_apart(&self, differences: Apart) {
+        self.path().observer.tell_apart(differences);
     }
 
     /// On to the next run; false if that was the last.
@@ -126,7 +122,7 @@ impl Strategy for Brute {
     // Both values are tried; classes do not tell them apart.
     fn settle(&mut self, nth: usize) {
         let observer = &mut self.path().observer;
-        if !observer.tells_steps_apart() {
+        if !observer.apart().steps {
             observer.settle(nth);
         }
     }

@@ -40,6 +40,7 @@ use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::Exhaustive;
+use crate::strategy::search::Apart;
 
 /// The outcome of a run, the values seen by each task, and the real-time order of the recorded calls.
 type Seen = (String, BTreeMap<String, Vec<String>>, BTreeSet<String>);
@@ -121,10 +122,7 @@ fn place() -> crate::run::ids::Place {
 /// By going through all decisions; none if there are too many. With `by_step`, each order of steps is a class.
 fn by_brute_force(program: &Program, by_step: bool, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
-    brute.tell_orders_apart();
-    if by_step {
-        brute.tell_steps_apart();
-    }
+    brute.tell_apart(Apart { steps: by_step, ..Apart::ORDERS });
     let mut worker = Worker::new(Box::new(brute.clone()));
     let mut all = All::default();
     loop {
@@ -151,7 +149,7 @@ fn by_brute_force(program: &Program, by_step: bool, runs_max: u64) -> Option<All
 fn by_search(program: &Program) -> All {
     let search = Exhaustive::default();
     // The compared results contain the order of calls.
-    search.tell_orders_apart();
+    search.tell_apart(Apart::ORDERS);
     let mut worker = Worker::new(search.strategy());
     let mut all = All::default();
     for _ in 0..1_000_000 {

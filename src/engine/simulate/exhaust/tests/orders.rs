@@ -14,6 +14,7 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 use crate::strategy::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::strategy::happens_before::HappensBefore;
+use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, LenientReplay, Search};
 use crate::sync::Ordering::SeqCst;
@@ -211,7 +212,7 @@ fn assert_comes_about(program: &Program, worker: &Worker, run: &Run, tasks: &[Ta
 fn by_search(program: &Program, strict: bool) -> (Found, u64) {
     let search = Exhaustive::default();
     if strict {
-        search.tell_orders_apart();
+        search.tell_apart(Apart::ORDERS);
     }
     let mut worker = Worker::new(search.strategy());
     let mut found = Found::new();

@@ -15,6 +15,7 @@ use crate::run::untried::Untried;
 use crate::run::{Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::exhaustive::Exhaustive;
+use crate::strategy::search::Apart;
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
@@ -105,7 +106,7 @@ fn by_definition(program: &Program, runs_max: u64) -> Option<BTreeSet<(usize, Sa
 /// The results of the search, and true if a run left early moves out.
 fn found(program: &Program) -> (BTreeSet<Saw>, bool) {
     let search = Exhaustive::default();
-    search.tell_orders_apart();
+    search.tell_apart(Apart::ORDERS);
     let mut worker = Worker::new(search.strategy());
     let (mut all, mut unseen) = (BTreeSet::new(), BTreeSet::new());
     loop {

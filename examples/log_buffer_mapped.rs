@@ -302,4 +302,4 @@ fn main() -> ExitCode {
 //
 // passed  log_buffer_mapped_three: 1000 runs, 73553 steps
 //
-// passed  log_buffer_mapped_proved: explored all 840 interleavings, 65820 steps
+// passed  log_buffer_mapped_proved: explored all 784 interleavings, 61384 steps

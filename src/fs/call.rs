@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use super::machine::{At, Effects, Machine};
+use super::at::At;
+use super::machine::{Effects, Machine};
 use super::trouble::Befalls;
 use crate::disk::{Call, Error};
 use crate::run::event::Values;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::at::At;
 use super::call::{by_path, sees};
-use super::machine::At;
 use crate::disk::{self, Kind};
 use crate::run::op::Op;
 use crate::seam::{Here, here};

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::at::At;
 use super::call::{DiskCall, acts, sees};
 use super::dir::Metadata;
-use super::machine::At;
 use super::open::OpenOptions;
 use super::opened::Open;
 use super::trouble::Befalls;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::faults::{Faults, Rates};
@@ -77,18 +77,13 @@ struct State {
     /// The number of calls that suffered one of these.
     met: u64,
     marks: Marks,
+    /// A call was done.
+    is_used: bool,
     locks: BTreeMap<Ino, Arc<FileLock>>,
 }
 
-/// The machine of a call, in one life; none outside of runs.
-///
-/// It is that of the code that makes the call, or, if that is in no node, of the task that first polls it: so both
-/// `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the node.
-#[derive(Clone)]
-pub(super) struct At(Arc<OnceLock<Option<Life>>>);
-
 /// A machine in one of its lives.
-type Life = (Arc<Machine>, u64);
+pub(super) type Life = (Arc<Machine>, u64);
 
 /// The effects of a call that was done, which are recorded after it.
 pub(super) struct Effects {
@@ -98,35 +93,6 @@ pub(super) struct Effects {
     touched: Vec<(Arc<Wrapped>, &'static Op)>,
     position: Option<Arc<Wrapped>>,
     is_visit: bool,
-}
-
-impl std::fmt::Debug for At {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("At").finish_non_exhaustive()
-    }
-}
-
-impl At {
-    /// The machine of a call that is made now.
-    pub(super) fn here(here: Here) -> At {
-        let at = At(Arc::default());
-        if seam::in_run() && crate::node::current().is_some() {
-            at.machine(here);
-        }
-        at
-    }
-
-    /// The machine, now that the call is polled.
-    pub(super) fn machine(&self, here: Here) -> Option<&Life> {
-        let current = || {
-            seam::in_run().then(|| {
-                let machine = Machines::of_run().of(crate::node::current().as_ref(), here);
-                let life = machine.state().life;
-                (machine, life)
-            })
-        };
-        self.0.get_or_init(current).as_ref()
-    }
 }
 
 /// The number of the machine of a node.
@@ -150,7 +116,7 @@ impl Machines {
     }
 
     /// The machine of a node or of the outside, made when it is first used.
-    fn of(&self, node: Option<&Node>, here: Here) -> Arc<Machine> {
+    pub(super) fn of(&self, node: Option<&Node>, here: Here) -> Arc<Machine> {
         let number = number_of(node);
         let mut all = self.all();
         if let Some(machine) = all.machines.get(&number) {
@@ -223,6 +189,7 @@ impl Machine {
             budget: 0,
             met: 0,
             marks: Marks::new(number, root),
+            is_used: false,
             locks: BTreeMap::new(),
         };
         Machine { number, name, whole, state: Mutex::new(state) }
@@ -262,6 +229,7 @@ impl Machine {
         let is_own = number_of(crate::node::current().as_ref()) == self.number;
         is_own.then(|| {
             self.state().met += 1;
+            seam::tells();
             delay
         })
     }
@@ -292,7 +260,10 @@ impl Machine {
         let mut call = disk.call(&mut draw);
         let befalls = Befalls { faults, troubles, budget: *budget, met: Cell::new(0) };
         let result = act(&mut call, &befalls);
-        *met += befalls.met.get();
+        if befalls.met.get() > 0 {
+            *met += befalls.met.get();
+            seam::tells();
+        }
         effects.accesses = std::mem::take(&mut call.accesses);
         let losses = std::mem::take(&mut call.losses);
         if self.number == 0 && effects.accesses.is_by_map {
@@ -339,6 +310,7 @@ impl Machine {
 
     /// Records the effects of a call, in its step.
     pub(super) fn record(&self, effects: Effects, here: Here) {
+        self.state().is_used = true;
         effects.record(&self.whole, here, |mark, op| mark.act(op, here, || ()));
     }
 
@@ -354,12 +326,18 @@ impl Machine {
         let _ = call.close(handle);
         let mut effects = Effects::none(false);
         effects.accesses = std::mem::take(&mut call.accesses);
+        state.is_used = true;
         drop(state);
         effects.record(&self.whole, here, |mark, op| mark.last(op, here));
     }
 
+    /// The number of its deaths.
+    pub(super) fn life(&self) -> u64 {
+        self.state().life
+    }
+
     pub(super) fn lives(&self, life: u64) -> bool {
-        self.state().life == life
+        self.life() == life
     }
 
     /// Returns `true` if a task that is not of the node makes a call, which its death does not end.
@@ -381,17 +359,24 @@ impl Machine {
     }
 
     pub(super) fn record_visit(&self, here: Here) {
+        self.state().is_used = true;
         self.whole.act(&VISIT, here, || ());
     }
 
     fn died(&self, death: Death, here: Here) {
-        let has_rules = !self.state().faults.rules_name().is_empty();
+        let (has_rules, is_used) = {
+            let state = self.state();
+            (!state.faults.rules_name().is_empty(), state.is_used)
+        };
         let op = match death {
             Death::Killed => &KILL,
             Death::PoweredOff if has_rules => &POWER_OFF_UNDER_RULES,
             Death::PoweredOff | Death::Wiped => &POWER_OFF,
         };
-        self.whole.act(op, here, || ());
+        // One whose first call was not done yet is as one that is not there.
+        if is_used {
+            self.whole.act(op, here, || ());
+        }
         let locks = {
             let mut state = self.state();
             state.life += 1;

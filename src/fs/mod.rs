@@ -68,6 +68,7 @@
 //! `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so there is no `from_std` and no
 //! `into_std`; no call is cut into pieces for a thread that blocks, so there is no `max_buf_size`.
 
+mod at;
 mod call;
 mod dir;
 mod faults;
@@ -91,11 +92,12 @@ mod word;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use self::at::At;
 use self::call::{acts, both, by_path};
 pub use self::dir::{DirEntry, FileType, Metadata, ReadDir, metadata, read_dir};
 pub use self::faults::{Faults, Rules};
 pub use self::file::File;
-use self::machine::{At, Machines};
+use self::machine::Machines;
 pub use self::map::Map;
 pub use self::on::{NodeDisk, on};
 pub(crate) use self::on::{has_files, mend, met, set_fault};

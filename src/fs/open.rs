@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use super::at::At;
 use super::call::{acts, by_path};
 use super::file::File;
-use super::machine::At;
 use super::opened::{Open, Opened};
 use crate::disk;
 use crate::run::op::Op;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
+use super::at::At;
 use super::call::{DiskCall, poll_on};
 use super::lock::{FileLock, Owner};
-use super::machine::{At, Machine, gone};
+use super::machine::{Machine, gone};
 use super::real;
 use super::trouble::{Befalls, SECTOR};
 use crate::disk::{Call, Error, Handle, Ino, OpenOptions};

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::at::At;
 use super::call::{by_path, sees};
 use super::dir::Metadata;
-use super::machine::At;
 use crate::disk::Error;
 use crate::run::op::Op;
 use crate::seam::here;

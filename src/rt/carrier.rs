@@ -112,7 +112,7 @@ impl World {
         let task = state.current();
         if state.slots.at_mut(task.index()).net_faults[kind] >= budget {
             // A search that never asks must say so.
-            state.record.untried.insert(Untried::Beyond(BEYOND));
+            state.leave_untried(Untried::Beyond(BEYOND));
             return 0;
         }
         drop(state);

@@ -255,7 +255,7 @@ impl World {
             if has_been < FAULTS_MAX {
                 return Some(Buggify::Searched);
             }
-            state.record.untried.insert(Untried::Beyond(BEYOND));
+            state.leave_untried(Untried::Beyond(BEYOND));
             return Some(Buggify::Given(0));
         };
         let place = name.bytes().fold(mix(seed.0, 1), |hash, byte| mix(hash, u64::from(byte)));
@@ -269,6 +269,7 @@ impl World {
         let task = state.current();
         state.slots.at_mut(task.index()).faults.buggified += u32::from(is_true);
         let count = FaultCount { kind: name, times: 1, met: u64::from(is_true) };
+        state.tells();
         count.add(&mut state.record.faults);
     }
 
@@ -278,7 +279,7 @@ impl World {
         let task = state.current();
         if *count(&mut state.slots.at_mut(task.index()).faults) >= FAULTS_MAX {
             // A search that never asks must say so.
-            state.record.untried.insert(Untried::Beyond(BEYOND));
+            state.leave_untried(Untried::Beyond(BEYOND));
             return false;
         }
         drop(state);

@@ -14,7 +14,7 @@ use super::state::RunState;
 use super::timers::CLOCK;
 use super::world::World;
 use crate::run::Failure;
-use crate::run::board::{Contact, TaskRow};
+use crate::run::board::{Contact, Life, TaskRow};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, task};
@@ -249,6 +249,7 @@ impl RunState {
         let row = self.row(object);
         row.record.node = Some(name);
         row.key = key_by_node(row.key, name);
+        self.give(object, group);
     }
 
     /// The members of the group in this row that have not ended, which the current step finds out. In the order of their paths: it
@@ -279,6 +280,7 @@ impl RunState {
     pub(super) fn join_group(&mut self, task: TaskId, parent: TaskId) {
         let (group, is_paused) = self.groups.join(task, self.group_of(parent));
         self.slots.at_mut(task.index()).group = group;
+        self.board.tasks.at_mut(task.index()).life = Life(group.number());
         if is_paused {
             self.board.tasks.at_mut(task.index()).held |= TaskRow::PAUSED;
             self.remove_ready(task);
@@ -294,7 +296,18 @@ impl RunState {
     /// Makes an object that was just created one of the group of the code that runs.
     pub(super) fn own(&mut self, object: ObjectId) {
         let of_task = self.group_of(self.current());
-        self.row(object).group = self.groups.entered.unwrap_or(of_task);
+        let group = self.groups.entered.unwrap_or(of_task);
+        self.row(object).group = group;
+        self.give(object, group);
+    }
+
+    /// Has strategies see an object as memory of the group.
+    fn give(&mut self, object: ObjectId, group: Group) {
+        if group != Group::OUTSIDE {
+            let lives = &mut self.board.object_lives;
+            lives.resize(lives.len().max(object.index() + 1), Life::OUTSIDE);
+            lives[object.index()] = Life(group.number());
+        }
     }
 
     /// The name of the group of a task; none outside of groups.

@@ -217,7 +217,7 @@ impl World {
                     }
                 }
                 if row.objects.is_empty() {
-                    state.record.untried.insert(Untried::Unseen(UNSEEN));
+                    state.leave_untried(Untried::Unseen(UNSEEN));
                 }
                 return true;
             }

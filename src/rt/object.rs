@@ -17,6 +17,7 @@ use super::group::Group;
 use super::lock::Vacancy;
 use super::now;
 use super::numbers::Numbers;
+use super::state::RunState;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Access;
@@ -395,5 +396,26 @@ impl Objects {
             number @ 1.. if object.is_by_node() => self.find_row(number, node),
             _ => None,
         }
+    }
+}
+
+impl RunState {
+    /// Adds a new object with the word `initial`.
+    pub(crate) fn add_object(&mut self, object: ObjectId, initial: u64) {
+        self.memory.push(initial);
+        self.board.object_keys.push(self.objects.rows[object.index()].key);
+    }
+
+    /// The row of an object.
+    pub(crate) fn row(&mut self, object: ObjectId) -> &mut ObjectRow {
+        &mut self.objects.rows[object.index()]
+    }
+
+    /// Returns the number of the current task's next object, among the objects that it creates.
+    pub(crate) fn next_creation(&mut self) -> (TaskId, u32) {
+        let task = self.current();
+        let objects = &mut self.slots.at_mut(task.index()).objects;
+        *objects += 1;
+        (task, *objects - 1)
     }
 }

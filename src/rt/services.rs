@@ -12,7 +12,7 @@ use super::pending::PendingOp;
 use super::slot::Announcement;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::{CallMark, CallPoint, Contact};
+use crate::run::board::{CallMark, CallPoint, Contact, Life};
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -369,12 +369,15 @@ impl World {
 
     /// Adds a generated program to the run.
     pub(crate) fn add_program(&self, program: Arc<dyn ProgramSource>) {
-        self.state().record.programs.push(program);
+        let mut state = self.state();
+        state.tells();
+        state.record.programs.push(program);
     }
 
     /// Adds a history to the run. Returns its number.
     pub(crate) fn add_history(&self, history: Arc<dyn HistorySource>) -> usize {
         let mut state = self.state();
+        state.tells();
         state.record.histories.push(history);
         state.record.histories.len() - 1
     }
@@ -393,21 +396,44 @@ impl World {
 
     /// Records that the run does something of which searches do not try all.
     pub(crate) fn note_untried(&self, part: Untried) {
-        self.state().record.untried.insert(part);
+        self.state().leave_untried(part);
+    }
+
+    /// Records that the current task does something that leaves no event and outlives its node.
+    pub(crate) fn tells(&self) {
+        self.state().tells();
     }
 
     /// Counts a fault that a nemesis began, or that met something.
     pub(crate) fn note_fault(&self, count: FaultCount) {
-        count.add(&mut self.state().record.faults);
+        let mut state = self.state();
+        state.tells();
+        count.add(&mut state.record.faults);
     }
 
     /// Counts one evaluation of a condition.
     pub(crate) fn note_condition(&self, condition: Condition) {
-        condition.note(&mut self.state().record.conditions);
+        let mut state = self.state();
+        state.tells();
+        condition.note(&mut state.record.conditions);
     }
 }
 
 impl RunState {
+    /// Records that the current task tells the run something, which its node's death does not take back.
+    pub(super) fn tells(&mut self) {
+        let task = self.current();
+        if self.board.tasks.at(task.index()).life != Life::OUTSIDE {
+            self.touch(task, Contact::Told);
+        }
+    }
+
+    /// Records that the current task does something of which searches do not try all.
+    pub(super) fn leave_untried(&mut self, part: Untried) {
+        self.tells();
+        self.record.untried.insert(part);
+    }
+
     /// Records that the current task joins `target`, which has ended. Returns the waker kept for the announcement.
     fn join(
         &mut self,

@@ -17,7 +17,7 @@ use super::group::Groups;
 use super::invariants::Invariants;
 use super::kept::Kept;
 use super::now;
-use super::object::{AnnouncementId, ObjectRow, Objects};
+use super::object::{AnnouncementId, Objects};
 use super::parking::Parking;
 use super::ready::NOT_READY;
 use super::record::RunRecord;
@@ -25,7 +25,9 @@ use super::slot::{Announcement, TaskSlot, child_number};
 use super::timers::Timers;
 use crate::rt::memory::Memory;
 use crate::run::Failure;
-use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, Status, TaskRow};
+use crate::run::board::{
+    Announced, Announcements, Board, Contact, ContactMark, Life, Status, TaskRow,
+};
 use crate::run::choice::Strategy;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
@@ -136,6 +138,7 @@ impl RunState {
         self.memory.clear();
         self.board.events.clear();
         self.board.object_keys.clear();
+        self.board.object_lives.clear();
         self.board.contacts.clear();
         self.board.time_moves.clear();
         self.board.ends_stalled = false;
@@ -204,6 +207,7 @@ impl RunState {
             aborted: false,
             held: 0,
             route: None,
+            life: Life::OUTSIDE,
         });
         row.parent = parent;
         row.nth = nth;
@@ -220,6 +224,7 @@ impl RunState {
         row.aborted = false;
         row.held = 0;
         row.route = None;
+        row.life = Life::OUTSIDE;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);
@@ -248,12 +253,6 @@ impl RunState {
     /// Records an effect of the current task on `target`.
     pub(crate) fn touch(&mut self, target: TaskId, contact: Contact) {
         self.board.contacts.push(ContactMark { target, contact });
-    }
-
-    /// Adds a new object with the word `initial`.
-    pub(crate) fn add_object(&mut self, object: ObjectId, initial: u64) {
-        self.memory.push(initial);
-        self.board.object_keys.push(self.objects.rows[object.index()].key);
     }
 
     /// Aborts `task`: it ends before its next step.
@@ -478,20 +477,5 @@ impl RunState {
                 self.remove_ready(task);
             }
         }
-    }
-
-    // ---- objects
-
-    /// The row of an object.
-    pub(crate) fn row(&mut self, object: ObjectId) -> &mut ObjectRow {
-        &mut self.objects.rows[object.index()]
-    }
-
-    /// Returns the number of the current task's next object, among the objects that it creates.
-    pub(crate) fn next_creation(&mut self) -> (TaskId, u32) {
-        let task = self.current();
-        let objects = &mut self.slots.at_mut(task.index()).objects;
-        *objects += 1;
-        (task, *objects - 1)
     }
 }

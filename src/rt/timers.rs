@@ -164,7 +164,10 @@ impl RunState {
         if !is_due {
             self.attention = true;
             self.happened(&UNSET, object, place, Values::Wrote(timer.until.at));
-        } else if id.task() != self.current() {
+        } else if id.task() == self.current() {
+            // The death of its node would find the timer no more.
+            self.tells();
+        } else {
             // The death of a node: before the move of the time it would have given up the wait.
             self.happened(&FIND_PASSED, object, place, Values::Read(timer.until.at));
         }
@@ -294,6 +297,9 @@ impl World {
         let is_due = due <= state.timers.now;
         let may_move = state.timers.hand.is_some();
         state.attention |= is_due || may_move;
+        if may_move {
+            state.tells();
+        }
         if is_due {
             state.heard.push(id);
         }

@@ -66,6 +66,19 @@ pub(crate) struct Route {
     pub(crate) to: &'static str,
 }
 
+/// The life of a node, by its number in the run: its tasks end together. 0 is the outside, which has no end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Life(pub(crate) u32);
+
+impl Life {
+    /// That of tasks in no node.
+    pub(crate) const OUTSIDE: Life = Life(0);
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A task as strategies and reports see it.
 #[derive(Clone, Debug)]
 pub struct TaskRow {
@@ -95,6 +108,8 @@ pub struct TaskRow {
     pub(crate) held: u8,
     /// The way of the message that arrives in its steps, if it is one.
     pub(crate) route: Option<&'static Route>,
+    /// The life of a node that it is in.
+    pub(crate) life: Life,
 }
 
 impl TaskRow {
@@ -262,6 +277,8 @@ pub(crate) enum Contact {
     Sleeps,
     /// Left a waker of the program's own in an object, whose memory is not seen. Of the task itself.
     LeftWaker,
+    /// Told the run something that leaves no event and that outlives the task's node. Of the task itself.
+    Told,
 }
 
 /// A [`Contact`] of the task that took the step.
@@ -315,6 +332,8 @@ pub(crate) struct Board {
     pub(crate) events: Vec<Event>,
     /// For each object, a number that it has in every run: see [`key_of`](super::choice::View::key_of).
     pub(crate) object_keys: Vec<u64>,
+    /// The lives of nodes whose memory objects are, as far as there are such objects.
+    pub(crate) object_lives: Vec<Life>,
     /// Effects of tasks on each other that leave no event.
     pub(crate) contacts: Vec<ContactMark>,
     /// True if the run ended because all tasks that are left have stalled, or wait for one that has.

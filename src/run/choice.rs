@@ -6,7 +6,7 @@
 //! partial-order reduction and coverage need.
 
 use crate::run::Failure;
-use crate::run::board::{Board, CallMark, ContactMark, TaskRow, Watch};
+use crate::run::board::{Board, CallMark, ContactMark, Life, TaskRow, Watch};
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Seed, TaskId};
 
@@ -194,6 +194,11 @@ impl<'a> View<'a> {
     /// Objects that were not made by the run, such as statics, share it if they were made in one place.
     pub(crate) fn key_of(&self, object: ObjectId) -> u64 {
         self.board.object_keys[object.index()]
+    }
+
+    /// The life of a node whose memory an object is.
+    pub(crate) fn life_of(&self, object: ObjectId) -> Life {
+        self.board.object_lives.get(object.index()).copied().unwrap_or_default()
     }
 
     /// The effects of tasks on each other so far that leave no event.

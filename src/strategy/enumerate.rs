@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use super::dice::{Dice, PRIORITY_BITS};
-use crate::run::board::{Announced, Announcements, Board, Status, TaskRow};
+use crate::run::board::{Announced, Announcements, Board, Life, Status, TaskRow};
 use crate::run::choice::{Strategy, View};
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Seed, TaskId};
@@ -297,6 +297,7 @@ impl Interpreter<'_> {
             aborted: false,
             held: 0,
             route: None,
+            life: Life::OUTSIDE,
         });
     }
 

@@ -5,10 +5,10 @@
 //! so that the step depends on the guard of the operation. [`op`](crate::run::op) declares the conflicts of the
 //! operations on one object; this file adds the objects, the calls of histories and the end of the run.
 
-use crate::run::board::CallPoint;
+use crate::run::board::{CallPoint, Life};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, Span};
-use crate::run::op::task::LIVE;
+use crate::run::op::task::{KILL, LIVE};
 
 /// One effect of a step, or one guarded operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +23,9 @@ pub(crate) enum StepItem {
     /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
     /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
+    /// Has effects that outlive the life of the node that its task is in, or `ends` that life. What other steps of the life did
+    /// is lost with it: they make no difference then.
+    Life { life: Life, ends: bool },
     /// May have raised the numbers of messages that cuts and clogs of the net have met, or read them.
     Counted { reads: bool },
     /// An operation on anything that is not of this library: conflicts with any other one.
@@ -64,6 +67,9 @@ impl StepItem {
                 a == b && matter
             }
             (StepItem::Counted { reads }, StepItem::Counted { reads: other }) => reads != other,
+            (StepItem::Life { life: a, ends }, StepItem::Life { life: b, ends: other }) => {
+                a == b && (ends || other)
+            }
             (StepItem::Unseen, StepItem::Unseen) => true,
             _ => false,
         }
@@ -90,6 +96,14 @@ impl StepItem {
                 StepItem::Task { target: b, kind: guarded, .. },
             ) => a == b && may(kind, guarded),
             _ => false,
+        }
+    }
+
+    /// The task that this item killed.
+    pub(crate) fn killed(&self) -> Option<TaskId> {
+        match *self {
+            StepItem::Task { target, kind: KILL, .. } => Some(target),
+            _ => None,
         }
     }
 

@@ -8,6 +8,8 @@
 //! Shapes: `clock[t]` counts the steps of task `t` that happened before and at the step. A step costs
 //! O(tasks + conflicting steps before it).
 
+mod deaths;
+
 use super::footprint::StepItem;
 use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
@@ -30,6 +32,8 @@ pub(crate) struct HappensBefore {
     objects: Vec<Vec<(Index, StepItem)>>,
     /// By history: the points that its calls reached, in order.
     histories: Vec<Vec<(Index, StepItem)>>,
+    /// By life of a node: the steps with effects that outlive it, and the one that ends it, in order.
+    lives: Vec<Vec<(Index, StepItem)>>,
     /// The items about the numbers of messages that faults have met, in order.
     counts: Vec<(Index, StepItem)>,
     /// The steps that come after all earlier ones, with the clock of the steps before them. Invariant: sorted.
@@ -49,6 +53,8 @@ struct ClockedStep {
     /// Positions in `items`: the begin of its footprint, the begin of its guarded operations, and the end of these.
     items: (u32, u32, u32),
     clock: (u32, u32),
+    /// See [`NewStep::drawn`].
+    drawn: u64,
     /// The class of the run up to the step.
     class: u64,
 }
@@ -80,8 +86,13 @@ pub(crate) struct NewStep<'a> {
     pub(crate) guarded: &'a [StepItem],
     /// Those that tasks which the step created had announced from the start.
     pub(crate) born: &'a [(TaskId, StepItem)],
-    /// The values that it drew, with their bounds.
-    pub(crate) draws: &'a [(u64, u64)],
+    /// A hash of the values that it drew, with their bounds.
+    pub(crate) drawn: u64,
+}
+
+/// A hash of values that a step drew, with their bounds.
+pub(crate) fn drawn(draws: &[(u64, u64)]) -> u64 {
+    draws.iter().fold(0, |hash, (value, bound)| mix(mix(hash, *bound), *value))
 }
 
 impl HappensBefore {
@@ -95,6 +106,7 @@ impl HappensBefore {
                     StepItem::Object { object, .. } => drop(self.objects[object.index()].pop()),
                     StepItem::Called { history, .. } => drop(self.histories[*history].pop()),
                     StepItem::Counted { .. } => drop(self.counts.pop()),
+                    StepItem::Life { life, .. } => drop(self.lives[life.index()].pop()),
                     StepItem::Task { target, .. } if *target == step.task => {
                         self.tasks[target.index()].ended = false;
                     }
@@ -118,7 +130,7 @@ impl HappensBefore {
     /// Adds a step and sets [`races`](Self::races): the earlier steps that conflict with it, with no other step
     /// between the two in the order.
     pub(crate) fn push(&mut self, part: NewStep<'_>) {
-        let NewStep { task, after_all, items, guarded, born, draws } = part;
+        let NewStep { task, after_all, items, guarded, born, drawn } = part;
         let index = self.steps.len() as Index;
         self.log(task);
         if after_all {
@@ -149,7 +161,7 @@ impl HappensBefore {
         self.races = races;
         let nth = self.tasks[task.index()].steps.len() as u32;
         clock[task.index()] = nth + 1;
-        let class = self.class_up_to(index).wrapping_add(self.number((task, nth), &clock, draws));
+        let class = self.class_up_to(index).wrapping_add(self.number((task, nth), &clock, drawn));
         let (item_at, clock_at) = (self.items.len() as u32, self.clocks.len() as u32);
         self.items.extend_from_slice(items);
         let guarded_at = self.items.len() as u32;
@@ -158,7 +170,15 @@ impl HappensBefore {
         self.scratch = clock;
         let items_at = (item_at, guarded_at, self.items.len() as u32);
         let clock_at = (clock_at, self.clocks.len() as u32);
-        self.steps.push(ClockedStep { task, nth, base, items: items_at, clock: clock_at, class });
+        self.steps.push(ClockedStep {
+            task,
+            nth,
+            base,
+            items: items_at,
+            clock: clock_at,
+            drawn,
+            class,
+        });
         self.log_items(task, index, items);
         for (child, item) in born {
             self.log(*child).born_with.push(*item);
@@ -186,6 +206,9 @@ impl HappensBefore {
                     entry(&mut self.histories, *history).push((index, *item));
                 }
                 StepItem::Counted { .. } => self.counts.push((index, *item)),
+                StepItem::Life { life, .. } => {
+                    entry(&mut self.lives, life.index()).push((index, *item));
+                }
                 StepItem::Task { target, .. } if *target == task => self.log(task).ended = true,
                 StepItem::Task { target, .. } => self.log(*target).notes.push((index, *item)),
                 StepItem::Spawned(child) => {
@@ -238,6 +261,16 @@ impl HappensBefore {
                 }
                 StepItem::Counted { .. } => {
                     for (index, other) in &self.counts {
+                        if item.conflicts(other) {
+                            add(*index);
+                        }
+                    }
+                }
+                StepItem::Life { life, ends } => {
+                    let log = self.lives.get(life.index()).map_or(&[][..], Vec::as_slice);
+                    // Nothing of a life comes after its end.
+                    let from = if *ends { 0 } else { log.len().saturating_sub(1) };
+                    for (index, other) in &log[from..] {
                         if item.conflicts(other) {
                             add(*index);
                         }
@@ -392,7 +425,10 @@ impl HappensBefore {
     /// A 64-bit hash of the order and the drawn values, equal for all equivalent runs. Finer than `census::class_of`
     /// if the order of recorded calls distinguishes runs, or if a task acted on something without an event.
     pub(crate) fn class(&self) -> u64 {
-        self.class_up_to(self.len())
+        match self.without_lost_steps() {
+            Some(order) => order.class_up_to(order.len()),
+            None => self.class_up_to(self.len()),
+        }
     }
 
     fn class_up_to(&self, end: Index) -> u64 {
@@ -400,11 +436,8 @@ impl HappensBefore {
     }
 
     /// The contribution of a step to the class, which is a sum because steps that do not conflict have no order.
-    fn number(&self, (task, nth): (TaskId, u32), clock: &[u32], draws: &[(u64, u64)]) -> u64 {
-        let mut number = mix(self.tasks[task.index()].name, u64::from(nth));
-        for (value, bound) in draws {
-            number = mix(mix(number, *bound), *value);
-        }
+    fn number(&self, (task, nth): (TaskId, u32), clock: &[u32], drawn: u64) -> u64 {
+        let number = mix(mix(self.tasks[task.index()].name, u64::from(nth)), drawn);
         let mut before = 0u64;
         for (log, count) in self.tasks.iter().zip(clock).filter(|(_, count)| **count > 0) {
             before = before.wrapping_add(mix(log.name ^ 1, u64::from(*count)));

@@ -63,15 +63,20 @@ pub(crate) struct Apart {
     /// The numbers of messages that cuts and clogs have met. If they do not count, a message that is sent is the same
     /// before the end of a cut and after it.
     pub(crate) counts: bool,
+    /// The order of a death of a node and all steps of its tasks, because others see memory that it leaves. If it does not
+    /// count, a death makes a difference only to steps whose effects outlive the node.
+    pub(crate) deaths: bool,
     /// The order of all steps, because tasks share something that is not of this library.
     pub(crate) steps: bool,
 }
 
 impl Apart {
     /// None.
-    pub(crate) const NOTHING: Apart = Apart { orders: false, counts: false, steps: false };
+    pub(crate) const NOTHING: Apart =
+        Apart { orders: false, counts: false, deaths: false, steps: false };
     pub(crate) const ORDERS: Apart = Apart { orders: true, ..Apart::NOTHING };
     pub(crate) const COUNTS: Apart = Apart { counts: true, ..Apart::NOTHING };
+    pub(crate) const DEATHS: Apart = Apart { deaths: true, ..Apart::NOTHING };
     pub(crate) const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
 
     /// These, and others.
@@ -79,6 +84,7 @@ impl Apart {
         Apart {
             orders: self.orders || others.orders,
             counts: self.counts || others.counts,
+            deaths: self.deaths || others.deaths,
             steps: self.steps || others.steps,
         }
     }

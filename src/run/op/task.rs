@@ -17,8 +17,8 @@ const RESUMES: Bits = 1 << 10;
 const PACES: Bits = 1 << 11;
 
 /// The task took a step, whatever it did. In every step of it; asked for as long as it has not ended.
-pub(crate) const LIVE: Kind = Kind::of(LIVES)
-    .conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | KILLS | RESUMES | PACES);
+pub(crate) const LIVE: Kind =
+    Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES);
 
 /// The task ended.
 pub(crate) const END: Kind =
@@ -49,10 +49,11 @@ pub(crate) const STALL: Kind =
 pub(crate) const RESUME: Kind =
     Kind::of(RESUMES).conflicts_with(LIVES | ENDS | KILLS | STALLS).enables(LIVES);
 
-/// It ended because another task ended its group, whatever it did.
+/// It ended because another task ended its group, whatever it did. The steps of the task that this may not be swapped with
+/// say so themselves: those whose effects outlive the group. What another one did is as if it had not been.
 pub(crate) const KILL: Kind = Kind::of(KILLS)
     .conflicts_with(
-        LIVES | ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,
+        ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,
     )
     .enables(JOINS)
     .disables(LIVES);

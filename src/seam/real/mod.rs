@@ -179,6 +179,9 @@ pub(crate) fn buggify(_: &'static str) -> bool {
 /// Does nothing: there is no search.
 pub(crate) fn unseen(_: &'static str) {}
 
+/// Does nothing: there is no search.
+pub(crate) fn tells() {}
+
 /// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     super::stress::add_program(program);

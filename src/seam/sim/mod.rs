@@ -270,6 +270,11 @@ pub(crate) fn unseen(part: &'static str) {
     in_world(|world| world.note_untried(Untried::Unseen(part)), || ());
 }
 
+/// Records that the code that runs does something that leaves no event, and that the death of its node does not take back.
+pub(crate) fn tells() {
+    in_world(World::tells, || ());
+}
+
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {

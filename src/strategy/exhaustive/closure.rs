@@ -206,12 +206,16 @@ fn times(moments: &[CallMoment], sequence: &[usize]) -> Option<Vec<Timed>> {
 
 /// The tasks in the order of their steps, for this order of moments; other steps come when a moment needs them.
 fn schedule(order: &HappensBefore, moments: &[Index]) -> Vec<TaskId> {
-    let mut done = vec![false; order.len() as usize];
+    let (mut done, mut dead) = (vec![false; order.len() as usize], Vec::new());
     let mut turns = Vec::new();
     for wanted in moments.iter().copied().chain(0..order.len()) {
         for step in 0..=wanted {
             if order.is_before(step, wanted) && !std::mem::replace(&mut done[step as usize], true) {
-                turns.push(order.task_of(step));
+                // Its task may have died: what it did then made no difference.
+                if !dead.contains(&order.task_of(step)) {
+                    turns.push(order.task_of(step));
+                }
+                dead.extend(order.killed_by(step));
             }
         }
     }

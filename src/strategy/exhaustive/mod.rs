@@ -17,6 +17,7 @@
 
 mod classes;
 pub(crate) mod closure;
+pub(crate) mod lives;
 mod observe;
 mod plan;
 mod walk;

@@ -5,7 +5,8 @@
 //! come from events and announcements. Nothing is learnt from other runs, except that runs must be distinguished
 //! by the order of recorded calls, or by the numbers of messages that faults of the net have met.
 
-use crate::run::board::{Announced, CallPoint, Contact, Status, TaskRow};
+use super::lives::{ends, outlives};
+use crate::run::board::{Announced, CallPoint, Contact, Life, Status, TaskRow};
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
@@ -13,7 +14,7 @@ use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, Op, lock, net, word};
 use crate::strategy::footprint::StepItem;
-use crate::strategy::happens_before::{HappensBefore, NewStep};
+use crate::strategy::happens_before::{HappensBefore, NewStep, drawn};
 use crate::strategy::search::Apart;
 
 /// Makes footprints of steps.
@@ -113,6 +114,7 @@ impl Observer {
                     shares = true;
                     continue;
                 }
+                Contact::Told => continue,
                 Contact::Looked => LOOK,
                 Contact::Counted => COUNT,
                 Contact::Disarmed => DISARM,
@@ -136,10 +138,7 @@ impl Observer {
         if shares && !self.blind {
             self.learn(Apart::STEPS);
         }
-        // The effects of a task on itself are ordered by its steps.
-        let own =
-            |item: &StepItem| matches!(item, StepItem::Task { target, .. } if *target == self.task);
-        self.items.retain(|item| !own(item));
+        self.forget_what_is_said();
         self.born.clear();
         for nth in 0..self.items.len() {
             if let StepItem::Spawned(child) = self.items[nth] {
@@ -157,6 +156,28 @@ impl Observer {
         }
         if self.apart.steps {
             self.items.push(StepItem::Unseen);
+        }
+        self.add_lives(view);
+    }
+
+    /// Adds the ends of lives of nodes, and whether the step has effects that outlive its own.
+    fn add_lives(&mut self, view: &View<'_>) {
+        let (events, contacts) = (&view.events()[self.events..], &view.contacts()[self.contacts..]);
+        let life = view.task(self.task).life;
+        let is_foreign = |of: Life| of != Life::OUTSIDE && of != life;
+        let mut objects = events.iter().filter_map(|event| event.object);
+        if objects.any(|object| is_foreign(view.life_of(object))) {
+            self.learn(Apart::DEATHS);
+        }
+        let outlives = life != Life::OUTSIDE
+            && (self.apart.deaths
+                || !self.draws.is_empty()
+                || outlives(view, life, (events, contacts), &self.items));
+        if outlives {
+            self.items.push(StepItem::Life { life, ends: false });
+        }
+        for life in ends(view, events) {
+            self.items.push(StepItem::Life { life, ends: true });
         }
     }
 
@@ -187,6 +208,18 @@ impl Observer {
         if may_raise {
             self.items.push(StepItem::Counted { reads: false });
         }
+    }
+
+    /// Removes the effects of the task on itself, which are ordered by its steps, and those on tasks that it killed but for their
+    /// deaths.
+    fn forget_what_is_said(&mut self) {
+        let dead: Vec<TaskId> = self.items.iter().filter_map(StepItem::killed).collect();
+        let own = self.task;
+        self.items.retain(|item| match *item {
+            StepItem::Task { target, .. } if target == own => false,
+            StepItem::Task { target, kind: DISARM, .. } => !dead.contains(&target),
+            _ => true,
+        });
     }
 
     /// Removes the guards of operations that were done: these conflict with all that turns their guards, or another object
@@ -308,8 +341,8 @@ impl Observer {
     /// Adds the step to the happens-before order.
     pub(crate) fn add_to(&self, order: &mut HappensBefore) {
         let Observer { task, time_moved, items, guarded, born, draws, .. } = self;
-        let (task, after_all) = (*task, *time_moved);
-        order.push(NewStep { task, after_all, items, guarded, born, draws });
+        let (task, after_all, drawn) = (*task, *time_moved, drawn(draws));
+        order.push(NewStep { task, after_all, items, guarded, born, drawn });
     }
 }
 

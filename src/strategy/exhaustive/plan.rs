@@ -255,6 +255,7 @@ fn may_disable_some(item: &StepItem) -> bool {
         StepItem::Over => true,
         StepItem::Spawned(_)
         | StepItem::Called { .. }
+        | StepItem::Life { .. }
         | StepItem::Counted { .. }
         | StepItem::Unseen => false,
     }

@@ -155,7 +155,7 @@ fn last_task_first(order: &HappensBefore) -> Vec<TaskId> {
     let mut tasks = Vec::new();
     while !left.is_empty() {
         let is_first =
-            |at: &usize| left[..*at].iter().all(|before| !order.is_before(*before, left[*at]));
+            |at: &usize| left[..*at].iter().all(|before| !order.comes_before(*before, left[*at]));
         let firsts = (0..left.len()).filter(is_first);
         let next = firsts.max_by_key(|at| order.task_of(left[*at]));
         let next = next.expect("the first of those that are left has nothing before it");

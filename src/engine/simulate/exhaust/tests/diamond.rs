@@ -110,7 +110,23 @@ struct Told {
     seen: super::Seen,
 }
 
+impl Told {
+    /// Returns `true` if the step at `at` killed the task.
+    fn kills(&self, at: usize, task: TaskId) -> bool {
+        let kill = |item: &StepItem| match *item {
+            StepItem::Task { target, kind, .. } => (target, kind) == (task, task::KILL),
+            _ => false,
+        };
+        self.footprints.get(at).is_some_and(|(done, _)| done.iter().any(kill))
+    }
+}
+
 fn tell(program: &Program, turns: &[TaskId]) -> Told {
+    tell_without(program, turns, None)
+}
+
+/// As [`tell`], without the values seen by one of the tasks.
+fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) -> Told {
     let scripted = Scripted::default();
     scripted.0.lock().unwrap().turns = turns.to_vec();
     let mut worker = Worker::new(Box::new(scripted.clone()));
@@ -124,7 +140,7 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
         enabled: script.enabled.clone(),
         footprints: (0..script.order.len().min(turns.len() as u32)).map(of).collect(),
         goes_on: script.steps > turns.len(),
-        seen: super::seen(&run),
+        seen: super::seen_but(&run, |at| Some(run.events[at].task) == without),
     }
 }
 
@@ -151,6 +167,8 @@ fn by_key((done, asked): &(Vec<StepItem>, Vec<StepItem>)) -> (Vec<StepItem>, Vec
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) pairs: u64,
+    /// Those of a step and the death of its task.
+    pub(super) deaths: u64,
     pub(super) broken: Option<String>,
 }
 
@@ -212,6 +230,11 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
         return;
     }
     found.pairs += 1;
+    let death =
+        [(p, q, &pq), (q, p, &qp)].into_iter().find(|(_, dead, told)| told.kills(at, *dead));
+    if let Some((death, dead, _)) = death {
+        return compare_death(program, prefix, (death, dead), found);
+    }
     let same = !pq.stuck
         && !qp.stuck
         && q_then.map(by_key) == Some(by_key(q_first))
@@ -219,6 +242,32 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
         && (pq.goes_on, &pq.enabled, &pq.seen) == (qp.goes_on, &qp.enabled, &qp.seen);
     if !same {
         found.broken = Some(format!("{program:?}\n{prefix:?} {p:?} {q:?}\n{pq:#?}\n{qp:#?}"));
+    }
+}
+
+/// Compares the death of a task alone with a step of the task and then its death: what comes then is the same.
+fn compare_death(
+    program: &Program,
+    prefix: &[TaskId],
+    (death, dead): (TaskId, TaskId),
+    found: &mut Found,
+) {
+    found.deaths += 1;
+    let after = |turns: &[TaskId]| {
+        let turns: Vec<TaskId> = prefix.iter().chain(turns).copied().collect();
+        tell_without(program, &turns, Some(dead))
+    };
+    let (alone, late) = (after(&[death]), after(&[dead, death]));
+    let at = prefix.len();
+    let same = !alone.stuck
+        && !late.stuck
+        && alone.footprints.get(at).map(by_key) == late.footprints.get(at + 1).map(by_key)
+        && (alone.goes_on, &alone.enabled, &alone.seen)
+            == (late.goes_on, &late.enabled, &late.seen);
+    if !same {
+        found.broken = Some(format!(
+            "{program:?}\n{prefix:?} {dead:?} dies by {death:?}\n{alone:#?}\n{late:#?}"
+        ));
     }
 }
 

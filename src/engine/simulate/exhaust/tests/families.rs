@@ -205,6 +205,11 @@ families! {
     };
     deaths_of_nodes_are_explored_as_by_brute_force: "node kill, restart", 25, |rng|
         of(rng, (3, 2), &[Act::link, Act::death, Act::node_task, Act::node_task, Act::datagram]);
+    deaths_of_nodes_at_work_are_explored_as_by_brute_force: "node work, kill", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Last, ClockMode::Any], rng);
+        of(rng, (3, 1), &[Act::death, Act::node_work, Act::node_work, Act::nap, Act::load])
+            .with_clock(clock)
+    };
     faults_of_disks_are_explored_as_by_brute_force: "node disk faults", 10, |rng| {
         let clock = one_of(&[ClockMode::Last, ClockMode::Last, ClockMode::Any], rng);
         of(rng, (2, 2), &[Act::disk, Act::disk, Act::death, Act::load]).with_clock(clock)

@@ -8,6 +8,7 @@ use crate::Runner;
 use crate::report::{Report, Style, text};
 use crate::run::rng::Rng;
 use crate::strategy::exhaustive::{Rule, without};
+use crate::strategy::search::Apart;
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
@@ -26,12 +27,12 @@ fn report(program: &Program) -> Report {
 
 /// Returns `Some` if the fault matters to the program: `true` if sampled runs reveal it.
 fn matters_and_is_told(rule: Rule, program: &Program) -> Option<bool> {
-    let whole = by_search(program);
+    let whole = by_search(program, Apart::ORDERS);
     let passes = whole.results.iter().all(|(outcome, ..)| outcome == "passed");
     if whole.runs > 200 || !passes {
         return None;
     }
-    let less = without(rule, || by_search(program));
+    let less = without(rule, || by_search(program, Apart::ORDERS));
     if less.classes.len() == whole.classes.len() {
         return None;
     }

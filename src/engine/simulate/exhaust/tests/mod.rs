@@ -10,6 +10,7 @@ mod brute;
 mod channels;
 mod cluster;
 mod counted;
+mod deaths;
 mod diamond;
 mod families;
 mod fated;
@@ -45,7 +46,14 @@ use crate::strategy::search::Apart;
 /// The outcome of a run, the values seen by each task, and the real-time order of the recorded calls.
 type Seen = (String, BTreeMap<String, Vec<String>>, BTreeSet<String>);
 
+/// All that was recorded, but for what deaths of nodes took back.
 fn seen(run: &Run) -> Seen {
+    let lost = deaths::lost_events(run);
+    seen_but(run, |at| lost.contains(&at))
+}
+
+/// All that was recorded, but for the events at these positions.
+fn seen_but(run: &Run, is_left_out: impl Fn(usize) -> bool) -> Seen {
     let outcome = match &run.outcome {
         Outcome::Passed => "passed".to_owned(),
         Outcome::Failed(failure) => {
@@ -54,7 +62,10 @@ fn seen(run: &Run) -> Seen {
         }
     };
     let mut tasks: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for event in &run.events {
+    for (at, event) in run.events.iter().enumerate() {
+        if is_left_out(at) {
+            continue;
+        }
         let path = run.tasks[event.task.index()].path.to_string();
         let values = match event.values {
             crate::run::event::Values::Task(task) => run.tasks[task.index()].path.to_string(),
@@ -96,8 +107,8 @@ struct All {
     runs: u64,
     blocked: u64,
     astray: u64,
-    /// True if the search took all steps as conflicting.
-    by_step: bool,
+    /// The differences that distinguished runs at the end.
+    apart: Apart,
     /// True if a step ended a run while tasks were left.
     cut_short: bool,
 }
@@ -119,10 +130,10 @@ fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()
 }
 
-/// By going through all decisions; none if there are too many. With `by_step`, each order of steps is a class.
-fn by_brute_force(program: &Program, by_step: bool, runs_max: u64) -> Option<All> {
+/// By going through all decisions; none if there are too many. Classes differ by these differences.
+fn by_brute_force(program: &Program, apart: Apart, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
-    brute.tell_apart(Apart { steps: by_step, ..Apart::ORDERS });
+    brute.tell_apart(apart);
     let mut worker = Worker::new(Box::new(brute.clone()));
     let mut all = All::default();
     loop {
@@ -146,10 +157,9 @@ fn by_brute_force(program: &Program, by_step: bool, runs_max: u64) -> Option<All
 }
 
 /// By the search.
-fn by_search(program: &Program) -> All {
+fn by_search(program: &Program, apart: Apart) -> All {
     let search = Exhaustive::default();
-    // The compared results contain the order of calls.
-    search.tell_apart(Apart::ORDERS);
+    search.tell_apart(apart);
     let mut worker = Worker::new(search.strategy());
     let mut all = All::default();
     for _ in 0..1_000_000 {
@@ -174,7 +184,7 @@ fn by_search(program: &Program) -> All {
         if !more {
             let progress = search.progress();
             (all.runs, all.blocked) = (progress.runs, progress.blocked);
-            all.by_step = progress.by_step;
+            all.apart = search.apart();
             all.astray = search.explorer().astray;
             return all;
         }
@@ -203,14 +213,22 @@ struct Tally {
 impl Tally {
     /// Compares one program.
     fn compare(&mut self, program: &Program, runs_max: u64) {
+        // The compared results contain the order of calls.
+        self.compare_apart(program, runs_max, Apart::ORDERS);
+    }
+
+    /// Compares one program, whose runs are distinguished by these differences at least.
+    fn compare_apart(&mut self, program: &Program, runs_max: u64, apart: Apart) {
         // Cheap, and it tells that the program is too large before it is searched.
-        let Some(brute) = by_brute_force(program, false, runs_max) else { return };
-        let search = by_search(program);
-        let brute = match search.by_step {
-            true => by_brute_force(program, true, runs_max).expect("as many runs as before"),
-            false => brute,
+        let Some(brute) = by_brute_force(program, apart, runs_max) else { return };
+        let search = by_search(program, apart);
+        let brute = match search.apart == apart {
+            true => brute,
+            false => {
+                by_brute_force(program, search.apart, runs_max).expect("as many runs as before")
+            }
         };
-        self.by_step += u64::from(search.by_step);
+        self.by_step += u64::from(search.apart.steps);
         let missing: Vec<_> = brute.results.difference(&search.results).collect();
         assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
         let extra: Vec<_> = search.results.difference(&brute.results).collect();
@@ -221,7 +239,9 @@ impl Tally {
         let missing = brute.classes.keys().filter(|class| !search.classes.contains_key(class));
         let missing = missing.count();
         assert!(missing == 0, "{program:?}\nmisses {missing} classes of {all}");
-        if !brute.cut_short && !search.by_step {
+        // It counts what deaths of nodes take back.
+        let all_counts = search.apart.deaths || !program.kills();
+        if !brute.cut_short && !search.apart.steps && all_counts {
             // The census goes by what was recorded, and knows nothing of a search.
             assert_eq!(brute.census.len(), all, "{program:?}\nthe census tells equal runs apart");
             let coarser = program.tells_more_than_its_operations();

@@ -1,5 +1,6 @@
 //! Acts on tokio's semaphores, locks and notifications.
 
+use crate::strategy::search::Apart;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -240,8 +241,9 @@ fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
         tally.compare(&program, 20_000);
         assert_eq!(tally.programs, 1);
         // Without the relation of the two the search misses one of both.
-        let all = by_brute_force(&program, false, 20_000).unwrap().results;
-        let found = faults::without((permits::LEAVE, permits::TAKE), || by_search(&program));
+        let all = by_brute_force(&program, Apart::ORDERS, 20_000).unwrap().results;
+        let found =
+            faults::without((permits::LEAVE, permits::TAKE), || by_search(&program, Apart::ORDERS));
         all.difference(&found.results).count()
     });
     println!("{missing:?} missing");

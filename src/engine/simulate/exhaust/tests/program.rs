@@ -98,6 +98,12 @@ impl Program {
         has_late_moves || self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
     }
 
+    /// Returns `true` if nodes die in it.
+    pub(super) fn kills(&self) -> bool {
+        let kills = |act: &Act| matches!(act, Act::OnCluster(act) if act.kills());
+        self.tasks.iter().flatten().any(kills)
+    }
+
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
     /// found that another task had ended, which of several branches a step was, how many of the writes that could
     /// wake it had come before a wait for several words looked at the first of them again, what came while a task

@@ -1,0 +1,123 @@
+//! Deaths of nodes: runs that differ only in what a death takes back count as one.
+
+use std::collections::BTreeSet;
+
+use super::act::Act;
+use super::cluster::OnCluster;
+use super::program::Program;
+use super::{Tally, by_brute_force, by_search};
+use crate::run::Run;
+use crate::run::clock::ClockMode;
+use crate::run::event::{Event, Values};
+use crate::run::ids::TaskId;
+use crate::run::op::task::KILL;
+use crate::strategy::exhaustive::lives::faults;
+use crate::strategy::search::Apart;
+
+/// The positions of the events that deaths took back: of a task that died, all after the last one that did something which
+/// outlives it. By what was recorded alone: a search knows nothing of this.
+pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
+    let died = |event: &Event| match event.values {
+        Values::Task(task) if event.op.kind == Some(KILL) => Some(task),
+        _ => None,
+    };
+    let dead: BTreeSet<TaskId> = run.events.iter().filter_map(died).collect();
+    let outlives = |event: &Event| {
+        let Some(object) = event.object else { return true };
+        let record = &run.objects[object.index()];
+        let node = |task: TaskId| run.tasks[task.index()].node.as_ref();
+        let made_by = record.creator.and_then(|(creator, _)| node(creator));
+        let is_own = record.node.is_some() || made_by.is_some() && made_by == node(event.task);
+        !is_own && !event.is_look()
+    };
+    let mut lost = BTreeSet::new();
+    for task in dead {
+        let own = run.events.iter().enumerate().filter(|(_, event)| event.task == task);
+        let after = own.rev().take_while(|(_, event)| !outlives(event));
+        lost.extend(after.map(|(at, _)| at));
+    }
+    lost
+}
+
+/// A node whose memory another task looks at while it works, and that dies.
+fn shown() -> Program {
+    let tasks = vec![vec![], on(OnCluster::Show(0)), on(OnCluster::Kill(0))];
+    Program::new(tasks, 2, 2)
+}
+
+fn on(act: OnCluster) -> Vec<Act> {
+    vec![Act::OnCluster(act)]
+}
+
+/// A node that works `steps` times in memory of its own, and then writes twice, while another task switches it off.
+fn worker(steps: u64) -> Program {
+    let tasks = vec![vec![], on(OnCluster::Work(0, steps, false)), on(OnCluster::Kill(0))];
+    Program::new(tasks, 2, 2)
+}
+
+#[test]
+fn a_death_is_tried_only_where_it_makes_a_difference() {
+    crate::engine::simulate::hook::install();
+    let classes = |steps: u64, apart: Apart| {
+        let mut tally = Tally::default();
+        tally.compare_apart(&worker(steps), 100_000, apart);
+        assert_eq!(tally.programs, 1);
+        (tally.classes, tally.brute)
+    };
+    let alike: Vec<_> = [0, 1, 2, 4].map(|steps| classes(steps, Apart::ORDERS)).into();
+    println!("{alike:?}");
+    // Before the task is spawned, before each of its two writes, and after.
+    assert!(alike.iter().all(|(classes, _)| *classes == alike[0].0), "{alike:?}");
+    // All interleavings are more and more.
+    assert!(alike.windows(2).all(|pair| pair[0].1 < pair[1].1), "{alike:?}");
+    let each: Vec<_> =
+        [0, 4].map(|steps| classes(steps, Apart::ORDERS.and(Apart::DEATHS)).0).into();
+    assert!(each[1] > each[0] && each[0] >= alike[0].0, "{each:?}");
+}
+
+#[test]
+fn steps_that_outlive_their_node_and_are_taken_for_lost_are_missed() {
+    crate::engine::simulate::hook::install();
+    let program = worker(2);
+    let whole = by_brute_force(&program, Apart::ORDERS, 1_000).expect("it is small").results;
+    assert_eq!(by_search(&program, Apart::ORDERS).results, whole);
+    let less = faults::with_all_lost(|| by_search(&program, Apart::ORDERS)).results;
+    assert!(less.len() < whole.len(), "{} of {}", less.len(), whole.len());
+}
+
+#[test]
+fn deaths_are_tried_everywhere_if_others_look_at_the_memory_of_the_node() {
+    crate::engine::simulate::hook::install();
+    let mut tally = Tally::default();
+    tally.compare(&shown(), 10_000);
+    assert_eq!(tally.programs, 1);
+    assert_eq!(by_search(&shown(), Apart::ORDERS).apart, Apart::ORDERS.and(Apart::DEATHS));
+    assert_eq!(by_search(&worker(2), Apart::ORDERS).apart, Apart::ORDERS);
+}
+
+/// The order in which two tasks spawn others into a node is seen by acts on the node alone, and so is the time that has passed for
+/// tasks that wait when it dies.
+#[test]
+fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
+    use OnCluster::{Clog, CutBack, Heal, Kill, Nap, PowerOff, Send, Slow, Spawn};
+    crate::engine::simulate::hook::install();
+    let on = |act| vec![Act::OnCluster(act)];
+    let programs = [
+        (vec![vec![], on(Kill(1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
+        (vec![vec![], on(Slow(1, 1)), on(Spawn(1)), on(Spawn(1))], (3, 3), ClockMode::Last),
+        (vec![vec![Act::Until(2)], on(Nap(0, 2)), on(Kill(0))], (2, 1), ClockMode::Late(1)),
+        (vec![vec![Act::Sleep(1)], on(Nap(0, 1)), on(PowerOff(0))], (2, 0), ClockMode::Any),
+        // The link back is made by its cut.
+        (vec![on(CutBack), on(Heal)], (2, 2), ClockMode::Last),
+        (vec![vec![], on(CutBack), on(Heal)], (3, 3), ClockMode::Last),
+        (vec![vec![], on(Heal), on(CutBack)], (3, 3), ClockMode::Last),
+        // The time of both messages comes at once, and the second one waits for the first.
+        (vec![on(Send(2)), on(Send(2)), on(Clog)], (2, 1), ClockMode::Last),
+    ];
+    for (tasks, (early, awaited), clock) in programs {
+        let program = Program::new(tasks, early, awaited).with_clock(clock);
+        let mut tally = Tally::default();
+        tally.compare(&program, 5_000);
+        assert_eq!(tally.programs, 1, "{program:?}");
+    }
+}

@@ -1,0 +1,42 @@
+//! The machine of a call: that of the code that makes it.
+
+use std::sync::{Arc, OnceLock};
+
+use super::machine::{Life, Machines};
+use crate::seam::{self, Here};
+
+/// The machine of a call, in one life; none outside of runs.
+///
+/// It is that of the code that makes the call, or, if that is in no node, of the task that first polls it: so both
+/// `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the node.
+#[derive(Clone)]
+pub(super) struct At(Arc<OnceLock<Option<Life>>>);
+
+impl std::fmt::Debug for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("At").finish_non_exhaustive()
+    }
+}
+
+impl At {
+    /// The machine of a call that is made now.
+    pub(super) fn here(here: Here) -> At {
+        let at = At(Arc::default());
+        if seam::in_run() && crate::node::current().is_some() {
+            at.machine(here);
+        }
+        at
+    }
+
+    /// The machine, now that the call is polled.
+    pub(super) fn machine(&self, here: Here) -> Option<&Life> {
+        let current = || {
+            seam::in_run().then(|| {
+                let machine = Machines::of_run().of(crate::node::current().as_ref(), here);
+                let life = machine.life();
+                (machine, life)
+            })
+        };
+        self.0.get_or_init(current).as_ref()
+    }
+}

@@ -73,11 +73,10 @@ pub fn datagrams<M: Clone + Send + 'static>(from: &Node, to: &Node) -> (Sender<M
     let here = here();
     let (from, to) = (Host::of(from), Host::of(to));
     let link = Fabric::of_run().link(from, to, here);
-    let inbox = Datagrams::new(to, link.name(), ROOM, here);
-    link.add_flow(inbox.clone(), here);
+    let inbox = Datagrams::over(link, ROOM, here);
     let send = {
         let inbox = inbox.clone();
-        Arc::new(move |message, here| inbox.send(&link, message, here))
+        Arc::new(move |message, here| inbox.send(message, here))
     };
     let way = Line::Datagrams { inbox, send };
     let sides = Arc::new(Sides { way: way.clone(), here });

@@ -1,13 +1,14 @@
 //! Datagrams: messages that overtake each other, get lost and arrive twice.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fabric::{Flow, Host, Link};
 use super::inbox::Inbox;
 use super::shows::Shows;
+use super::slots::Slots;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
+use crate::seam::{self, Here, Latch, Line, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
@@ -16,7 +17,8 @@ const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 /// The inbox of datagrams of one receiver.
 pub(crate) struct Datagrams<T> {
     pub(crate) inbox: Inbox<T>,
-    host: Host,
+    link: Arc<Link>,
+    flying: Mutex<Slots<Datagram<T>>>,
     /// Those that find so many in the inbox are dropped.
     room: usize,
     /// Has the words for a datagram.
@@ -24,18 +26,17 @@ pub(crate) struct Datagrams<T> {
 }
 
 impl<T: Send + 'static> Datagrams<T> {
-    pub(crate) fn new(
-        host: Host,
-        name: &'static str,
-        room: usize,
-        here: Here,
-    ) -> Arc<Datagrams<T>> {
-        let inbox = Inbox::new("datagrams", name, here);
-        Arc::new(Datagrams { inbox, host, room, shows: Shows::default() })
+    /// The inbox of those that are sent over a link.
+    pub(crate) fn over(link: Arc<Link>, room: usize, here: Here) -> Arc<Datagrams<T>> {
+        let inbox = Inbox::new("datagrams", link.name(), here);
+        let (flying, shows) = (Mutex::default(), Shows::default());
+        let datagrams = Arc::new(Datagrams { inbox, link, flying, room, shows });
+        datagrams.link.add_flow(datagrams.clone(), here);
+        datagrams
     }
 
-    /// Sends a copy over the link, or as many as the faults of the net have arrive.
-    pub(crate) fn send(self: &Arc<Self>, link: &Arc<Link>, datagram: T, here: Here)
+    /// Sends a copy, or as many as the faults of the net have arrive.
+    pub(crate) fn send(self: &Arc<Self>, datagram: T, here: Here)
     where
         T: Clone,
     {
@@ -43,13 +44,16 @@ impl<T: Send + 'static> Datagrams<T> {
             self.inbox.put(datagram);
             return;
         }
+        let link = &self.link;
         for _ in 0..link.faults().draw_copies() {
             let not_before = link.draw_delay(size_of::<T>(), here);
-            let way = Way { op: &ARRIVE, not_before };
-            let (to, link, datagram) = (self.clone(), link.clone(), datagram.clone());
-            let route = link.route();
-            seam::carry(Datagram { to, link, datagram, here }, way, route, here);
+            let way = Way { op: &ARRIVE, route: link.route(), not_before };
+            seam::send(self, (datagram.clone(), here), way, here);
         }
+    }
+
+    fn flying(&self) -> MutexGuard<'_, Slots<Datagram<T>>> {
+        self.flying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,7 +66,7 @@ impl<T: Send + 'static> Flow for Datagrams<T> {
     }
 
     fn died(self: Arc<Self>, host: Host, death: Death, here: Here) {
-        if death != Death::Wiped && host == self.host {
+        if death != Death::Wiped && host == self.link.ends().1 {
             self.inbox.mark.record(&CLOSE, here);
             self.inbox.close(true);
         }
@@ -71,29 +75,44 @@ impl<T: Send + 'static> Flow for Datagrams<T> {
 
 /// A datagram on its way.
 struct Datagram<T> {
-    to: Arc<Datagrams<T>>,
-    link: Arc<Link>,
-    datagram: T,
+    /// None while it is described.
+    datagram: Option<T>,
     here: Here,
 }
 
-impl<T: Send + 'static> Cargo for Datagram<T> {
+impl<T: Send + 'static> Line for Datagrams<T> {
+    type Message = (T, Here);
+
     fn at(&self) -> &Wrapped {
-        &self.to.inbox.mark
+        &self.inbox.mark
     }
 
-    fn may_arrive(&mut self, _: Latch) -> bool {
+    fn take(&self, (datagram, here): (T, Here), _: Option<Latch>) -> (u64, bool) {
+        (self.flying().add(Datagram { datagram: Some(datagram), here }), true)
+    }
+
+    fn may_arrive(&self, _: u64, _: Latch) -> bool {
         true
     }
 
-    fn describe(&self) -> Option<String> {
-        self.to.shows.describe(&self.datagram)
+    fn describe(&self, number: u64) -> Option<String> {
+        // Its words are made by user code, so it is not in its place then, which is given to no other.
+        let datagram = self.flying().get_mut(number)?.datagram.take()?;
+        let words = self.shows.describe(&datagram);
+        self.flying().get_mut(number)?.datagram = Some(datagram);
+        words
     }
 
-    fn arrive(self) {
-        let Datagram { to, link, datagram, here } = self;
-        if link.passes(here) {
-            to.inbox.put_within(to.room, datagram);
+    fn arrive(self: Arc<Self>, number: u64) {
+        let flying = self.flying().remove(number);
+        let Some(Datagram { datagram: Some(datagram), here }) = flying else { return };
+        if self.link.passes(here) {
+            self.inbox.put_within(self.room, datagram);
         }
+    }
+
+    fn lose(&self, number: u64) {
+        let flying = self.flying().remove(number);
+        drop(flying);
     }
 }

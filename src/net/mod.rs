@@ -59,6 +59,7 @@ mod ops;
 mod queue;
 mod settings;
 mod shows;
+mod slots;
 #[cfg(feature = "tokio")]
 mod sockets;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]

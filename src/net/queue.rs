@@ -45,6 +45,11 @@ impl<T> Queue<T> {
         first
     }
 
+    #[inline]
+    pub(super) fn first(&self) -> Option<&T> {
+        self.first.as_ref()
+    }
+
     /// The one at this position.
     #[inline]
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut T> {

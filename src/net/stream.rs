@@ -1,7 +1,6 @@
 //! Streams: messages from one host to another that arrive in the order in which they were sent.
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fabric::{Fabric, Flow, Host, Link};
@@ -11,7 +10,7 @@ use super::queue::Queue;
 use super::shows::Shows;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Cargo, Here, Latch, Way, Wrapped};
+use crate::seam::{self, Here, Latch, Line, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
@@ -102,18 +101,16 @@ impl<T: Send + 'static> Sink<T> for Inbox<T> {
 pub(crate) struct Stream<T, S = Inbox<T>> {
     link: Arc<Link>,
     pub(crate) inbox: Arc<S>,
-    flight: Mutex<Flight>,
+    flight: Mutex<Flight<T>>,
     /// Has the words for a message.
     pub(crate) shows: Shows<T>,
-    message: PhantomData<fn(T)>,
 }
 
-#[derive(Default)]
-struct Flight {
-    sent: u64,
+struct Flight<T> {
+    /// The number of messages that have arrived: that of the first one on its way.
     arrived: u64,
-    /// Those on their way that have announced their arrival: number and latch.
-    latches: Queue<(u64, Latch)>,
+    /// Those on their way, in the order of their numbers.
+    segments: Queue<Segment<T>>,
     /// The number of the message that the cut holds and that was counted: once, also if the link is cut again before its end.
     held: Option<u64>,
     /// The end was sent: nothing is sent after it.
@@ -121,6 +118,28 @@ struct Flight {
     /// The link is cut, and has been so often cut or healed.
     is_cut: bool,
     changes: u64,
+}
+
+/// A message of a stream on its way.
+struct Segment<T> {
+    /// The message, or the end. None of one that was lost.
+    message: Option<Option<T>>,
+    /// Of its announced arrival.
+    latch: Option<Latch>,
+    here: Here,
+}
+
+impl<T> Default for Flight<T> {
+    fn default() -> Flight<T> {
+        Flight {
+            arrived: 0,
+            segments: Queue::default(),
+            held: None,
+            is_ended: false,
+            is_cut: false,
+            changes: 0,
+        }
+    }
 }
 
 impl<T: Send + 'static> Stream<T> {
@@ -135,14 +154,8 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
     /// The stream over a link to `sink`.
     pub(crate) fn over(link: Arc<Link>, sink: S, here: Here) -> Arc<Stream<T, S>> {
         let inbox = Arc::new(sink);
-        let stream = Stream {
-            link,
-            inbox,
-            flight: Mutex::default(),
-            shows: Shows::default(),
-            message: PhantomData,
-        };
-        let stream = Arc::new(stream);
+        let (flight, shows) = (Mutex::default(), Shows::default());
+        let stream = Arc::new(Stream { link, inbox, flight, shows });
         stream.link.add_flow(stream.clone(), here);
         stream
     }
@@ -160,14 +173,10 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
 
     /// Sends a message, unless nothing can be sent any more.
     pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
-        let number = {
-            let mut flight = self.flight();
-            if flight.is_ended || self.inbox.is_closed() {
-                return Err(message);
-            }
-            flight.number()
-        };
-        self.send_as(number, Some(message), here);
+        if self.flight().is_ended || self.inbox.is_closed() {
+            return Err(message);
+        }
+        self.send_on(Some(message), here);
         Ok(())
     }
 
@@ -180,35 +189,41 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
 
     /// Sends a message or the end, whatever was sent before.
     pub(crate) fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
-        let number = self.flight().number();
-        self.send_as(number, message, here);
-    }
-
-    fn send_as(self: &Arc<Self>, number: u64, message: Option<T>, here: Here) {
         if !seam::in_run() {
             return self.inbox.take_in(message, here);
         }
         let not_before = self.link.draw_delay(message.as_ref().map_or(0, S::size), here);
-        let segment = Segment { stream: self.clone(), number, message, here };
-        seam::carry(segment, Way { op: &ARRIVE, not_before }, self.link.route(), here);
+        let way = Way { op: &ARRIVE, route: self.link.route(), not_before };
+        seam::send(self, (message, here), way, here);
     }
 
     /// Returns `true` if messages wait since the link was cut, as the change of this number.
     pub(crate) fn is_held_since(&self, change: u64) -> bool {
         let flight = self.flight();
-        flight.changes == change && flight.sent > flight.arrived
+        flight.changes == change && !flight.segments.is_empty()
     }
 
-    fn flight(&self) -> MutexGuard<'_, Flight> {
+    fn flight(&self) -> MutexGuard<'_, Flight<T>> {
         self.flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Flight {
-    /// The number of a message that is sent.
-    fn number(&mut self) -> u64 {
-        self.sent += 1;
-        self.sent - 1
+impl<T> Flight<T> {
+    /// The message with this number, which is on its way.
+    fn segment(&mut self, number: u64) -> Option<&mut Segment<T>> {
+        self.segments.get_mut((number - self.arrived) as usize)
+    }
+
+    /// Returns `true` if this message, which has announced its arrival, may arrive.
+    fn may_arrive(&mut self, number: u64, link: &Link) -> bool {
+        if number != self.arrived {
+            return false;
+        }
+        let is_cut = link.is_cut();
+        if is_cut && self.holds_next() {
+            link.note_met();
+        }
+        !is_cut
     }
 
     /// The link is cut, and holds the message that arrives next. Returns `true` if it is not counted yet.
@@ -218,7 +233,7 @@ impl Flight {
 
     /// The latch of the message that arrives next.
     fn next(&self) -> Option<Latch> {
-        self.latches.iter().find(|(number, _)| *number == self.arrived).map(|(_, latch)| *latch)
+        self.segments.first()?.latch
     }
 }
 
@@ -269,46 +284,56 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     }
 }
 
-/// A message of a stream on its way.
-struct Segment<T, S> {
-    stream: Arc<Stream<T, S>>,
-    number: u64,
-    message: Option<T>,
-    here: Here,
-}
+impl<T: Send + 'static, S: Sink<T>> Line for Stream<T, S> {
+    type Message = (Option<T>, Here);
 
-impl<T: Send + 'static, S: Sink<T>> Cargo for Segment<T, S> {
     fn at(&self) -> &Wrapped {
-        self.stream.inbox.mark()
+        self.inbox.mark()
     }
 
-    fn may_arrive(&mut self, latch: Latch) -> bool {
-        let (mut flight, link) = (self.stream.flight(), &self.stream.link);
-        flight.latches.push((self.number, latch));
-        let is_next = flight.arrived == self.number;
-        if is_next && link.is_cut() && flight.holds_next() {
-            link.note_met();
-        }
-        is_next && !link.is_cut()
+    fn take(&self, (message, here): (Option<T>, Here), latch: Option<Latch>) -> (u64, bool) {
+        let mut flight = self.flight();
+        let number = flight.arrived + flight.segments.len() as u64;
+        flight.segments.push(Segment { message: Some(message), latch, here });
+        let is_announced = latch.is_some();
+        (number, is_announced && flight.may_arrive(number, &self.link))
     }
 
-    fn describe(&self) -> Option<String> {
-        match &self.message {
-            Some(message) => self.stream.shows.describe(message),
+    fn may_arrive(&self, number: u64, latch: Latch) -> bool {
+        let mut flight = self.flight();
+        flight.segment(number).into_iter().for_each(|segment| segment.latch = Some(latch));
+        flight.may_arrive(number, &self.link)
+    }
+
+    fn describe(&self, number: u64) -> Option<String> {
+        // Its words are made by user code.
+        let message = self.flight().segment(number)?.message.take()?;
+        let words = match &message {
+            Some(message) => self.shows.describe(message),
             None => Some("the end".to_owned()),
+        };
+        self.flight().segment(number)?.message = Some(message);
+        words
+    }
+
+    fn arrive(self: Arc<Self>, number: u64) {
+        let (segment, next) = {
+            let mut flight = self.flight();
+            debug_assert_eq!(number, flight.arrived, "messages arrive in their order");
+            let segment = flight.segments.pop();
+            flight.arrived += 1;
+            (segment, flight.next())
+        };
+        if let Some(Segment { message: Some(message), here, .. }) = segment {
+            self.inbox.take_in(message, here);
+        }
+        if let Some(latch) = next {
+            latch.set(!self.link.is_cut());
         }
     }
 
-    fn arrive(self) {
-        let next = {
-            let mut flight = self.stream.flight();
-            flight.latches.retain(|(number, _)| *number != self.number);
-            flight.arrived += 1;
-            flight.next()
-        };
-        self.stream.inbox.take_in(self.message, self.here);
-        if let Some(latch) = next {
-            latch.set(!self.stream.link.is_cut());
-        }
+    fn lose(&self, number: u64) {
+        let message = self.flight().segment(number).map(|segment| segment.message.take());
+        drop(message);
     }
 }

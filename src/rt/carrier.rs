@@ -1,12 +1,17 @@
 //! Carriers: tasks whose steps are messages that arrive. A message on its way is a candidate like any task, so strategies,
 //! traces, searches and shrinking treat its arrival as they treat all steps.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
 use super::body::BoxBody;
+use super::executor::Executor;
 use super::group::Group;
+use super::now;
 use super::object::AnnouncementId;
-use super::slot::Announcement;
+use super::state::RunState;
 use super::world::World;
-use crate::run::board::{Announced, Route};
+use crate::run::board::{Announced, Route, Status};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -20,39 +25,68 @@ const BEYOND: &str = "more faults of one kind than one task may cause or suffer"
 /// The number of kinds of faults that [`World::suffers`] tells apart.
 pub(crate) const FAULT_KINDS: usize = 16;
 
+/// Something that keeps messages on their way, each by a number: a stream, or what a socket sends over.
+pub(crate) trait Carrying: Send + Sync {
+    /// Has a message arrive, in the step of its carrier.
+    fn arrive(self: Arc<Self>, number: u64);
+
+    /// Drops a message, which does not arrive any more.
+    fn lose(&self, number: u64);
+}
+
+/// A message on its way.
+pub(crate) struct Carried {
+    pub(crate) by: Arc<dyn Carrying>,
+    pub(crate) number: u64,
+}
+
+impl Carried {
+    pub(super) fn lose(self) {
+        self.by.lose(self.number);
+    }
+}
+
+/// A message that was sent.
+pub(crate) struct Sent {
+    pub(crate) task: TaskId,
+    pub(crate) number: u64,
+    /// True if the message is to be described.
+    pub(crate) is_shown: bool,
+}
+
 impl World {
-    /// Adds a carrier, without a future yet. It announces its `arrival` on an object at once, unless it is delayed. Returns true
-    /// besides if the message is to be described.
-    pub(crate) fn add_carrier(
+    /// Sends a message, whose carrier announces its `arrival` on an object at once. It has no future. `load` is given this
+    /// announcement, and returns what carries the message, and `true` if it may arrive now; it uses nothing of the run.
+    pub(crate) fn send(
         &self,
         route: &'static Route,
-        arrival: Option<(&'static Op, ObjectId)>,
+        arrival: (&'static Op, ObjectId),
         place: Place,
-    ) -> (TaskId, Announcement, bool) {
+        load: impl FnOnce(AnnouncementId) -> (Carried, bool),
+    ) -> Sent {
         let mut state = self.state();
-        // The net is no node's.
-        let entered = state.groups.enter(Group::OUTSIDE);
-        let parent = state.current();
-        let task = state.add_task(Some(parent), None, place);
-        state.groups.leave(entered);
-        state.happened(&SEND, None, place, Values::Task(task));
-        // Not reported if it has not ended.
-        state.slots[task.index()].detached = Some(0);
-        state.board.tasks.at_mut(task.index()).route = Some(route);
-        let announced = arrival.map(|arrival| state.announce_for(task, arrival, place));
-        (task, announced.unwrap_or_default(), state.record.is_shown)
+        let task = state.add_carrier(route, place);
+        let id = state.announce_for(task, arrival, place).id;
+        let (carried, is_open) = load(id);
+        let number = carried.number;
+        state.slots.at_mut(task.index()).carried = Some(carried);
+        if !is_open {
+            state.set_enabled(id, false);
+        }
+        Sent { task, number, is_shown: state.record.is_shown }
     }
 
-    /// Has the message of the current task arrive, in the turn of the arrival that [`add_carrier`](Self::add_carrier) announced.
-    pub(crate) fn arrive(&self) {
+    /// Sends a message that is delayed: `body` announces its arrival. Returns the task, and `true` if the message is to be described.
+    pub(crate) fn send_later(
+        &self,
+        route: &'static Route,
+        place: Place,
+        body: BoxBody,
+    ) -> (TaskId, bool) {
         let mut state = self.state();
-        let task = state.current();
-        let row = state.board.tasks.at_mut(task.index());
-        let Announced { op, object, place, enabled, .. } = row.announced.first;
-        debug_assert!(row.announced.only().is_some() && enabled, "it has its turn");
-        row.announced.take_first();
-        row.enabled -= 1;
-        state.happened(op, object, place, Values::None);
+        let task = state.add_carrier(route, place);
+        state.take_body(task, Some(body));
+        (task, state.record.is_shown)
     }
 
     /// Sets the text of a message.
@@ -65,16 +99,10 @@ impl World {
         let mut state = self.state();
         if id.task() != state.current() {
             state.set_enabled(id, is_open);
-            state.attention = true;
         } else if is_open {
             drop(state);
             self.hear(id);
         }
-    }
-
-    /// Sets the future of a carrier.
-    pub(crate) fn set_carrier(&self, task: TaskId, body: BoxBody) {
-        self.state().take_body(task, Some(body));
     }
 
     /// Draws a fault below `bound`, of the kind with this number: 0 is none. A task causes `budget` of a kind at most.
@@ -119,5 +147,63 @@ impl World {
         let drawn = self.draw(bound, why);
         self.state().slots.at_mut(task.index()).net_faults[kind] += u8::from(is_fault(drawn));
         drawn
+    }
+}
+
+impl RunState {
+    /// Adds a carrier: a task that nobody waits for.
+    fn add_carrier(&mut self, route: &'static Route, place: Place) -> TaskId {
+        // The net is no node's.
+        let entered = self.groups.enter(Group::OUTSIDE);
+        let parent = self.current();
+        let task = self.add_task(Some(parent), None, place);
+        self.groups.leave(entered);
+        self.happened(&SEND, None, place, Values::Task(task));
+        // Not reported if it has not ended.
+        self.slots.at_mut(task.index()).detached = Some(0);
+        self.board.tasks.at_mut(task.index()).route = Some(route);
+        task
+    }
+
+    /// Begins the arrival of a message in the turn of its carrier, which is the current task: it was announced.
+    fn begin_arrival(&mut self) {
+        let row = self.board.tasks.at_mut(self.board.current.index());
+        let Announced { op, object, place, enabled, .. } = row.announced.first;
+        debug_assert!(row.announced.only().is_some() && enabled, "it has its turn");
+        row.announced.take_first();
+        row.enabled -= 1;
+        self.happened(op, object, place, Values::None);
+    }
+}
+
+impl Executor<'_> {
+    /// Has the message of a task arrive. Returns `false` if it is no carrier without a future.
+    pub(super) fn arrive(&mut self, step: u32, task: TaskId) -> bool {
+        let mut state = self.world.unsettled();
+        let Some(Carried { by, number }) = state.slots.at_mut(task.index()).carried.take() else {
+            return false;
+        };
+        now::enter_step_unpolled(step, task);
+        state.begin_arrival();
+        drop(state);
+        // The destructor of a message that is lost is user code.
+        match catch_unwind(AssertUnwindSafe(|| by.arrive(number))) {
+            Ok(()) => self.end_carrier(task),
+            Err(payload) => self.panicked(task, payload),
+        }
+        true
+    }
+
+    /// Ends a task that has no body, no handle and, nearly always, nothing announced.
+    fn end_carrier(&mut self, task: TaskId) {
+        let mut state = self.world.state();
+        let row = state.board.tasks.at(task.index());
+        if !row.announced.is_empty() || row.aborted || !state.ends.is_empty() {
+            drop(state);
+            return self.end(task, false);
+        }
+        now::end();
+        state.remove_ready(task);
+        state.board.tasks.at_mut(task.index()).status = Status::Done;
     }
 }

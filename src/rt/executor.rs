@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::RunLimits;
 use super::body::Body;
+use super::carrier::Carried;
 use super::choose::Choice;
 use super::diagnose::{circle, doing, stuck, waiting, woken_from_outside};
 use super::now;
@@ -15,7 +16,7 @@ use super::object::AnnouncementId;
 use super::panics::{self, Panicked};
 use super::record::repeated_suffix;
 use super::state::RunState;
-use super::task_waker::Seats;
+use super::task_waker::{Seat, Seats};
 use super::timers::CLOCK;
 use super::world::World;
 use crate::run::Failure;
@@ -46,7 +47,7 @@ impl Executor<'_> {
                 self.show_step();
             }
             let mut state = self.world.unsettled();
-            let plain = state.leave_plain_step(stop);
+            let plain = state.leave_plain_step(stop) || state.leave_waiting_step(stop);
             if !plain && !state.invariants.is_empty() {
                 drop(state);
                 self.world.check_invariants();
@@ -157,7 +158,8 @@ impl Executor<'_> {
             now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
             self.world.spawn_hand(self.limits.clock, CLOCK.place());
         }
-        if branches {
+        // A message that arrives has no seat and no branches.
+        if branches && self.seats.get(task).is_some() {
             self.wake_branches(step, task);
         }
         self.poll(step, task, turn);
@@ -178,22 +180,31 @@ impl Executor<'_> {
 
     #[inline(always)]
     fn poll(&mut self, step: u32, task: TaskId, turn: u32) {
-        let seat = self.seats.at(task);
-        now::enter_step(step, task, turn, &seat.waker);
-        let mut cx = Context::from_waker(&seat.waker);
-        let own = seat.body.is_some();
-        let polled = match &mut seat.body {
-            // The body of the test, or a part of it that is a task of its own.
-            None => {
-                let main = self.main.as_mut();
-                catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx)))
-            }
-            Some(body) => catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx))),
+        let Some(Seat { waker, body: Some(body), .. }) = self.seats.get(task) else {
+            return self.poll_other(step, task, turn);
         };
-        match polled {
+        now::enter_step(step, task, turn, waker);
+        let mut cx = Context::from_waker(waker);
+        match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx))) {
             Ok(Poll::Pending) => {}
-            Ok(Poll::Ready(())) => self.end(if own { task } else { TaskId::MAIN }, false),
-            Err(payload) if own => self.unwound(task, payload),
+            Ok(Poll::Ready(())) => self.end(task, false),
+            Err(payload) => self.unwound(task, payload),
+        }
+    }
+
+    /// Polls the body of the test, of which the task may be a part, or has a message arrive.
+    #[inline(never)]
+    fn poll_other(&mut self, step: u32, task: TaskId, turn: u32) {
+        if task != TaskId::MAIN && self.arrive(step, task) {
+            return;
+        }
+        let waker = &self.seats.at(task).waker;
+        now::enter_step(step, task, turn, waker);
+        let mut cx = Context::from_waker(waker);
+        let main = self.main.as_mut();
+        match catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx))) {
+            Ok(Poll::Pending) => {}
+            Ok(Poll::Ready(())) => self.end(TaskId::MAIN, false),
             Err(payload) => self.panicked(task, payload),
         }
     }
@@ -260,7 +271,7 @@ impl Executor<'_> {
             }
             state = world.state();
         }
-        let body = self.seats.at(task).body.take();
+        let body = self.seats.take_body(task);
         let (unwanted, wakers) = state.end_task(task, body, cancelled);
         drop(state);
         if unwanted.is_none() && wakers.is_empty() {
@@ -388,7 +399,9 @@ impl Executor<'_> {
                 self.drop_task(TaskId(index as u32));
             }
             next = tasks;
-            if self.world.unsettled().inbox.is_empty() {
+            let state = self.world.unsettled();
+            if state.inbox.is_empty() && state.board.tasks.len() == tasks {
+                drop(state);
                 self.world.forget_ends();
                 return;
             }
@@ -401,6 +414,7 @@ impl Executor<'_> {
                        end: end the tasks before the test body ends"
             .to_owned();
         state.fail(Failure::Misuse { message, place });
+        state.slots.iter_mut().for_each(|slot| std::mem::forget(slot.carried.take()));
         std::mem::forget(left);
     }
 
@@ -410,18 +424,19 @@ impl Executor<'_> {
         let mut state = self.world.unsettled();
         let has_ends = !state.ends.is_empty();
         let slot = state.slots.at_mut(task.index());
-        let seat = self.seats.at(task);
-        if slot.ended.is_none() && seat.body.is_none() && !has_ends {
+        let (mut ended, body) = (slot.ended.take(), self.seats.take_body(task));
+        let carried = slot.carried.take();
+        if ended.is_none() && body.is_none() && carried.is_none() && !has_ends {
             return;
         }
-        let (mut ended, body) = (slot.ended.take(), seat.body.take());
-        if body.is_some() || has_ends {
+        if body.is_some() || carried.is_some() || has_ends {
             state.resume(task);
         }
         drop(state);
         let (mut left, world) = (body, self.world);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(left.take());
+            carried.into_iter().for_each(Carried::lose);
             world.do_at_end(task);
             drop(ended.take());
         }));

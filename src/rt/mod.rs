@@ -54,6 +54,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
+pub(crate) use self::carrier::{Carried, Carrying};
 pub(crate) use self::clocks::Moment;
 pub(crate) use self::ear::Ear;
 pub(crate) use self::fault::{Buggify, Cancellation, may_fail_weakly};

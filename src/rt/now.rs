@@ -193,6 +193,16 @@ pub(super) fn enter_step(step: u32, task: TaskId, turn: u32, waker: &Waker) {
     });
 }
 
+/// As [`enter_step`], of a task that has no future, and no waker.
+#[inline]
+pub(super) fn enter_step_unpolled(step: u32, task: TaskId) {
+    NOW.with(|now| {
+        now.current.set(AnnouncementId::new(task, plain_key(step)));
+        now.turn.set(NO_KEY);
+        now.waker.set(NO_WAKER);
+    });
+}
+
 /// Returns `true` if it is the turn of an announcement: its task was chosen since, and it waits for nothing.
 #[inline]
 pub(crate) fn is_turn_of(announcement: &Announcement) -> bool {

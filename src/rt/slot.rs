@@ -1,7 +1,7 @@
 //! The private part of a task's row, and the announcement that a future holds.
 
 use super::body::BoxBody;
-use super::carrier::FAULT_KINDS;
+use super::carrier::{Carried, FAULT_KINDS};
 use super::fault::FaultCounts;
 use super::group::Group;
 use super::object::AnnouncementId;
@@ -20,6 +20,8 @@ pub(crate) struct TaskSlot {
     pub(crate) detached: Option<u32>,
     /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,
+    /// The message that arrives in its step, if it is one that has not.
+    pub(super) carried: Option<Carried>,
     /// True if its panic goes to its handle.
     pub(super) gives_panic: bool,
     /// Its panic, until the handle takes it.
@@ -45,6 +47,8 @@ impl TaskSlot {
         self.faults = FaultCounts::default();
         self.joiners.clear();
         self.detached = None;
+        // One that was sent after the end of its run. Not dropped, because its destructor might send more.
+        std::mem::forget(self.carried.take());
         self.gives_panic = false;
         self.objects = 0;
         self.left_over = false;

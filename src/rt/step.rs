@@ -50,6 +50,34 @@ impl RunState {
         true
     }
 
+    /// As [`leave_plain_step`](Self::leave_plain_step), of a step after which its task waits or has ended, while others can
+    /// step.
+    #[inline(never)]
+    pub(crate) fn leave_waiting_step(&mut self, stop: u32) -> bool {
+        let step = self.record.steps.len() as u32;
+        let is_other = self.attention || step >= stop || now::announces_in(self.board.step);
+        // The hand of the clock is updated after each step that is not plain.
+        if is_other || self.timers.hand.is_some() {
+            return false;
+        }
+        if now::is_done() {
+            self.take_in_done();
+        }
+        debug_assert!(self.inbox.is_empty() && self.dirty.is_empty() && self.heard.is_empty());
+        let task = self.board.current;
+        let row = self.board.tasks.at(task.index());
+        let is_ready = row.ready_at != NOT_READY;
+        if row.enabled > 0 || row.woken || self.board.ready.len() <= usize::from(is_ready) {
+            return false;
+        }
+        if is_ready {
+            self.remove_ready(task);
+        }
+        self.goes_on = false;
+        self.board.step = step;
+        true
+    }
+
     /// Takes in the operation that the current task did in its turn.
     #[cold]
     pub(super) fn take_in_done(&mut self) {

@@ -86,6 +86,18 @@ impl Seats {
         &mut self.seats[task.index()]
     }
 
+    /// The seat of a task, if it has one.
+    #[inline]
+    pub(crate) fn get(&mut self, task: TaskId) -> Option<&mut Seat> {
+        self.seats.get_mut(task.index())
+    }
+
+    /// Takes the body of a task, if it has one.
+    #[inline]
+    pub(crate) fn take_body(&mut self, task: TaskId) -> Option<BoxBody> {
+        self.get(task)?.body.take()
+    }
+
     /// Seats a task.
     pub(crate) fn set_body(&mut self, task: TaskId, body: Option<BoxBody>) {
         if self.seats.len() <= task.index() {

@@ -1,18 +1,39 @@
 //! The contract between the net and a run: messages that are carried, and calls that are announced with a guard.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{Latch, Wrapped};
+use super::{Here, Latch, Wrapped};
+use crate::run::board::Route;
 use crate::run::op::Op;
 
-/// A message on its way.
-pub(crate) trait Cargo: Send + 'static {
-    /// The object at which it arrives.
+/// Something that messages go over, such as a stream. It keeps those that are on their way, each by a number.
+pub(crate) trait Line: Send + Sync + 'static {
+    type Message;
+
+    /// The object at which they arrive.
     fn at(&self) -> &Wrapped;
 
-    /// Returns `true` if it may arrive. If not, `latch` is opened when it may.
-    fn may_arrive(&mut self, latch: Latch) -> bool;
+    /// Takes a message that is sent. Returns its number, and with a latch what [`may_arrive`](Self::may_arrive) does.
+    fn take(&self, message: Self::Message, latch: Option<Latch>) -> (u64, bool);
+
+    /// Returns `true` if a message may arrive. If not, `latch` is opened when it may.
+    fn may_arrive(&self, number: u64, latch: Latch) -> bool;
+
+    /// A message in words, for reports. Called in runs that are shown.
+    fn describe(&self, number: u64) -> Option<String>;
+
+    /// Has a message arrive, in the step of its carrier.
+    fn arrive(self: Arc<Self>, number: u64);
+
+    /// Drops a message, which does not arrive any more.
+    fn lose(&self, number: u64);
+}
+
+/// A message that goes over a way of its own.
+pub(crate) trait Cargo: Send + 'static {
+    /// The object at which it arrives.
+    fn at(&self) -> &Arc<Wrapped>;
 
     /// The message in words, for reports. Called in runs that are shown.
     fn describe(&self) -> Option<String> {
@@ -23,11 +44,63 @@ pub(crate) trait Cargo: Send + 'static {
     fn arrive(self);
 }
 
+/// The way of one message.
+struct Lone<C> {
+    at: Arc<Wrapped>,
+    cargo: Mutex<Option<C>>,
+}
+
+impl<C> Lone<C> {
+    fn cargo(&self) -> MutexGuard<'_, Option<C>> {
+        self.cargo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Cargo> Line for Lone<C> {
+    type Message = C;
+
+    fn at(&self) -> &Wrapped {
+        &self.at
+    }
+
+    fn take(&self, cargo: C, _: Option<Latch>) -> (u64, bool) {
+        *self.cargo() = Some(cargo);
+        (0, true)
+    }
+
+    fn may_arrive(&self, _: u64, _: Latch) -> bool {
+        true
+    }
+
+    fn describe(&self, _: u64) -> Option<String> {
+        self.cargo().as_ref()?.describe()
+    }
+
+    fn arrive(self: Arc<Self>, _: u64) {
+        let cargo = self.cargo().take();
+        cargo.into_iter().for_each(C::arrive);
+    }
+
+    fn lose(&self, _: u64) {
+        let cargo = self.cargo().take();
+        drop(cargo);
+    }
+}
+
+/// Sends `cargo` on its way, as [`send`](super::send) does. In a run.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) fn carry<C: Cargo>(cargo: C, way: Way, here: Here) {
+    let line = Lone { at: cargo.at().clone(), cargo: Mutex::default() };
+    super::send(&Arc::new(line), cargo, way, here);
+}
+
 /// The way of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     /// The operation by which it arrives.
     pub(crate) op: &'static Op,
+    /// For reports.
+    pub(crate) route: &'static Route,
     /// The time before which it does not arrive; none if that is any.
     pub(crate) not_before: Option<Instant>,
 }

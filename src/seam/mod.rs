@@ -65,7 +65,9 @@ pub(crate) mod value;
 
 use std::task::Waker;
 
-pub(crate) use self::cargo::{Cargo, Guard, Way};
+#[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
+pub(crate) use self::cargo::{Cargo, carry};
+pub(crate) use self::cargo::{Guard, Line, Way};
 pub use self::join_error::JoinError;
 pub(crate) use self::once::OnceOps;
 #[cfg(not(all(feature = "sim", not(sim_real))))]

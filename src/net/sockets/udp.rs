@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use self::calls::Calls;
 use self::groups::{Aim, Group};
-use self::line::{Line, Lines};
+use self::line::{Flying, Line, Lines};
 use self::options::Options;
 use super::descriptors::{StandIn, has_descriptor};
 use super::names::{self, ToSocketAddrs};
@@ -24,13 +24,11 @@ use super::{Origin, check_outside, outside};
 use crate::net::bytes::Bytes;
 use crate::net::fabric::Host;
 use crate::net::inbox::{Inbox, Visit};
-use crate::net::ops::{RECV, ROOM, SEND_DATAGRAM};
-use crate::net::shows;
+use crate::net::ops::{RECV, SEND_DATAGRAM};
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped, here};
+use crate::seam::{self, Came, GuardedCall, Here, Turn, Way, Wrapped, here};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
-const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
 
 /// The number of the error of a datagram that is too large, `EMSGSIZE`.
 const TOO_LARGE: i32 = match () {
@@ -121,62 +119,6 @@ impl Drop for OfRun {
     }
 }
 
-/// A datagram on its way.
-struct Flying {
-    from: Arc<Mailbox>,
-    line: Arc<Line>,
-    /// The address that was named.
-    to: SocketAddr,
-    aim: Aim,
-    bytes: Bytes,
-    here: Here,
-}
-
-impl Cargo for Flying {
-    fn at(&self) -> &Wrapped {
-        &self.line.port.mark
-    }
-
-    fn may_arrive(&mut self, _: Latch) -> bool {
-        true
-    }
-
-    fn describe(&self) -> Option<String> {
-        Some(shows::bytes(&self.bytes))
-    }
-
-    fn arrive(self) {
-        let Flying { from, line, to, aim, bytes, here } = self;
-        let Line { addr, port, link, .. } = &*line;
-        if !port.is_up() || !link.passes(here) {
-            return;
-        }
-        let bound = port.at(to.ip()).filter(|bound| match (&aim, bound) {
-            (Aim::Member(member, group), Bound::Mailbox(mailbox)) => {
-                Arc::ptr_eq(member, mailbox) && mailbox.groups().contains_key(group)
-            }
-            _ => true,
-        });
-        match (bound, aim) {
-            (Some(Bound::Mailbox(mailbox)), _) => {
-                let is_from_peer = mailbox.peer().is_none_or(|peer| peer == *addr);
-                if is_from_peer {
-                    let datagram = Datagram { from: *addr, bytes: Some(bytes) };
-                    mailbox.inbox.put_within(ROOM, datagram);
-                }
-            }
-            // A connected sender learns that nobody is there.
-            (_, Aim::One) => {
-                from.port.mark.record(&REFUSE, here);
-                if from.peer() == Some(to) {
-                    from.inbox.put(Datagram { from: to, bytes: None });
-                }
-            }
-            (_, Aim::Any | Aim::Member(..)) => {}
-        }
-    }
-}
-
 impl OfRun {
     fn mark(&self) -> &Wrapped {
         &self.mailbox.port.mark
@@ -208,10 +150,9 @@ impl OfRun {
         }
         for _ in 0..link.faults().draw_copies() {
             let not_before = link.draw_delay(bytes.len(), here);
-            let way = Way { op: &ARRIVE, not_before };
-            let (from, line, aim) = (self.mailbox.clone(), line.clone(), aim.clone());
-            let flying = Flying { from, line, to, aim, bytes: bytes.into(), here };
-            seam::carry(flying, way, link.route(), here);
+            let way = Way { op: &ARRIVE, route: link.route(), not_before };
+            let flying = Flying { to, aim: aim.clone(), bytes: bytes.into(), here };
+            seam::send(line, flying, way, here);
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(crate) use self::time::{
 };
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
-    CallOps, Came, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, carry, suffers,
+    CallOps, Came, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, send, suffers,
     suffers_rarely,
 };
 

@@ -1,13 +1,13 @@
 //! Objects whose operations a run records: nothing in this build. Their calls are the bare calls.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::Here;
-use crate::run::board::Route;
 use crate::run::event::{ValueKind, Values};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
-use crate::seam::cargo::{Cargo, Guard, Way};
+use crate::seam::cargo::{Guard, Line, Way};
 
 /// The identity of such an object in runs.
 #[derive(Debug)]
@@ -204,10 +204,11 @@ impl Latch {
     pub(crate) fn set(self, _: bool) {}
 }
 
-/// Has `cargo` arrive at once.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, _: Way, _: &'static Route, _: Here) {
-    if cargo.may_arrive(Latch) {
-        cargo.arrive();
+/// Has a message arrive at once.
+pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, _: Way, _: Here) {
+    let (number, is_open) = line.take(message, Some(Latch));
+    if is_open {
+        line.clone().arrive(number);
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::any::Any;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use super::time::Timer;
 use super::{Here, in_run};
-use crate::rt::{AnnouncementId, Body, PendingOp, WORLD, World};
-use crate::run::board::Route;
+use crate::rt::{AnnouncementId, Body, Carried, Carrying, PendingOp, WORLD, World};
+use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::cargo::{Cargo, Way};
+use crate::seam::cargo::{Line, Way};
 
 /// An announcement that is enabled while something is so.
 // Of one message that arrives, or of one call.
@@ -33,56 +35,80 @@ const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
 /// Waits for messages before it, or for the end of a cut.
 const WAIT_BEHIND: Op = Op::of_kind("wait", Access::Peek, net::WAIT_BEHIND).quiet();
 
-/// The body of a carrier.
-struct Carrier<C> {
-    cargo: Option<C>,
+/// The body of a carrier whose message is delayed.
+struct Travel<L: Line> {
+    line: Arc<L>,
+    /// None after it has arrived or was lost.
+    number: Option<u64>,
     way: Way,
     here: Here,
-    /// Of one that is delayed.
-    travel: Option<Box<Travel>>,
-}
-
-/// The wait of a carrier, and its arrival after it.
-struct Travel {
     pending: PendingOp,
     timer: Option<Timer>,
 }
 
-/// Sends `cargo` on its way. `route` is for reports. In a run.
-pub(crate) fn carry<C: Cargo>(mut cargo: C, way: Way, route: &'static Route, here: Here) {
+impl<L: Line> Carrying for L {
+    fn arrive(self: Arc<Self>, number: u64) {
+        Line::arrive(self, number);
+    }
+
+    fn lose(&self, number: u64) {
+        Line::lose(self, number);
+    }
+}
+
+/// Sends a message over a line. In a run.
+pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, way: Way, here: Here) {
     debug_assert!(in_run());
+    if let Some(time) = way.not_before {
+        return send_later(line.clone(), message, (way, time), here);
+    }
     WORLD.with(|world| {
-        let travel = way.not_before.map(|time| {
-            let (pending, timer) = (PendingOp::new(way.op, here), Timer::new(&TRAVEL, time, here));
-            Box::new(Travel { pending, timer: Some(timer) })
+        let arrival = (way.op, line.at().id(here));
+        let sent = world.send(way.route, arrival, here, |id| {
+            let (number, is_open) = line.take(message, Some(Latch(id)));
+            (Carried { by: line.clone(), number }, is_open)
         });
-        let arrival = travel.is_none().then(|| (way.op, cargo.at().id(here)));
-        let (task, announcement, is_shown) = world.add_carrier(route, arrival, here);
-        if let Some(text) = if is_shown { cargo.describe() } else { None } {
-            world.describe(task, text);
+        if sent.is_shown {
+            describe(world, &**line, sent.number, sent.task);
         }
-        if travel.is_none() && !cargo.may_arrive(Latch(announcement.id)) {
-            world.set_latch(announcement.id, false);
-        }
-        let carrier = Carrier { cargo: Some(cargo), way, here, travel };
-        world.set_carrier(task, Box::pin(carrier));
     });
 }
 
-impl<C> Unpin for Carrier<C> {}
+#[inline(never)]
+fn send_later<L: Line>(line: Arc<L>, message: L::Message, (way, time): (Way, Instant), here: Here) {
+    let (pending, timer) = (PendingOp::new(way.op, here), Timer::new(&TRAVEL, time, here));
+    let (number, _) = line.take(message, None);
+    let (number, timer) = (Some(number), Some(timer));
+    let travel = Travel { line: line.clone(), number, way, here, pending, timer };
+    WORLD.with(|world| {
+        let (task, is_shown) = world.send_later(way.route, here, Box::pin(travel));
+        if is_shown {
+            number.into_iter().for_each(|number| describe(world, &*line, number, task));
+        }
+    });
+}
 
-impl Travel {
+#[cold]
+fn describe<L: Line>(world: &World, line: &L, number: u64, task: TaskId) {
+    if let Some(text) = line.describe(number) {
+        world.describe(task, text);
+    }
+}
+
+impl<L: Line> Unpin for Travel<L> {}
+
+impl<L: Line> Travel<L> {
     /// Ready in the turn of the arrival.
-    fn poll<C: Cargo>(&mut self, cargo: &mut C, here: Here, cx: &mut Context<'_>) -> Poll<()> {
-        let Travel { pending, timer } = self;
-        let Some(wait) = timer else { return pending.poll_turn(cx, cargo.at(), None) };
+    fn poll_arrival(&mut self, number: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let Travel { line, pending, timer, here, .. } = self;
+        let Some(wait) = timer else { return pending.poll_turn(cx, line.at(), None) };
         ready!(wait.poll(cx));
         *timer = None;
         // It arrives in this step, or waits as one that is not delayed.
-        let polled = pending.poll_waiting(cx, cargo.at());
+        let polled = pending.poll_waiting(cx, line.at());
         debug_assert!(polled.is_pending(), "it was not announced before");
-        if !cargo.may_arrive(Latch(pending.announcement.id)) {
-            cargo.at().record(&WAIT_BEHIND, here);
+        if !line.may_arrive(number, Latch(pending.announcement.id)) {
+            line.at().record(&WAIT_BEHIND, here);
             return Poll::Pending;
         }
         WORLD.with(|world| world.take_turn_out_of_turn(pending));
@@ -92,31 +118,35 @@ impl Travel {
 }
 
 // A body of its own, and no task with a result: nobody joins it.
-impl<C: Cargo> Body for Carrier<C> {
+impl<L: Line> Body for Travel<L> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Carrier { cargo: slot, way, here, travel } = &mut *self;
-        let cargo = slot.as_mut().expect("it is polled until it arrives");
-        match travel {
-            Some(travel) => {
-                ready!(travel.poll(cargo, here, cx));
-                cargo.at().record(way.op, here);
-            }
-            // Its one announcement is enabled: there is nothing else that it is polled for.
-            None => WORLD.with(World::arrive),
-        }
-        if let Some(cargo) = slot.take() {
-            cargo.arrive();
-        }
+        let number = self.number.expect("it is polled until it arrives");
+        ready!(self.poll_arrival(number, cx));
+        self.line.at().record(self.way.op, self.here);
+        self.number = None;
+        Line::arrive(self.line.clone(), number);
         Poll::Ready(())
     }
 
     fn clear(mut self: Pin<&mut Self>) {
-        self.cargo = None;
-        self.travel = None;
+        self.lose();
     }
 
     fn take(self: Pin<&mut Self>, _: &mut dyn Any) -> bool {
         false
+    }
+}
+
+impl<L: Line> Travel<L> {
+    fn lose(&mut self) {
+        self.number.take().into_iter().for_each(|number| self.line.lose(number));
+        self.timer = None;
+    }
+}
+
+impl<L: Line> Drop for Travel<L> {
+    fn drop(&mut self) {
+        self.lose();
     }
 }
 

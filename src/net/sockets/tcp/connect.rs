@@ -16,7 +16,7 @@ use crate::net::inbox::Inbox;
 use crate::net::sockets::ports::{self, Bound, PairTexts, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, names, outside};
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Latch, Turn, Way, Wrapped};
+use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Turn, Way, Wrapped};
 
 const CONNECT: CallOps = CallOps::acting(
     ("connect", "connect"),
@@ -142,9 +142,8 @@ struct Request {
 
 impl Request {
     fn send(self, not_before: Option<std::time::Instant>) {
-        let way = Way { op: &ARRIVE, not_before };
         let (route, here) = (self.links[0].route(), self.here);
-        seam::carry(self, way, route, here);
+        seam::carry(self, Way { op: &ARRIVE, route, not_before }, here);
     }
 
     /// Sends it once more, later.
@@ -168,12 +167,8 @@ impl Request {
 }
 
 impl Cargo for Request {
-    fn at(&self) -> &Wrapped {
+    fn at(&self) -> &Arc<Wrapped> {
         &self.port.mark
-    }
-
-    fn may_arrive(&mut self, _: Latch) -> bool {
-        true
     }
 
     fn describe(&self) -> Option<String> {

@@ -2,16 +2,22 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::names;
-use super::super::ports::{self, Port, Ports, Protocol};
-use super::OfRun;
+use super::super::ports::{self, Bound, Port, Ports, Protocol};
+use super::groups::Aim;
+use super::{Datagram, Mailbox, OfRun};
+use crate::net::bytes::Bytes;
 use crate::net::fabric::{Fabric, Flow, Host, Link};
+use crate::net::ops::ROOM;
+use crate::net::shows;
+use crate::net::slots::Slots;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::Here;
+use crate::seam::{self, Here, Latch, Wrapped};
 
+const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -22,6 +28,80 @@ pub(super) struct Line {
     pub(super) to: SocketAddr,
     pub(super) port: Arc<Port>,
     pub(super) link: Arc<Link>,
+    from: Arc<Mailbox>,
+    flying: Mutex<Slots<Flying>>,
+}
+
+/// A datagram on its way.
+pub(super) struct Flying {
+    /// The address that was named.
+    pub(super) to: SocketAddr,
+    pub(super) aim: Aim,
+    pub(super) bytes: Bytes,
+    pub(super) here: Here,
+}
+
+impl Line {
+    fn flying(&self) -> MutexGuard<'_, Slots<Flying>> {
+        self.flying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl seam::Line for Line {
+    type Message = Flying;
+
+    fn at(&self) -> &Wrapped {
+        &self.port.mark
+    }
+
+    fn take(&self, flying: Flying, _: Option<Latch>) -> (u64, bool) {
+        (self.flying().add(flying), true)
+    }
+
+    fn may_arrive(&self, _: u64, _: Latch) -> bool {
+        true
+    }
+
+    fn describe(&self, number: u64) -> Option<String> {
+        Some(shows::bytes(&self.flying().get_mut(number)?.bytes))
+    }
+
+    fn arrive(self: Arc<Self>, number: u64) {
+        let flying = self.flying().remove(number);
+        let Some(Flying { to, aim, bytes, here }) = flying else { return };
+        let Line { addr, port, link, from, .. } = &*self;
+        if !port.is_up() || !link.passes(here) {
+            return;
+        }
+        let bound = port.at(to.ip()).filter(|bound| match (&aim, bound) {
+            (Aim::Member(member, group), Bound::Mailbox(mailbox)) => {
+                Arc::ptr_eq(member, mailbox) && mailbox.groups().contains_key(group)
+            }
+            _ => true,
+        });
+        match (bound, aim) {
+            (Some(Bound::Mailbox(mailbox)), _) => {
+                let is_from_peer = mailbox.peer().is_none_or(|peer| peer == *addr);
+                if is_from_peer {
+                    let datagram = Datagram { from: *addr, bytes: Some(bytes) };
+                    mailbox.inbox.put_within(ROOM, datagram);
+                }
+            }
+            // A connected sender learns that nobody is there.
+            (_, Aim::One) => {
+                from.port.mark.record(&REFUSE, here);
+                if from.peer() == Some(to) {
+                    from.inbox.put(Datagram { from: to, bytes: None });
+                }
+            }
+            (_, Aim::Any | Aim::Member(..)) => {}
+        }
+    }
+
+    fn lose(&self, number: u64) {
+        let flying = self.flying().remove(number);
+        drop(flying);
+    }
 }
 
 /// The ways from a socket, by the address that was named.
@@ -83,7 +163,8 @@ impl OfRun {
             _ => ports::address(host),
         };
         let addr = SocketAddr::new(ip, self.mailbox.addr.port());
-        let line = Arc::new(Line { addr, to, port, link });
+        let (from, flying) = (self.mailbox.clone(), Mutex::default());
+        let line = Arc::new(Line { addr, to, port, link, from, flying });
         lines.all.insert(place, (named, line.clone()));
         lines.last = place;
         Ok(line)

@@ -8,7 +8,7 @@ use super::shows::Shows;
 use super::slots::Slots;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Latch, Line, Way, Wrapped};
+use crate::seam::{self, Here, Latch, Line, Way};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
@@ -45,9 +45,10 @@ impl<T: Send + 'static> Datagrams<T> {
             return;
         }
         let link = &self.link;
-        for _ in 0..link.faults().draw_copies() {
+        for _ in 0..link.draw_copies() {
             let not_before = link.draw_delay(size_of::<T>(), here);
-            let way = Way { op: &ARRIVE, route: link.route(), not_before };
+            let (at, route) = (&self.inbox.mark, link.route());
+            let way = Way { op: &ARRIVE, at, route, not_before };
             seam::send(self, (datagram.clone(), here), way, here);
         }
     }
@@ -82,10 +83,6 @@ struct Datagram<T> {
 
 impl<T: Send + 'static> Line for Datagrams<T> {
     type Message = (T, Here);
-
-    fn at(&self) -> &Wrapped {
-        &self.inbox.mark
-    }
 
     fn take(&self, (datagram, here): (T, Here), _: Option<Latch>) -> (u64, bool) {
         (self.flying().add(Datagram { datagram: Some(datagram), here }), true)

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::faults::Faults;
 use super::keys;
+use super::queue::Queue;
 use super::settings::Settings;
 use crate::node::{Cluster, Death, Node, Texts};
 use crate::run::Failure;
 use crate::run::board::Route;
 use crate::run::op::net::link;
 use crate::run::op::{Access, Op};
-use crate::seam::{self, Here, Wrapped};
+use crate::seam::{self, Deed, Here, Wrapped};
 
 const CUT: Op = Op::of_kind("cut", Access::Tell, link::CUT);
 const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
@@ -76,7 +77,7 @@ pub(crate) struct Link {
     /// The number of messages that a cut has lost or held.
     met: AtomicU64,
     /// For the whole run: to forget one would be an effect of who forgets it.
-    flows: Mutex<Vec<Arc<dyn Flow>>>,
+    flows: Mutex<Queue<Arc<dyn Flow>>>,
 }
 
 /// The names of a link.
@@ -101,7 +102,7 @@ impl Names {
 }
 
 impl Link {
-    fn new(from: Host, to: Host, faults: Faults, here: Here) -> Arc<Link> {
+    fn new(from: Host, to: Host, faults: Arc<Faults>, here: Here) -> Arc<Link> {
         let cluster = seam::kept::<Cluster>();
         let [sender, receiver] = [from, to].map(|host| host.node_of(&cluster));
         let names = Names::of(sender.as_ref(), receiver.as_ref());
@@ -144,12 +145,18 @@ impl Link {
 
     /// Has a message go over it, in the step in which it arrives. Returns `false` if it is lost.
     pub(crate) fn passes(&self, here: Here) -> bool {
+        let (passes, (mark, op)) = self.meet();
+        mark.record(op, here);
+        passes
+    }
+
+    /// As [`passes`](Self::passes), with the operation for the caller to record.
+    pub(crate) fn meet(&self) -> (bool, Deed<'_>) {
         let is_cut = self.is_cut();
         if is_cut {
             self.note_met();
         }
-        self.mark.record(if is_cut { &LOSE } else { &PASS }, here);
-        !is_cut
+        (!is_cut, (&self.mark, if is_cut { &LOSE } else { &PASS }))
     }
 
     fn set_cut(&self, is_cut: bool, here: Here) {
@@ -159,7 +166,7 @@ impl Link {
         flows.iter().for_each(|flow| flow.set_cut(is_cut, here));
     }
 
-    pub(super) fn flows(&self) -> MutexGuard<'_, Vec<Arc<dyn Flow>>> {
+    pub(super) fn flows(&self) -> MutexGuard<'_, Queue<Arc<dyn Flow>>> {
         self.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -176,7 +183,7 @@ struct FabricState {
     order: Vec<Arc<Link>>,
     /// The object of all of them, for those that heal links which are not made yet. Made by the first change of one.
     all_links: Option<Arc<Wrapped>>,
-    faults: Faults,
+    faults: Arc<Faults>,
     listens: bool,
 }
 
@@ -209,8 +216,8 @@ impl Fabric {
                 for link in links {
                     let flows = link.flows().clone();
                     let host = Host::of(node);
-                    for flow in flows {
-                        flow.died(host, death, here);
+                    for flow in flows.iter() {
+                        flow.clone().died(host, death, here);
                     }
                 }
             });
@@ -289,7 +296,7 @@ impl Fabric {
     /// The faults of all links that have none of their own.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn faults(&self) -> Faults {
-        self.state().faults.clone()
+        Faults::clone(&self.state().faults)
     }
 
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
@@ -302,7 +309,7 @@ impl Fabric {
                 place: seam::place_of(here),
             });
         }
-        self.state().faults = faults;
+        self.state().faults = Arc::new(faults);
     }
 
     fn state(&self) -> MutexGuard<'_, FabricState> {

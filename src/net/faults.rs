@@ -38,7 +38,8 @@ pub struct Faults {
 }
 
 /// The largest datagram that UDP has.
-const LARGEST: usize = 65_507;
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(super) const LARGEST: usize = 65_507;
 
 impl Faults {
     /// No faults.

@@ -49,7 +49,7 @@ impl<T> InboxState<T> {
     fn take(&mut self) -> Option<(T, Passed)> {
         let message = self.messages.pop();
         if !self.is_open() {
-            self.latches.iter().for_each(|latch| latch.set(false));
+            self.latches.each(|latch| latch.set(false));
         }
         message
     }
@@ -57,7 +57,7 @@ impl<T> InboxState<T> {
     /// Lets those go on that wait. The caller wakes what is returned.
     #[must_use]
     fn open(&mut self) -> Vec<Waker> {
-        self.latches.iter().for_each(|latch| latch.set(true));
+        self.latches.each(|latch| latch.set(true));
         std::mem::take(&mut self.waiting)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Items, of which the first one comes first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue<T> {
     first: Option<T>,
     // Invariant: empty if there is no first one.
@@ -59,6 +59,15 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Calls `visit` with each.
+    #[inline]
+    pub(super) fn each(&self, mut visit: impl FnMut(&T)) {
+        self.first.iter().for_each(&mut visit);
+        if !self.others.is_empty() {
+            self.others.iter().for_each(visit);
+        }
+    }
+
     #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(&self.others)
@@ -70,7 +79,7 @@ impl<T> Queue<T> {
             self.others.retain(&mut is_kept);
         }
         if self.first.as_ref().is_some_and(|first| !is_kept(first)) {
-            self.first = self.others.pop_front();
+            self.first = if self.others.is_empty() { None } else { self.others.pop_front() };
         }
     }
 }

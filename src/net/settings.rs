@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::fabric::Link;
@@ -23,9 +23,11 @@ const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
 /// The settings of a link.
 pub(super) struct Settings {
     /// Those of the net: they are set before the first link is made.
-    of_net: Faults,
+    of_net: Arc<Faults>,
     /// They may differ from those of the net.
     is_set: AtomicBool,
+    /// The messages have no faults.
+    has_none: AtomicBool,
     own: Mutex<Own>,
     /// The number of messages that clogs have delayed.
     delayed: AtomicU64,
@@ -41,9 +43,10 @@ struct Own {
 }
 
 impl Settings {
-    pub(super) fn new(of_net: Faults) -> Settings {
+    pub(super) fn new(of_net: Arc<Faults>) -> Settings {
         let (own, delayed) = (Mutex::default(), AtomicU64::new(0));
-        Settings { of_net, is_set: AtomicBool::new(false), own, delayed }
+        let has_none = AtomicBool::new(*of_net == Faults::none());
+        Settings { of_net, is_set: AtomicBool::new(false), has_none, own, delayed }
     }
 
     pub(super) fn delayed(&self) -> u64 {
@@ -76,17 +79,31 @@ impl Settings {
 }
 
 impl Link {
-    /// The faults that its messages may have.
-    pub(crate) fn faults(&self) -> Cow<'_, Faults> {
-        self.settings.faults()
+    /// The faults that its messages may have. `None` if they have none and are not delayed, as on nearly all links.
+    #[inline]
+    pub(crate) fn faults(&self) -> Option<Cow<'_, Faults>> {
+        match self.settings.has_none.load(Relaxed) {
+            true => None,
+            false => Some(self.settings.faults()),
+        }
+    }
+
+    /// Draws the number of copies of a datagram that arrive.
+    pub(crate) fn draw_copies(&self) -> u32 {
+        self.faults().map_or(1, |faults| faults.draw_copies())
     }
 
     /// Draws the time before which a message of so many bytes, sent in this step, does not arrive. None for one that arrives
     /// at any time.
     ///
     /// The step has an operation on what [`Flow::was_set`](super::fabric::Flow::was_set) names, or a [`join`](Self::join).
+    #[inline]
     pub(crate) fn draw_delay(&self, bytes: usize, here: Here) -> Option<Instant> {
-        let faults = self.settings.faults();
+        let faults = self.faults()?;
+        self.draw_delay_of(&faults, bytes, here)
+    }
+
+    fn draw_delay_of(&self, faults: &Faults, bytes: usize, here: Here) -> Option<Instant> {
         let mut delay = faults.draw_latency();
         if let Some(clog) = self.settings.clog() {
             let by = clog.draw();
@@ -132,6 +149,7 @@ impl Link {
             own.free_at = None;
         }
         self.settings.is_set.store(true, Relaxed);
+        self.settings.has_none.store(false, Relaxed);
         self.mark.record(op, here);
         let flows = self.flows().clone();
         flows.iter().for_each(|flow| flow.was_set(here));

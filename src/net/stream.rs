@@ -161,7 +161,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
     }
 
     /// The faults that its messages may have.
-    pub(crate) fn faults(&self) -> Cow<'_, Faults> {
+    pub(crate) fn faults(&self) -> Option<Cow<'_, Faults>> {
         self.link.faults()
     }
 
@@ -193,7 +193,8 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
             return self.inbox.take_in(message, here);
         }
         let not_before = self.link.draw_delay(message.as_ref().map_or(0, S::size), here);
-        let way = Way { op: &ARRIVE, route: self.link.route(), not_before };
+        let (at, route) = (self.inbox.mark(), self.link.route());
+        let way = Way { op: &ARRIVE, at, route, not_before };
         seam::send(self, (message, here), way, here);
     }
 
@@ -286,10 +287,6 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
 
 impl<T: Send + 'static, S: Sink<T>> Line for Stream<T, S> {
     type Message = (Option<T>, Here);
-
-    fn at(&self) -> &Wrapped {
-        self.inbox.mark()
-    }
 
     fn take(&self, (message, here): (Option<T>, Here), latch: Option<Latch>) -> (u64, bool) {
         let mut flight = self.flight();

@@ -86,7 +86,7 @@ pub(crate) use self::cluster::{Cluster, Death};
 pub(crate) use self::names::{Name, Texts};
 use crate::run::Failure;
 use crate::run::op::{Access, Op, word};
-use crate::seam::{self, Group, Here, NodeClock, Wrapped, here};
+use crate::seam::{self, Deed, Group, Here, NodeClock, Wrapped, here};
 use crate::task::JoinHandle;
 
 const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ).quiet();
@@ -231,6 +231,12 @@ impl Node {
     pub fn is_up(&self) -> bool {
         self.0.mark.last(&LOOK, here());
         self.state().group.is_some()
+    }
+
+    /// Returns `true` if it is up, and the operation that looks at that, for the caller to record.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn look(&self) -> (bool, Deed<'_>) {
+        (self.state().group.is_some(), (&self.0.mark, &LOOK))
     }
 
     /// Returns `true` if it is paused.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::body::BoxBody;
 use super::executor::Executor;
-use super::group::Group;
 use super::now;
 use super::object::AnnouncementId;
 use super::state::RunState;
@@ -154,10 +153,7 @@ impl RunState {
     /// Adds a carrier: a task that nobody waits for.
     fn add_carrier(&mut self, route: &'static Route, place: Place) -> TaskId {
         // The net is no node's.
-        let entered = self.groups.enter(Group::OUTSIDE);
-        let parent = self.current();
-        let task = self.add_task(Some(parent), None, place);
-        self.groups.leave(entered);
+        let task = self.add_task_outside(Some(self.current()), None, place);
         self.happened(&SEND, None, place, Values::Task(task));
         // Not reported if it has not ended.
         self.slots.at_mut(task.index()).detached = Some(0);

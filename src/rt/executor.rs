@@ -1,6 +1,7 @@
 //! The executor: has the strategy choose a task, polls it up to its next point, and ends the run.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -395,8 +396,9 @@ impl Executor<'_> {
             self.empty_inbox(&mut state);
             let tasks = state.board.tasks.len();
             drop(state);
-            for index in next..tasks {
+            while let Some(index) = self.first_left(next..tasks) {
                 self.drop_task(TaskId(index as u32));
+                next = index + 1;
             }
             next = tasks;
             let state = self.world.unsettled();
@@ -416,6 +418,18 @@ impl Executor<'_> {
         state.fail(Failure::Misuse { message, place });
         state.slots.iter_mut().for_each(|slot| std::mem::forget(slot.carried.take()));
         std::mem::forget(left);
+    }
+
+    /// The first of these tasks that may have left something to drop.
+    fn first_left(&mut self, mut tasks: Range<usize>) -> Option<usize> {
+        let state = self.world.unsettled();
+        let has_ends = !state.ends.is_empty();
+        tasks.find(|index| {
+            let slot = state.slots.at(*index);
+            let mut has_body =
+                || self.seats.get(TaskId(*index as u32)).is_some_and(|seat| seat.body.is_some());
+            has_ends || slot.ended.is_some() || slot.carried.is_some() || has_body()
+        })
     }
 
     /// Drops the future of a task that has not ended, or the result of a task that was not joined.

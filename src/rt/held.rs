@@ -1,6 +1,5 @@
 //! Operations on objects of other libraries, and the tasks that hold such objects.
 
-use super::group::Group;
 use super::now;
 use super::object::Object;
 use super::state::RunState;
@@ -73,11 +72,27 @@ impl World {
         }
     }
 
-    /// Adds an object of no group, which the current task makes by the operation `op`.
-    pub(crate) fn create_by(&self, op: &'static Op, object: &Object, place: Place) -> ObjectId {
+    /// As [`did_alone`](Self::did_alone), of several operations.
+    #[inline(never)]
+    pub(crate) fn did_all(&self, deeds: &[Option<(&Object, &'static Op)>], place: Place) {
+        let mut state = self.state();
+        for (object, op) in deeds.iter().flatten() {
+            match object.in_run(state.run, now::statics()) {
+                Some(id) => state.happened(op, Some(id), place, Values::None),
+                None => {
+                    drop(state);
+                    self.did_alone(op, object, place);
+                    state = self.state();
+                }
+            }
+        }
+    }
+
+    /// Adds an object of this kind and of no group, which the current task makes by the operation `op`.
+    pub(crate) fn create_by(&self, op: &'static Op, kind: &'static str, place: Place) -> ObjectId {
         let mut state = self.state();
         let creator = state.next_creation();
-        match state.objects.add(object, (0, Group::OUTSIDE), ValueKind::Unsigned, Some(creator)) {
+        match state.objects.add_of_run(kind, place, creator) {
             Ok(id) => {
                 state.add_object(id, 0);
                 state.happened(op, Some(id), place, Values::None);
@@ -85,7 +100,7 @@ impl World {
             }
             Err(unusable) => {
                 drop(state);
-                self.refuse(object, unusable, place)
+                self.refuse(&Object::new(kind, place, false), unusable, place)
             }
         }
     }

@@ -43,6 +43,7 @@ mod state;
 mod step;
 mod task_panics;
 mod task_waker;
+mod tasks;
 mod timers;
 mod watch;
 mod world;

@@ -39,6 +39,11 @@ fn place_key(place: Place) -> u64 {
 /// Marks the keys of objects that were made in the run.
 const MADE: u64 = 1 << 63;
 
+/// The key of the `nth` object that a task makes.
+fn made_key((task, nth): (TaskId, u32)) -> u64 {
+    MADE | u64::from(task.0) << 32 | u64::from(nth)
+}
+
 /// The key of a node's own object: that of the object, and the name of the node with its life (FNV-1a).
 pub(super) fn key_by_node(key: u64, name: &str) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -341,18 +346,50 @@ impl Objects {
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
     ) -> Result<ObjectId, UnusableObject> {
+        let Object { kind, place, name, owner, shared, .. } = *object;
+        // The key of an object made in the run depends on its creator only, not on the objects of other tasks.
+        let key = match (creator, object.number.load(Ordering::Relaxed)) {
+            (Some(creator), _) => made_key(creator),
+            (None, key) if !shared && key != 0 => key & !MADE,
+            (None, _) => place_key(place),
+        };
+        let record = ObjectRecord { kind, name, values, place, creator, node: None, ordinal: 0 };
+        let id = self.add_row(record, (number, node, owner), key)?;
+        object.slot.store(self.slot(object, id), Ordering::Relaxed);
+        Ok(id)
+    }
+
+    /// Adds the row of an object that only this run knows, and no group has.
+    pub(super) fn add_of_run(
+        &mut self,
+        kind: &'static str,
+        place: Place,
+        creator: (TaskId, u32),
+    ) -> Result<ObjectId, UnusableObject> {
+        let (values, key) = (ValueKind::Unsigned, made_key(creator));
+        let creator = Some(creator);
+        let record =
+            ObjectRecord { kind, name: None, values, place, creator, node: None, ordinal: 0 };
+        self.add_row(record, (0, Group::OUTSIDE, Owner::Creator), key)
+    }
+
+    #[inline(always)]
+    fn add_row(
+        &mut self,
+        record: ObjectRecord,
+        (number, of_node, owner): (u64, Group, Owner),
+        key: u64,
+    ) -> Result<ObjectId, UnusableObject> {
         if self.rows.len() as u64 > INDEX_MAX {
             return Err(UnusableObject::TooMany);
         }
         let id = ObjectId::new(self.rows.len() as u32);
-        let Object { kind, place, name, .. } = *object;
-        let record = ObjectRecord { kind, name, values, place, creator, node: None, ordinal: 0 };
         let row = self.rows.push(|| ObjectRow {
             record,
             number,
-            of_node: node,
-            owner: object.owner,
-            key: 0,
+            of_node,
+            owner,
+            key,
             group: Group::OUTSIDE,
             holder: None,
             sharers: Vec::new(),
@@ -361,21 +398,13 @@ impl Objects {
             waiters: Vec::new(),
         });
         row.record = record;
-        row.number = number;
-        (row.of_node, row.owner) = (node, object.owner);
-        // The key of an object made in the run depends on its creator only, not on the objects of other tasks.
-        row.key = match (creator, object.number.load(Ordering::Relaxed)) {
-            (Some((task, nth)), _) => MADE | u64::from(task.0) << 32 | u64::from(nth),
-            (None, key) if !object.shared && key != 0 => key & !MADE,
-            (None, _) => place_key(object.place),
-        };
+        (row.number, row.of_node, row.owner, row.key) = (number, of_node, owner, key);
         row.group = Group::OUTSIDE;
         row.holder = None;
         row.sharers.clear();
         row.told = Vacancy::Free;
         row.dirty = false;
         row.waiters.clear();
-        object.slot.store(self.slot(object, id), Ordering::Relaxed);
         Ok(id)
     }
 

@@ -19,15 +19,12 @@ use super::kept::Kept;
 use super::now;
 use super::object::{AnnouncementId, Objects};
 use super::parking::Parking;
-use super::ready::NOT_READY;
 use super::record::RunRecord;
-use super::slot::{Announcement, TaskSlot, child_number};
+use super::slot::{Announcement, TaskSlot};
 use super::timers::Timers;
 use crate::rt::memory::Memory;
 use crate::run::Failure;
-use crate::run::board::{
-    Announced, Announcements, Board, Contact, ContactMark, Life, Status, TaskRow,
-};
+use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, Status};
 use crate::run::choice::Strategy;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
@@ -179,65 +176,6 @@ impl RunState {
     }
 
     // ---- tasks
-
-    /// Adds a task that can step. `parent` is none for the body of the test.
-    pub(crate) fn add_task(
-        &mut self,
-        parent: Option<TaskId>,
-        name: Option<Arc<str>>,
-        place: Place,
-    ) -> TaskId {
-        let id = TaskId(self.board.tasks.len() as u32);
-        let nth = parent.map_or(0, |parent| {
-            let children = &mut self.board.tasks.at_mut(parent.index()).children;
-            *children += 1;
-            *children - 1
-        });
-        let row = self.board.tasks.push(|| TaskRow {
-            parent,
-            nth,
-            name: None,
-            place,
-            status: Status::Blocked,
-            announced: Announcements::default(),
-            children: 0,
-            ready_at: NOT_READY,
-            enabled: 0,
-            woken: true,
-            aborted: false,
-            held: 0,
-            route: None,
-            life: Life::OUTSIDE,
-        });
-        row.parent = parent;
-        row.nth = nth;
-        row.name = name;
-        row.place = place;
-        row.children = 0;
-        row.enabled = 0;
-        // The row may be that of a task of an earlier run that did not end.
-        if !row.announced.is_empty() {
-            row.announced.clear();
-        }
-        // Its first step needs no announcement.
-        row.woken = true;
-        row.aborted = false;
-        row.held = 0;
-        row.route = None;
-        row.life = Life::OUTSIDE;
-        row.status = Status::Ready;
-        row.ready_at = self.board.ready.len() as u32;
-        self.board.ready.push(id);
-        self.board.arrived.push(id);
-        let number =
-            parent.map_or(0, |parent| child_number(self.slots[parent.index()].number, nth));
-        let slot = self.slots.push(TaskSlot::default);
-        slot.begin(number);
-        if let Some(parent) = parent {
-            self.join_group(id, parent);
-        }
-        id
-    }
 
     /// Keeps the body of a spawned task until the executor takes it in, at the end of the step.
     pub(crate) fn take_body(&mut self, task: TaskId, body: Option<BoxBody>) {

@@ -11,9 +11,6 @@ use crate::run::op::Op;
 pub(crate) trait Line: Send + Sync + 'static {
     type Message;
 
-    /// The object at which they arrive.
-    fn at(&self) -> &Wrapped;
-
     /// Takes a message that is sent. Returns its number, and with a latch what [`may_arrive`](Self::may_arrive) does.
     fn take(&self, message: Self::Message, latch: Option<Latch>) -> (u64, bool);
 
@@ -32,9 +29,6 @@ pub(crate) trait Line: Send + Sync + 'static {
 
 /// A message that goes over a way of its own.
 pub(crate) trait Cargo: Send + 'static {
-    /// The object at which it arrives.
-    fn at(&self) -> &Arc<Wrapped>;
-
     /// The message in words, for reports. Called in runs that are shown.
     fn describe(&self) -> Option<String> {
         None
@@ -45,23 +39,16 @@ pub(crate) trait Cargo: Send + 'static {
 }
 
 /// The way of one message.
-struct Lone<C> {
-    at: Arc<Wrapped>,
-    cargo: Mutex<Option<C>>,
-}
+struct Lone<C>(Mutex<Option<C>>);
 
 impl<C> Lone<C> {
     fn cargo(&self) -> MutexGuard<'_, Option<C>> {
-        self.cargo.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<C: Cargo> Line for Lone<C> {
     type Message = C;
-
-    fn at(&self) -> &Wrapped {
-        &self.at
-    }
 
     fn take(&self, cargo: C, _: Option<Latch>) -> (u64, bool) {
         *self.cargo() = Some(cargo);
@@ -89,16 +76,16 @@ impl<C: Cargo> Line for Lone<C> {
 
 /// Sends `cargo` on its way, as [`send`](super::send) does. In a run.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(crate) fn carry<C: Cargo>(cargo: C, way: Way, here: Here) {
-    let line = Lone { at: cargo.at().clone(), cargo: Mutex::default() };
-    super::send(&Arc::new(line), cargo, way, here);
+pub(crate) fn carry<C: Cargo>(cargo: C, way: Way<'_>, here: Here) {
+    super::send(&Arc::new(Lone(Mutex::default())), cargo, way, here);
 }
 
 /// The way of a message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
-    /// The operation by which it arrives.
+pub(crate) struct Way<'a> {
+    /// The operation by which it arrives, and its object.
     pub(crate) op: &'static Op,
+    pub(crate) at: &'a Arc<Wrapped>,
     /// For reports.
     pub(crate) route: &'static Route,
     /// The time before which it does not arrive; none if that is any.

@@ -11,7 +11,7 @@ use crate::net::fabric::Host;
 use crate::net::keys;
 use crate::node::{Cluster, Death, Name, Node, Texts};
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Wrapped};
+use crate::seam::{self, Deed, Here, Wrapped};
 
 const BIND: Op = Op::of_kind("bind", Access::Tell, net::CLOSE);
 const IN_USE: Op = Op::of_kind("bind", Access::Peek, net::LOOK).quiet();
@@ -70,6 +70,17 @@ impl Port {
     /// Returns `true` if its host is up.
     pub(super) fn is_up(&self) -> bool {
         self.node.as_ref().is_none_or(Node::is_up)
+    }
+
+    /// Returns `true` if its host is up, and the operation that looks at that, for the caller to record.
+    pub(super) fn look(&self) -> (bool, Option<Deed<'_>>) {
+        match &self.node {
+            Some(node) => {
+                let (is_up, look) = node.look();
+                (is_up, Some(look))
+            }
+            None => (true, None),
+        }
     }
 
     /// The socket that is bound to it and answers at this address, in the step of an arrival at the port.

@@ -23,8 +23,10 @@ use super::ports::{Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
 use crate::net::bytes::Bytes;
 use crate::net::fabric::Host;
+use crate::net::faults::LARGEST;
 use crate::net::inbox::{Inbox, Visit};
 use crate::net::ops::{RECV, SEND_DATAGRAM};
+use crate::net::slots::Slots;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Came, GuardedCall, Here, Turn, Way, Wrapped, here};
 
@@ -51,6 +53,8 @@ pub(super) struct Mailbox {
     /// The only address it sends to and receives from, if it is connected.
     peer: Mutex<Option<SocketAddr>>,
     groups: Mutex<BTreeMap<Ipv4Addr, Arc<Group>>>,
+    /// Those that were sent and are on their way.
+    flying: Mutex<Slots<Flying>>,
 }
 
 impl Mailbox {
@@ -145,14 +149,16 @@ impl OfRun {
         here: Here,
     ) -> io::Result<()> {
         let link = &line.link;
-        if bytes.len() > link.faults().largest() {
+        if bytes.len() > link.faults().map_or(LARGEST, |faults| faults.largest()) {
             return Err(io::Error::from_raw_os_error(TOO_LARGE));
         }
-        for _ in 0..link.faults().draw_copies() {
+        for _ in 0..link.draw_copies() {
             let not_before = link.draw_delay(bytes.len(), here);
-            let way = Way { op: &ARRIVE, route: link.route(), not_before };
-            let flying = Flying { to, aim: aim.clone(), bytes: bytes.into(), here };
-            seam::send(line, flying, way, here);
+            let (at, route) = (&line.port.mark, link.route());
+            let way = Way { op: &ARRIVE, at, route, not_before };
+            let (line, aim) = (line.clone(), aim.clone());
+            let flying = Flying { line, to, aim, bytes: bytes.into(), here };
+            seam::send(&self.mailbox, flying, way, here);
         }
         Ok(())
     }
@@ -399,8 +405,8 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
     let mut bound = None;
     let make = |port: Arc<Port>, addr| {
         let inbox = Inbox::at(port.mark.clone(), here);
-        let (peer, groups) = (Mutex::default(), Mutex::default());
-        let mailbox = Arc::new(Mailbox { inbox, port, addr, peer, groups });
+        let (peer, groups, flying) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let mailbox = Arc::new(Mailbox { inbox, port, addr, peer, groups, flying });
         bound = Some(mailbox.clone());
         Bound::Mailbox(mailbox)
     };

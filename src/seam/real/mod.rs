@@ -50,8 +50,8 @@ pub(crate) use self::time::{
 };
 pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{
-    CallOps, Came, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, send, suffers,
-    suffers_rarely,
+    CallOps, Came, Deed, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, record_all, send,
+    suffers, suffers_rarely,
 };
 
 pub(crate) use super::jitter::up_to;

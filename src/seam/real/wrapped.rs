@@ -95,6 +95,12 @@ impl Wrapped {
     pub(crate) fn record(&self, _: &'static Op, _: Here) {}
 }
 
+/// An operation, and its object.
+pub(crate) type Deed<'a> = (&'a Wrapped, &'static Op);
+
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+pub(crate) fn record_all<const N: usize>(_: [Option<Deed<'_>>; N], _: Here) {}
+
 /// Something that is put down by one operation and got by another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed;
@@ -205,7 +211,7 @@ impl Latch {
 }
 
 /// Has a message arrive at once.
-pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, _: Way, _: Here) {
+pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, _: Way<'_>, _: Here) {
     let (number, is_open) = line.take(message, Some(Latch));
     if is_open {
         line.clone().arrive(number);

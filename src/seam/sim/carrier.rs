@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use super::time::Timer;
+use super::wrapped::Wrapped;
 use super::{Here, in_run};
 use crate::rt::{AnnouncementId, Body, Carried, Carrying, PendingOp, WORLD, World};
 use crate::run::ids::TaskId;
@@ -40,7 +41,8 @@ struct Travel<L: Line> {
     line: Arc<L>,
     /// None after it has arrived or was lost.
     number: Option<u64>,
-    way: Way,
+    op: &'static Op,
+    at: Arc<Wrapped>,
     here: Here,
     pending: PendingOp,
     timer: Option<Timer>,
@@ -57,13 +59,13 @@ impl<L: Line> Carrying for L {
 }
 
 /// Sends a message over a line. In a run.
-pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, way: Way, here: Here) {
+pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, way: Way<'_>, here: Here) {
     debug_assert!(in_run());
     if let Some(time) = way.not_before {
         return send_later(line.clone(), message, (way, time), here);
     }
     WORLD.with(|world| {
-        let arrival = (way.op, line.at().id(here));
+        let arrival = (way.op, way.at.id(here));
         let sent = world.send(way.route, arrival, here, |id| {
             let (number, is_open) = line.take(message, Some(Latch(id)));
             (Carried { by: line.clone(), number }, is_open)
@@ -75,11 +77,17 @@ pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, way: Way, here: 
 }
 
 #[inline(never)]
-fn send_later<L: Line>(line: Arc<L>, message: L::Message, (way, time): (Way, Instant), here: Here) {
+fn send_later<L: Line>(
+    line: Arc<L>,
+    message: L::Message,
+    (way, time): (Way<'_>, Instant),
+    here: Here,
+) {
     let (pending, timer) = (PendingOp::new(way.op, here), Timer::new(&TRAVEL, time, here));
     let (number, _) = line.take(message, None);
     let (number, timer) = (Some(number), Some(timer));
-    let travel = Travel { line: line.clone(), number, way, here, pending, timer };
+    let (op, at) = (way.op, way.at.clone());
+    let travel = Travel { line: line.clone(), number, op, at, here, pending, timer };
     WORLD.with(|world| {
         let (task, is_shown) = world.send_later(way.route, here, Box::pin(travel));
         if is_shown {
@@ -100,15 +108,15 @@ impl<L: Line> Unpin for Travel<L> {}
 impl<L: Line> Travel<L> {
     /// Ready in the turn of the arrival.
     fn poll_arrival(&mut self, number: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let Travel { line, pending, timer, here, .. } = self;
-        let Some(wait) = timer else { return pending.poll_turn(cx, line.at(), None) };
+        let Travel { line, at, pending, timer, here, .. } = self;
+        let Some(wait) = timer else { return pending.poll_turn(cx, &**at, None) };
         ready!(wait.poll(cx));
         *timer = None;
         // It arrives in this step, or waits as one that is not delayed.
-        let polled = pending.poll_waiting(cx, line.at());
+        let polled = pending.poll_waiting(cx, &**at);
         debug_assert!(polled.is_pending(), "it was not announced before");
         if !line.may_arrive(number, Latch(pending.announcement.id)) {
-            line.at().record(&WAIT_BEHIND, here);
+            at.record(&WAIT_BEHIND, here);
             return Poll::Pending;
         }
         WORLD.with(|world| world.take_turn_out_of_turn(pending));
@@ -122,7 +130,7 @@ impl<L: Line> Body for Travel<L> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let number = self.number.expect("it is polled until it arrives");
         ready!(self.poll_arrival(number, cx));
-        self.line.at().record(self.way.op, self.here);
+        self.at.record(self.op, self.here);
         self.number = None;
         Line::arrive(self.line.clone(), number);
         Poll::Ready(())

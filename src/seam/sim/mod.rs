@@ -65,7 +65,7 @@ pub(crate) use self::time::{
 };
 pub(crate) use self::word::Word;
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
-pub(crate) use self::wrapped::{CallOps, Came, Owner, Passed, Wrapped};
+pub(crate) use self::wrapped::{CallOps, Came, Deed, Owner, Passed, Wrapped, record_all};
 
 pub(crate) use super::beat::{beat, hang_limit};
 use super::{jitter, native, threads};

@@ -364,6 +364,18 @@ impl Wrapped {
     }
 }
 
+/// An operation of the current step, and its object.
+pub(crate) type Deed<'a> = (&'a Wrapped, &'static Op);
+
+/// Records several operations without values and without a point, in this order.
+#[inline]
+pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Here) {
+    if in_run() {
+        let deeds = deeds.map(|deed| deed.map(|(wrapped, op)| (&wrapped.object, op)));
+        WORLD.with(|world| world.did_all(&deeds, here));
+    }
+}
+
 /// An object of a run with two operations: one puts something down, in the step that makes the object, another one gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
@@ -376,8 +388,8 @@ impl Passed {
     #[inline]
     pub(crate) fn put(kind: &'static str, op: &'static Op, here: Here) -> Passed {
         let made = in_run().then(|| {
-            let object = Object::new(kind, here, false);
-            (run(), WORLD.with(|world| world.create_by(op, &object, here)))
+            let object = WORLD.with(|world| world.create_by(op, kind, here));
+            (run(), object)
         });
         Passed { made }
     }

@@ -16,7 +16,7 @@ use crate::net::inbox::Inbox;
 use crate::net::sockets::ports::{self, Bound, PairTexts, Port, Ports, Protocol};
 use crate::net::sockets::{Origin, names, outside};
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Turn, Way, Wrapped};
+use crate::seam::{self, CallOps, Came, Cargo, GuardedCall, Here, Turn, Way};
 
 const CONNECT: CallOps = CallOps::acting(
     ("connect", "connect"),
@@ -142,8 +142,8 @@ struct Request {
 
 impl Request {
     fn send(self, not_before: Option<std::time::Instant>) {
-        let (route, here) = (self.links[0].route(), self.here);
-        seam::carry(self, Way { op: &ARRIVE, route, not_before }, here);
+        let (at, route, here) = (self.port.mark.clone(), self.links[0].route(), self.here);
+        seam::carry(self, Way { op: &ARRIVE, at: &at, route, not_before }, here);
     }
 
     /// Sends it once more, later.
@@ -167,10 +167,6 @@ impl Request {
 }
 
 impl Cargo for Request {
-    fn at(&self) -> &Arc<Wrapped> {
-        &self.port.mark
-    }
-
     fn describe(&self) -> Option<String> {
         Some("a request to connect".to_owned())
     }

@@ -209,9 +209,13 @@ impl Connection {
             return Poll::Pending;
         }
         let fits = room.min(bytes.len());
-        let faults = end.out().faults();
-        let count = faults.draw_part(crate::net::faults::SHORT_WRITE, fits);
-        let breaks = faults.draw_reset();
+        let (count, breaks) = match end.out().faults() {
+            None => (fits, false),
+            Some(faults) => {
+                let count = faults.draw_part(crate::net::faults::SHORT_WRITE, fits);
+                (count, faults.draw_reset())
+            }
+        };
         state.written += count as u64;
         state.unread += count;
         let is_tight = fits < bytes.len() || state.written > WINDOW as u64;
@@ -275,10 +279,9 @@ impl Connection {
             return self.read_end(at, takes, here);
         }
         let wanted = there.min(buffer.len());
-        let count = match takes {
-            true => end.out().faults().draw_part(crate::net::faults::SHORT_READ, wanted),
-            false => wanted,
-        };
+        let faults = if takes { end.out().faults() } else { None };
+        let short_read = crate::net::faults::SHORT_READ;
+        let count = faults.map_or(wanted, |faults| faults.draw_part(short_read, wanted));
         let mut copied = 0;
         arrived.visit(|parcel| {
             let Parcel::Bytes { bytes, read, .. } = parcel else { return Visit::Stop };

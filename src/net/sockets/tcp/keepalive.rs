@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::connection::{Answer, Connection};
 use crate::net::fabric::Fabric;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, Cargo, Here, Way, Wrapped};
+use crate::seam::{self, Cargo, Here, Way};
 
 const ASK: Op = Op::of_kind("keep_alive", Access::Act, net::ARRIVE);
 const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
@@ -41,15 +41,12 @@ impl Question {
         let (end, other) = (&self.connection.ends[self.at], &self.connection.ends[1 - self.at]);
         let route = Fabric::of_run().link(other.host, end.host, here).route();
         let not_before = Some(seam::true_deadline(&WAIT, time, here));
-        seam::carry(self, Way { op: &ASK, route, not_before }, here);
+        let at = end.inbox.mark.clone();
+        seam::carry(self, Way { op: &ASK, at: &at, route, not_before }, here);
     }
 }
 
 impl Cargo for Question {
-    fn at(&self) -> &Arc<Wrapped> {
-        &self.connection.ends[self.at].inbox.mark
-    }
-
     fn arrive(mut self) {
         let (connection, at, here) = (self.connection.clone(), self.at, self.here);
         match connection.ask(at, here) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::connection::{Answer, Connection};
 use crate::net::fabric::Fabric;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::{self, Cargo, Here, Way, Wrapped};
+use crate::seam::{self, Cargo, Here, Way};
 
 const GIVE_UP: Op = Op::of_kind("give_up", Access::Act, net::ARRIVE);
 const AGAIN: Op = Op::of_kind("send_again", Access::Act, net::ARRIVE);
@@ -49,7 +49,8 @@ impl Patience {
         let before = self.tries.checked_sub(1).map_or(0, |before| AGAINS[before]);
         let wait = next.map_or(LONGEST, Duration::from_secs) - Duration::from_secs(before);
         let not_before = Some(seam::true_deadline(&WAIT, wait, here));
-        let way = Way { op: if next.is_some() { &AGAIN } else { &GIVE_UP }, route, not_before };
+        let (op, at) = (if next.is_some() { &AGAIN } else { &GIVE_UP }, end.inbox.mark.clone());
+        let way = Way { op, at: &at, route, not_before };
         seam::carry(self, way, here);
     }
 
@@ -60,10 +61,6 @@ impl Patience {
 }
 
 impl Cargo for Patience {
-    fn at(&self) -> &Arc<Wrapped> {
-        &self.connection.ends[self.at].inbox.mark
-    }
-
     fn arrive(mut self) {
         if self.next().is_none() {
             return self.connection.give_up(self.at, self.since, self.here);

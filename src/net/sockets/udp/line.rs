@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::super::names;
 use super::super::ports::{self, Bound, Port, Ports, Protocol};
@@ -15,7 +15,7 @@ use crate::net::shows;
 use crate::net::slots::Slots;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Latch, Wrapped};
+use crate::seam::{self, Here, Latch};
 
 const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
@@ -28,12 +28,11 @@ pub(super) struct Line {
     pub(super) to: SocketAddr,
     pub(super) port: Arc<Port>,
     pub(super) link: Arc<Link>,
-    from: Arc<Mailbox>,
-    flying: Mutex<Slots<Flying>>,
 }
 
 /// A datagram on its way.
-pub(super) struct Flying {
+pub(in crate::net::sockets) struct Flying {
+    pub(super) line: Arc<Line>,
     /// The address that was named.
     pub(super) to: SocketAddr,
     pub(super) aim: Aim,
@@ -41,18 +40,14 @@ pub(super) struct Flying {
     pub(super) here: Here,
 }
 
-impl Line {
+impl Mailbox {
     fn flying(&self) -> MutexGuard<'_, Slots<Flying>> {
         self.flying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl seam::Line for Line {
+impl seam::Line for Mailbox {
     type Message = Flying;
-
-    fn at(&self) -> &Wrapped {
-        &self.port.mark
-    }
 
     fn take(&self, flying: Flying, _: Option<Latch>) -> (u64, bool) {
         (self.flying().add(flying), true)
@@ -68,9 +63,12 @@ impl seam::Line for Line {
 
     fn arrive(self: Arc<Self>, number: u64) {
         let flying = self.flying().remove(number);
-        let Some(Flying { to, aim, bytes, here }) = flying else { return };
-        let Line { addr, port, link, from, .. } = &*self;
-        if !port.is_up() || !link.passes(here) {
+        let Some(Flying { line, to, aim, bytes, here }) = flying else { return };
+        let Line { addr, port, link, .. } = &*line;
+        let (is_up, look) = port.look();
+        let meets = is_up.then(|| link.meet());
+        seam::record_all([look, meets.map(|(_, deed)| deed)], here);
+        if !meets.is_some_and(|(passes, _)| passes) {
             return;
         }
         let bound = port.at(to.ip()).filter(|bound| match (&aim, bound) {
@@ -89,9 +87,9 @@ impl seam::Line for Line {
             }
             // A connected sender learns that nobody is there.
             (_, Aim::One) => {
-                from.port.mark.record(&REFUSE, here);
-                if from.peer() == Some(to) {
-                    from.inbox.put(Datagram { from: to, bytes: None });
+                self.port.mark.record(&REFUSE, here);
+                if self.peer() == Some(to) {
+                    self.inbox.put(Datagram { from: to, bytes: None });
                 }
             }
             (_, Aim::Any | Aim::Member(..)) => {}
@@ -123,15 +121,13 @@ impl Lines {
     }
 }
 
-/// The port of a socket that sends over a link.
-struct Source(Arc<Port>);
-
-impl Flow for Source {
+/// A port whose socket sends over the link.
+impl Flow for Port {
     // The datagrams are lost at their arrival.
     fn set_cut(&self, _: bool, _: Here) {}
 
     fn was_set(&self, here: Here) {
-        self.0.mark.record(&SET, here);
+        self.mark.record(&SET, here);
     }
 
     // Ports learn of that by themselves.
@@ -152,7 +148,7 @@ impl OfRun {
         let host = self.mailbox.port.host;
         let target = names::host(host, named)?;
         let link = Fabric::of_run().link(host, target, here);
-        link.add_flow(Arc::new(Source(self.mailbox.port.clone())), here);
+        link.add_flow(self.mailbox.port.clone(), here);
         let port = Ports::of_run().port(target, Protocol::Udp, named.port(), here);
         let ip = named.ip();
         let is_local = ip.is_loopback() || ip.is_unspecified();
@@ -163,8 +159,7 @@ impl OfRun {
             _ => ports::address(host),
         };
         let addr = SocketAddr::new(ip, self.mailbox.addr.port());
-        let (from, flying) = (self.mailbox.clone(), Mutex::default());
-        let line = Arc::new(Line { addr, to, port, link, from, flying });
+        let line = Arc::new(Line { addr, to, port, link });
         lines.all.insert(place, (named, line.clone()));
         lines.last = place;
         Ok(line)

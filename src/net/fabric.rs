@@ -7,7 +7,7 @@ use super::faults::Faults;
 use super::keys;
 use super::queue::Queue;
 use super::settings::Settings;
-use crate::node::{Cluster, Death, Node, Texts};
+use crate::node::{Cluster, Death, Node};
 use crate::run::Failure;
 use crate::run::board::Route;
 use crate::run::op::net::link;
@@ -54,6 +54,9 @@ impl Host {
     }
 }
 
+/// The ends of a link, each with its node; none for the outside.
+pub(crate) type Ends<'a> = [(Host, Option<&'a Node>); 2];
+
 /// Messages that arrive one after the other, and wait while their link is cut.
 pub(crate) trait Flow: Send + Sync {
     /// Its link was cut or healed.
@@ -91,21 +94,35 @@ struct Names {
 impl Names {
     /// The names of the link between two hosts: the same for the whole process, since these are few.
     fn of(from: Option<&Node>, to: Option<&Node>) -> &'static Names {
-        static KNOWN: Texts<[Option<u32>; 2], Names> = Texts::new();
+        // By the numbers of their names.
+        static KNOWN: Mutex<Vec<Vec<Option<&'static Names>>>> = Mutex::new(Vec::new());
         let [from, to] = [from, to].map(|node| node.map(Node::known));
-        KNOWN.of([from, to].map(|name| name.map(|name| name.number)), || {
-            let [from, to] = [from, to].map(|name| name.map_or("outside", |name| name.text));
-            let (link, way) = (format!("{from}>{to}"), format!("{from}→{to}"));
-            Names { route: Route { from, to }, link, way }
-        })
+        let [row, column] = [from, to].map(|name| name.map_or(0, |name| name.number as usize + 1));
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Some(names)) = known.get(row).and_then(|row| row.get(column)) {
+            return names;
+        }
+        let [from, to] = [from, to].map(|name| name.map_or("outside", |name| name.text));
+        let (link, way) = (format!("{from}>{to}"), format!("{from}→{to}"));
+        let names: &Names = Box::leak(Box::new(Names { route: Route { from, to }, link, way }));
+        if known.len() <= row {
+            known.resize_with(row + 1, Vec::new);
+        }
+        if known[row].len() <= column {
+            known[row].resize(column + 1, None);
+        }
+        known[row][column] = Some(names);
+        names
     }
 }
 
 impl Link {
-    fn new(from: Host, to: Host, faults: Arc<Faults>, here: Here) -> Arc<Link> {
-        let cluster = seam::kept::<Cluster>();
-        let [sender, receiver] = [from, to].map(|host| host.node_of(&cluster));
-        let names = Names::of(sender.as_ref(), receiver.as_ref());
+    fn new(
+        [(from, sender), (to, receiver)]: Ends<'_>,
+        faults: Arc<Faults>,
+        here: Here,
+    ) -> Arc<Link> {
+        let names = Names::of(sender, receiver);
         let key = keys::link(from.number(), to.number());
         let mark = Wrapped::outside_known("link", &names.link, key, here);
         let (is_cut, met, flows) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
@@ -227,6 +244,17 @@ impl Fabric {
 
     /// The link from one host to another, made when it is first used.
     pub(crate) fn link(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
+        if let Some(Ok(link)) = self.state().find(from, to) {
+            return link.clone();
+        }
+        let cluster = seam::kept::<Cluster>();
+        let [sender, receiver] = [from, to].map(|host| host.node_of(&cluster));
+        self.link_of([(from, sender.as_ref()), (to, receiver.as_ref())], here)
+    }
+
+    /// As [`link`](Self::link), between hosts with these nodes.
+    pub(crate) fn link_of(&self, ends: Ends<'_>, here: Here) -> Arc<Link> {
+        let [from, to] = ends.map(|(host, _)| host);
         let faults = {
             let state = self.state();
             match state.find(from, to) {
@@ -234,7 +262,7 @@ impl Fabric {
                 _ => state.faults.clone(),
             }
         };
-        let link = Link::new(from, to, faults, here);
+        let link = Link::new(ends, faults, here);
         let mut state = self.state();
         let at = from.0 as usize;
         if state.links.len() <= at {

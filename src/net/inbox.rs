@@ -86,13 +86,15 @@ impl<T> Inbox<T> {
             drop(state);
             return drop(message);
         }
-        let object = Passed::put("message", &PUT, self.here);
         if state.is_closed {
+            let _ = Passed::put("message", &PUT, self.here);
             drop(state);
             return drop(message);
         }
+        let latches = &state.latches;
+        let object = Passed::put_and_open("message", &PUT, self.here, |open| latches.each(open));
         state.messages.push((message, object));
-        let waiting = state.open();
+        let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         if !waiting.is_empty() {
             waiting.into_iter().for_each(Waker::wake);

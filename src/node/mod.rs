@@ -83,7 +83,9 @@ use futures::future::BoxFuture;
 pub use self::clock::{Clock, Shift};
 pub(crate) use self::clock::{RUNGS, drawn_drift};
 pub(crate) use self::cluster::{Cluster, Death};
-pub(crate) use self::names::{Name, Texts};
+pub(crate) use self::names::Name;
+#[cfg(feature = "tokio")]
+pub(crate) use self::names::Texts;
 use crate::run::Failure;
 use crate::run::op::{Access, Op, word};
 use crate::seam::{self, Deed, Group, Here, NodeClock, Wrapped, here};

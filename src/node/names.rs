@@ -31,8 +31,10 @@ impl Name {
 }
 
 /// Texts that are made once in the process, by key.
+#[cfg(feature = "tokio")]
 pub(crate) struct Texts<K, V: 'static>(Mutex<BTreeMap<K, &'static V>>);
 
+#[cfg(feature = "tokio")]
 impl<K: Ord, V> Texts<K, V> {
     pub(crate) const fn new() -> Texts<K, V> {
         Texts(Mutex::new(BTreeMap::new()))

@@ -95,13 +95,7 @@ impl World {
 
     /// Enables or disables an announcement.
     pub(crate) fn set_latch(&self, id: AnnouncementId, is_open: bool) {
-        let mut state = self.state();
-        if id.task() != state.current() {
-            state.set_enabled(id, is_open);
-        } else if is_open {
-            drop(state);
-            self.hear(id);
-        }
+        self.state().set_latch(id, is_open);
     }
 
     /// Draws a fault below `bound`, of the kind with this number: 0 is none. A task causes `budget` of a kind at most.
@@ -150,6 +144,16 @@ impl World {
 }
 
 impl RunState {
+    /// Enables or disables an announcement, one of the current task at the end of the step.
+    pub(super) fn set_latch(&mut self, id: AnnouncementId, is_open: bool) {
+        if id.task() != self.current() {
+            self.set_enabled(id, is_open);
+        } else if is_open {
+            self.heard.push(id);
+            self.attention = true;
+        }
+    }
+
     /// Adds a carrier: a task that nobody waits for.
     fn add_carrier(&mut self, route: &'static Route, place: Place) -> TaskId {
         // The net is no node's.

@@ -1,7 +1,7 @@
 //! Operations on objects of other libraries, and the tasks that hold such objects.
 
 use super::now;
-use super::object::Object;
+use super::object::{AnnouncementId, Object};
 use super::state::RunState;
 use super::world::World;
 use crate::run::Holder;
@@ -88,14 +88,23 @@ impl World {
         }
     }
 
-    /// Adds an object of this kind and of no group, which the current task makes by the operation `op`.
-    pub(crate) fn create_by(&self, op: &'static Op, kind: &'static str, place: Place) -> ObjectId {
+    /// Adds an object of this kind and of no group, which the current task makes by the operation `op`, and enables the
+    /// announcements for which `each` calls its argument.
+    #[inline]
+    pub(crate) fn create_by(
+        &self,
+        op: &'static Op,
+        kind: &'static str,
+        place: Place,
+        each: impl FnOnce(&mut dyn FnMut(AnnouncementId)),
+    ) -> ObjectId {
         let mut state = self.state();
         let creator = state.next_creation();
         match state.objects.add_of_run(kind, place, creator) {
             Ok(id) => {
                 state.add_object(id, 0);
                 state.happened(op, Some(id), place, Values::None);
+                each(&mut |announcement| state.set_latch(announcement, true));
                 id
             }
             Err(unusable) => {

@@ -106,10 +106,12 @@ pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
 
 /// The host at an address of a run.
 pub(super) fn host(from: Host, addr: SocketAddr) -> io::Result<Host> {
-    ports::host_at(from, addr.ip()).ok_or_else(|| {
-        let text = format!("{addr} is the address of no node of the run: see Node::addr()");
-        io::Error::new(io::ErrorKind::HostUnreachable, text)
-    })
+    ports::host_at(from, addr.ip()).ok_or_else(|| no_host(addr))
+}
+
+pub(super) fn no_host(addr: SocketAddr) -> io::Error {
+    let text = format!("{addr} is the address of no node of the run: see Node::addr()");
+    io::Error::new(io::ErrorKind::HostUnreachable, text)
 }
 
 impl<T: Target + ?Sized> Target for &T {

@@ -67,6 +67,24 @@ impl Port {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The node at an address, as code of its host names it; none for the outside.
+    pub(super) fn node_at(&self, ip: IpAddr) -> Option<Option<Node>> {
+        match ip.is_loopback() || ip.is_unspecified() {
+            true => Some(self.node.clone()),
+            false => node_at(ip),
+        }
+    }
+
+    /// The address of its host.
+    pub(super) fn address(&self) -> IpAddr {
+        self.node.as_ref().map_or(IpAddr::V4(OUTSIDE), Node::addr)
+    }
+
+    /// The node of its host; none for the outside.
+    pub(super) fn node(&self) -> Option<&Node> {
+        self.node.as_ref()
+    }
+
     /// Returns `true` if its host is up.
     pub(super) fn is_up(&self) -> bool {
         self.node.as_ref().is_none_or(Node::is_up)
@@ -137,12 +155,22 @@ pub(super) struct Ports(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    ports: BTreeMap<(Host, Protocol, u16), Arc<Port>>,
+    /// The ports of each host, by its number, each list in the order of their numbers.
+    ports: Vec<Vec<((u16, Protocol), Arc<Port>)>>,
     /// In the order in which they were first named.
     order: Vec<Arc<Port>>,
     /// The number of ports that tasks were given.
     given: BTreeMap<(Host, u64), u16>,
     listens: bool,
+}
+
+impl State {
+    /// A port, or the place for it in the list of its host.
+    fn find(&self, host: Host, sought: (u16, Protocol)) -> Option<Result<&Arc<Port>, usize>> {
+        let ports = self.ports.get(host.number() as usize)?;
+        let found = ports.binary_search_by_key(&sought, |(port, _)| *port);
+        Some(found.map(|at| &ports[at].1))
+    }
 }
 
 impl Drop for Ports {
@@ -182,7 +210,7 @@ impl Ports {
         number: u16,
         here: Here,
     ) -> Arc<Port> {
-        if let Some(port) = self.state().ports.get(&(host, protocol, number)) {
+        if let Some(Ok(port)) = self.state().find(host, (number, protocol)) {
             return port.clone();
         }
         static NAMES: Texts<EndKey, String> = Texts::new();
@@ -193,7 +221,13 @@ impl Ports {
         let mark = Arc::new(Wrapped::outside_known("port", name, key, here));
         let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
         let mut state = self.state();
-        state.ports.insert((host, protocol, number), port.clone());
+        let at = host.number() as usize;
+        if state.ports.len() <= at {
+            state.ports.resize_with(at + 1, Vec::new);
+        }
+        if let Some(Err(place)) = state.find(host, (number, protocol)) {
+            state.ports[at].insert(place, ((number, protocol), port.clone()));
+        }
         state.order.push(port.clone());
         port
     }
@@ -285,15 +319,19 @@ pub(super) fn host_at(from: Host, ip: IpAddr) -> Option<Host> {
     if ip.is_loopback() || ip.is_unspecified() {
         return Some(from);
     }
+    node_at(ip).map(|node| node.as_ref().map_or(Host::OUTSIDE, Host::of))
+}
+
+/// The node at an address that is not of each host; none for the address of the outside.
+fn node_at(ip: IpAddr) -> Option<Option<Node>> {
     if ip == IpAddr::V4(OUTSIDE) {
-        return Some(Host::OUTSIDE);
+        return Some(None);
     }
     let IpAddr::V4(v4) = ip else { return None };
     // The inverse of `Node::addr`.
     let [_, high, middle, low] = v4.octets();
     let number = u32::from_be_bytes([0, high, middle, low]).checked_sub(1)?;
-    let node = seam::kept::<Cluster>().nth(number).filter(|node| node.addr() == ip);
-    node.as_ref().map(Host::of)
+    seam::kept::<Cluster>().nth(number).filter(|node| node.addr() == ip).map(Some)
 }
 
 /// The address to bind, if it is one of the host.

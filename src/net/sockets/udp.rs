@@ -105,6 +105,7 @@ struct OfRun {
     origin: Origin,
     /// The ways that it has sent on, by the address that was named.
     lines: Mutex<Lines>,
+    ports: Arc<Ports>,
     calls: Calls,
     options: Options,
     stand_in: StandIn,
@@ -410,11 +411,21 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
         bound = Some(mailbox.clone());
         Bound::Mailbox(mailbox)
     };
-    Ports::of_run().bind(host, (Protocol::Udp, addr), make, here)?;
+    let ports = Ports::of_run();
+    ports.bind(host, (Protocol::Udp, addr), make, here)?;
     let mailbox = bound.expect("it was made");
     let (origin, lines) = (Origin::here(), Mutex::default());
     let (calls, options, stand_in) = (Calls::new(here), Options::new(), StandIn::default());
-    Ok(UdpSocket(Inner::Run(OfRun { mailbox, origin, lines, calls, options, stand_in, here })))
+    Ok(UdpSocket(Inner::Run(OfRun {
+        mailbox,
+        origin,
+        lines,
+        ports,
+        calls,
+        options,
+        stand_in,
+        here,
+    })))
 }
 
 impl fmt::Debug for UdpSocket {

@@ -49,9 +49,11 @@ pub(crate) use self::time::{
     wall,
 };
 pub(crate) use self::word::Word;
+#[cfg(feature = "tokio")]
+pub(crate) use self::wrapped::record_all;
 pub(crate) use self::wrapped::{
-    CallOps, Came, Deed, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, record_all, send,
-    suffers, suffers_rarely,
+    CallOps, Came, Deed, GuardedCall, Latch, Passed, PlainCall, Turn, Wrapped, send, suffers,
+    suffers_rarely,
 };
 
 pub(crate) use super::jitter::up_to;

@@ -24,6 +24,10 @@ impl Latch {
         Latch(announcement)
     }
 
+    pub(super) fn announcement(self) -> AnnouncementId {
+        self.0
+    }
+
     /// Enables the announcement, or disables it.
     pub(crate) fn set(self, is_open: bool) {
         WORLD.with(|world| world.set_latch(self.0, is_open));

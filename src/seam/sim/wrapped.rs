@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Here;
+use super::carrier::Latch;
 use super::group::kept;
 use super::point::RunObject;
 use crate::rt::{Hold, Object, WORLD, in_run, interned, made, object_id, run};
@@ -388,7 +389,26 @@ impl Passed {
     #[inline]
     pub(crate) fn put(kind: &'static str, op: &'static Op, here: Here) -> Passed {
         let made = in_run().then(|| {
-            let object = WORLD.with(|world| world.create_by(op, kind, here));
+            let object = WORLD.with(|world| world.create_by(op, kind, here, |_| ()));
+            (run(), object)
+        });
+        Passed { made }
+    }
+
+    /// As [`put`](Self::put), and opens the latches for which `each` calls its argument.
+    #[inline]
+    pub(crate) fn put_and_open(
+        kind: &'static str,
+        op: &'static Op,
+        here: Here,
+        each: impl FnOnce(&mut dyn FnMut(&Latch)),
+    ) -> Passed {
+        let made = in_run().then(|| {
+            let object = WORLD.with(|world| {
+                world.create_by(op, kind, here, |enable| {
+                    each(&mut |latch| enable(latch.announcement()));
+                })
+            });
             (run(), object)
         });
         Passed { made }

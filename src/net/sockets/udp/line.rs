@@ -1,11 +1,11 @@
 //! The ways on which a socket sends its datagrams.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::super::names;
-use super::super::ports::{self, Bound, Port, Ports, Protocol};
+use super::super::ports::{Bound, Port, Protocol};
 use super::groups::Aim;
 use super::{Datagram, Mailbox, OfRun};
 use crate::net::bytes::Bytes;
@@ -105,19 +105,31 @@ impl seam::Line for Mailbox {
 /// The ways from a socket, by the address that was named.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// In the order of their addresses.
-    all: Vec<(SocketAddr, Arc<Line>)>,
+    /// In the order of their keys.
+    all: Vec<(Key, Arc<Line>)>,
     /// The position of the one that was used last.
     last: usize,
 }
 
 impl Lines {
     /// The position of the way to an address, or the one at which it is inserted.
-    fn find(&self, named: SocketAddr) -> Result<usize, usize> {
+    fn find(&self, named: &Key) -> Result<usize, usize> {
         match self.all.get(self.last) {
-            Some((addr, _)) if *addr == named => Ok(self.last),
-            _ => self.all.binary_search_by(|(addr, _)| addr.cmp(&named)),
+            Some((known, _)) if known == named => Ok(self.last),
+            _ => self.all.binary_search_by(|(known, _)| known.cmp(named)),
         }
+    }
+}
+
+/// An address as it is compared fast: a number for one of IPv4, and a number of none beside another one.
+type Key = (u64, Option<SocketAddrV6>);
+
+fn key(addr: SocketAddr) -> Key {
+    match addr {
+        SocketAddr::V4(addr) => {
+            (u64::from(addr.ip().to_bits()) << 16 | u64::from(addr.port()), None)
+        }
+        SocketAddr::V6(addr) => (u64::MAX, Some(addr)),
     }
 }
 
@@ -138,29 +150,31 @@ impl OfRun {
     /// The way to an address, looked up when it is first named.
     pub(super) fn line(&self, named: SocketAddr, here: Here) -> io::Result<Arc<Line>> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = match lines.find(named) {
+        let place = match lines.find(&key(named)) {
             Ok(found) => {
                 lines.last = found;
                 return Ok(lines.all[found].1.clone());
             }
             Err(place) => place,
         };
-        let host = self.mailbox.port.host;
-        let target = names::host(host, named)?;
-        let link = Fabric::of_run().link(host, target, here);
-        link.add_flow(self.mailbox.port.clone(), here);
-        let port = Ports::of_run().port(target, Protocol::Udp, named.port(), here);
+        let own = &self.mailbox.port;
+        let node = own.node_at(named.ip()).ok_or_else(|| names::no_host(named))?;
+        let target = node.as_ref().map_or(Host::OUTSIDE, Host::of);
+        let ends = [(own.host, own.node()), (target, node.as_ref())];
+        let link = Fabric::of_run().link_of(ends, here);
+        link.add_flow(own.clone(), here);
+        let port = self.ports.port(target, Protocol::Udp, named.port(), here);
         let ip = named.ip();
         let is_local = ip.is_loopback() || ip.is_unspecified();
         let to = SocketAddr::new(if ip.is_unspecified() { LOOPBACK } else { ip }, named.port());
         let ip = match self.mailbox.addr.ip() {
             ip if !ip.is_unspecified() => ip,
             _ if is_local => to.ip(),
-            _ => ports::address(host),
+            _ => own.address(),
         };
         let addr = SocketAddr::new(ip, self.mailbox.addr.port());
         let line = Arc::new(Line { addr, to, port, link });
-        lines.all.insert(place, (named, line.clone()));
+        lines.all.insert(place, (key(named), line.clone()));
         lines.last = place;
         Ok(line)
     }

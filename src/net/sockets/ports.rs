@@ -153,10 +153,12 @@ impl<V> PairTexts<V> {
 #[derive(Default)]
 pub(super) struct Ports(Mutex<State>);
 
+type PortsOfHost = Vec<((u16, Protocol), Arc<Port>)>;
+
 #[derive(Default)]
 struct State {
     /// The ports of each host, by its number, each list in the order of their numbers.
-    ports: Vec<Vec<((u16, Protocol), Arc<Port>)>>,
+    ports: Vec<PortsOfHost>,
     /// In the order in which they were first named.
     order: Vec<Arc<Port>>,
     /// The number of ports that tasks were given.

@@ -178,6 +178,7 @@ impl RunState {
 
 impl Executor<'_> {
     /// Has the message of a task arrive. Returns `false` if it is no carrier without a future.
+    #[inline(never)]
     pub(super) fn arrive(&mut self, step: u32, task: TaskId) -> bool {
         let mut state = self.world.unsettled();
         let Some(Carried { by, number }) = state.slots.at_mut(task.index()).carried.take() else {

@@ -48,7 +48,8 @@ impl Executor<'_> {
                 self.show_step();
             }
             let mut state = self.world.unsettled();
-            let plain = state.leave_plain_step(stop) || state.leave_waiting_step(stop);
+            let plain = state.leave_plain_step(stop)
+                || (!state.attention && state.leave_waiting_step(stop));
             if !plain && !state.invariants.is_empty() {
                 drop(state);
                 self.world.check_invariants();
@@ -182,7 +183,11 @@ impl Executor<'_> {
     #[inline(always)]
     fn poll(&mut self, step: u32, task: TaskId, turn: u32) {
         let Some(Seat { waker, body: Some(body), .. }) = self.seats.get(task) else {
-            return self.poll_other(step, task, turn);
+            // The body of the test, or a part of it that is a task of its own.
+            if task == TaskId::MAIN || !self.arrive(step, task) {
+                self.poll_main(step, task, turn);
+            }
+            return;
         };
         now::enter_step(step, task, turn, waker);
         let mut cx = Context::from_waker(waker);
@@ -193,12 +198,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Polls the body of the test, of which the task may be a part, or has a message arrive.
-    #[inline(never)]
-    fn poll_other(&mut self, step: u32, task: TaskId, turn: u32) {
-        if task != TaskId::MAIN && self.arrive(step, task) {
-            return;
-        }
+    #[inline(always)]
+    fn poll_main(&mut self, step: u32, task: TaskId, turn: u32) {
         let waker = &self.seats.at(task).waker;
         now::enter_step(step, task, turn, waker);
         let mut cx = Context::from_waker(waker);

@@ -1,10 +1,14 @@
-//! Messages on screens: in the words of the user, bytes as text, ends as such.
+//! Messages: on screens in the words of the user, bytes as text, ends as such; their destructors.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use sim::{Runner, net, node};
+use sim::net::{self, Faults, Latency};
+use sim::run::Failure;
+use sim::time::{Duration, sleep};
+use sim::{Runner, node};
 
-use super::{passes, screen};
+use super::{failure, passes, screen};
 
 /// The number of texts that were made.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
@@ -104,5 +108,81 @@ fn bytes_are_shown_as_text() {
     let screen = screen(&found);
     for text in [r#""GET /\r\n""#, r#""\x01ask""#, "send a reset to a"] {
         assert!(screen.contains(text), "{text}\n{screen}");
+    }
+}
+
+/// A value that counts how often it is made and dropped, and panics when it is dropped if that is asked for.
+struct Counted {
+    counts: Arc<[AtomicUsize; 2]>,
+    panics: bool,
+}
+
+impl Counted {
+    fn new(counts: &Arc<[AtomicUsize; 2]>, panics: bool) -> Counted {
+        counts[0].fetch_add(1, Relaxed);
+        Counted { counts: counts.clone(), panics }
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Counted {
+        Counted::new(&self.counts, self.panics)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.counts[1].fetch_add(1, Relaxed);
+        assert!(!self.panics || std::thread::panicking(), "a message was lost");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn messages_that_are_left_on_their_way_are_dropped_once() {
+    let late = Faults::none().latency(Latency::exact(Duration::from_secs(9)));
+    for faults in [Faults::none(), late] {
+        let counts: Arc<[AtomicUsize; 2]> = Arc::default();
+        let report = Runner::new().hermetic().seeds(0..20).run(async || {
+            net::faults(faults.clone());
+            let [a, b] = ["a", "b"].map(node);
+            let (sender, _receiver) = net::link(&a, &b);
+            let (tosser, _catcher) = net::datagrams(&a, &b);
+            net::cut(&a, &b);
+            for _ in 0..3 {
+                assert!(sender.send(Counted::new(&counts, false)).await.is_ok());
+                assert!(tosser.send(Counted::new(&counts, false)).await.is_ok());
+            }
+        });
+        passes(&report);
+        let [made, dropped] = [0, 1].map(|at| counts[at].load(Relaxed));
+        assert!(made >= 20 * 9, "{made}");
+        assert_eq!(made, dropped);
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn the_panic_of_a_message_that_is_lost_fails_the_run() {
+    for panics in [true, false] {
+        let report = Runner::new().hermetic().seeds(0..20).run(async || {
+            let [a, b] = ["a", "b"].map(node);
+            let (sender, receiver) = net::link(&a, &b);
+            assert!(sender.send(Counted::new(&Arc::default(), panics)).await.is_ok());
+            // In the step of the send: the message finds it closed.
+            drop(receiver);
+            sleep(Duration::from_secs(1)).await;
+        });
+        match panics {
+            true => {
+                let lost = |text: &str| text.contains("a message was lost");
+                let is_it = |failure: &Failure| match failure {
+                    Failure::Panic { message, task, .. } => lost(message) && task.index() > 0,
+                    _ => false,
+                };
+                assert!(is_it(failure(&report)), "{}", screen(&report));
+            }
+            false => passes(&report),
+        }
     }
 }

@@ -40,9 +40,14 @@ struct Way {
 }
 
 /// The calls of each task.
-type Program = Vec<Vec<(Call, Way)>>;
+#[derive(Debug)]
+struct Program {
+    calls: Vec<Vec<(Call, Way)>>,
+    /// The first task is in a node, works in memory of its own before each call, and is killed by another one.
+    dies: bool,
+}
 
-fn generate(rng: &mut Rng) -> Program {
+fn generate(rng: &mut Rng, dies: bool) -> Program {
     let mut value = 0;
     let mut call = |rng: &mut Rng| {
         let first = rng.below(2) as usize;
@@ -59,7 +64,8 @@ fn generate(rng: &mut Rng) -> Program {
     };
     let tasks = 2 + rng.below(2);
     let each = if tasks == 2 { 2 } else { 1 + rng.below(2) };
-    (0..tasks).map(|_| (0..each).map(|_| call(rng)).collect()).collect()
+    let each = if dies { 1 } else { each };
+    Program { calls: (0..tasks).map(|_| (0..each).map(|_| call(rng)).collect()).collect(), dies }
 }
 
 struct Shared {
@@ -96,10 +102,17 @@ async fn body(program: &Program) {
         lock: Mutex::new(()),
         history: History::new(Register::default()),
     });
-    let task = |calls: &Vec<(Call, Way)>| {
+    let node = program.dies.then(|| crate::node("n"));
+    let task = |(nth, calls): (usize, &Vec<(Call, Way)>)| {
         let (shared, calls) = (shared.clone(), calls.clone());
-        crate::spawn(async move {
+        let node = node.as_ref().filter(|_| nth == 0);
+        let is_in_node = node.is_some();
+        let work = async move {
+            let own = is_in_node.then(|| Atomic::new(0));
             for (call, way) in calls {
+                if let Some(own) = &own {
+                    own.fetch_add(1, SeqCst).await;
+                }
                 let op = match call {
                     Call::Write(value, _) => RegisterOp::Write(value),
                     Call::Read(..) => RegisterOp::Read,
@@ -116,11 +129,19 @@ async fn body(program: &Program) {
                     shared.history.call(op, work).await;
                 }
             }
-        })
+        };
+        match node {
+            Some(node) => node.spawn(work),
+            None => crate::spawn(work),
+        }
     };
-    let tasks: Vec<_> = program.iter().map(task).collect();
+    let mut tasks: Vec<_> = program.calls.iter().enumerate().map(task).collect();
+    if let Some(node) = node {
+        tasks.push(crate::spawn(async move { node.kill() }));
+    }
     for task in tasks {
-        task.await.unwrap();
+        // One that is killed has no result.
+        drop(task.await);
     }
     shared.history.check();
 }
@@ -251,7 +272,7 @@ fn what_one_run_stands_for_is_what_brute_force_finds() {
     let (mut brute_runs, mut strict_runs, mut runs) = (0, 0, 0);
     let (mut compared, mut violated) = (0, 0);
     for seed in 0..programs {
-        let program = generate(&mut Rng::new(seed));
+        let program = generate(&mut Rng::new(seed), seed % 4 == 3);
         let Some((all, count)) = by_brute_force(&program, runs_max) else { continue };
         let (by_orders, few) = by_search(&program, false);
         assert_eq!(by_orders, all, "{program:?}");
@@ -276,7 +297,7 @@ fn what_a_run_of_a_seed_stands_for_is_what_brute_force_finds_in_its_class() {
     let (programs, runs_max) = (programs / 2, 4 * runs_max);
     let (mut compared, mut runs, mut own, mut closed) = (0, 0, 0, 0);
     for seed in 0..programs {
-        let program = generate(&mut Rng::new(seed));
+        let program = generate(&mut Rng::new(seed), seed % 4 == 3);
         let Some(classes) = classes_by_brute_force(&program, runs_max) else { continue };
         compared += 1;
         for strategy in ["random", "portfolio"] {

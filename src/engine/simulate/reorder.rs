@@ -121,15 +121,14 @@ pub(super) fn holds(worker: &Worker, history: usize, times: &[Timed]) -> bool {
 
 /// The last run with its steps in this order, if it fails.
 fn run_again(session: &Session<'_>, worker: &Worker, seed: Seed, tasks: &[TaskId]) -> Option<Run> {
-    let job = WorkerJob::Follow(Arc::new(in_order(worker, tasks)));
+    let job = WorkerJob::Follow(Arc::new(in_order(worker.schedule(), tasks)));
     let name = session.config.strategy.name();
     let run = session.run_with(job.strategy(), name, seed, job);
     (run.outcome != Outcome::Passed).then_some(run)
 }
 
 /// Returns the schedule of the last run with its steps in this order.
-pub(super) fn in_order(worker: &Worker, tasks: &[TaskId]) -> Schedule {
-    let mut schedule = worker.schedule();
+pub(super) fn in_order(mut schedule: Schedule, tasks: &[TaskId]) -> Schedule {
     schedule.turns.clear();
     tasks.iter().for_each(|task| schedule.step(task.index(), false));
     schedule

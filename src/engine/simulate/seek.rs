@@ -87,7 +87,9 @@ fn pass(
                     anew = true;
                     None
                 }
-                ClosureVerdict::Violated(tasks) => Some(in_order(&lenient.worker, &tasks)),
+                ClosureVerdict::Violated(tasks) => {
+                    Some(in_order(lenient.worker.schedule(), &tasks))
+                }
             };
             if let Some(order) = order {
                 lenient.worker.forget_histories();

@@ -24,7 +24,8 @@ impl HappensBefore {
     }
 
     /// By step, `true` if a death took it back: its task died, and it happened before no step whose effects outlived the node.
-    fn lost(&self) -> Option<Vec<bool>> {
+    /// None if there are no such steps.
+    pub(crate) fn lost(&self) -> Option<Vec<bool>> {
         let mut lost: Option<Vec<bool>> = None;
         for log in &self.lives {
             let is_end = |item: &StepItem| matches!(item, StepItem::Life { ends: true, .. });

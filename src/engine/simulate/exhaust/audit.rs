@@ -2,8 +2,9 @@
 //!
 //! A search that says "all" claims that it had a run of every class, and that all runs of a class are alike.
 //! Both are looked up for runs drawn from seeds: that the search had their class, and, at least once for each class,
-//! that the same steps in another order show the same. A run that says otherwise takes the proof away: either
-//! the search is wrong, or tasks share something that is not of this library, such as a lock of `std`.
+//! that the same steps in another order show the same, and so do those that are left without what deaths of nodes take
+//! back. A run that says otherwise takes the proof away: either the search is wrong, or tasks share something that is not of
+//! this library, such as a lock of `std`.
 //!
 //! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
 //! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
@@ -20,6 +21,7 @@ use crate::report::{Audit, Origin};
 use crate::rt::Worker;
 use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::{Seed, TaskId, TaskPath};
+use crate::run::schedule::Schedule;
 use crate::run::trace::format;
 use crate::run::{Failure, Run};
 use crate::strategy::happens_before::HappensBefore;
@@ -74,9 +76,11 @@ pub(in crate::engine::simulate) fn audit(
             watched.watched.begin(number);
             let failure = session.once(&mut worker, seed, &session.limits());
             sampled.audit.runs += 1;
-            let (class, tasks) = witness.look(ends_by_a_step(failure.as_ref()), |order| {
+            let (class, others) = witness.look(ends_by_a_step(failure.as_ref()), |order| {
                 let wanted = classes.insert(order.class()) || number < MADE_AGAIN;
-                (order.class(), (wanted && failure.is_none()).then(|| last_task_first(order)))
+                let is_made_again = wanted && failure.is_none();
+                let others = if is_made_again { Other::all(order) } else { Vec::new() };
+                (order.class(), others)
             });
             let known = search.and_then(|search| search.has_class(class));
             if let Some(failure) = failure {
@@ -90,8 +94,13 @@ pub(in crate::engine::simulate) fn audit(
             } else if known == Some(false) {
                 let run = worker.extract(seed, name);
                 sampled.audit.missed = Some(format::inline(&session.trace(&run)));
-            } else if let Some(tasks) = tasks {
-                sampled.make_again(session, (&mut worker, &watched.watched), seed, &tasks);
+            } else if !others.is_empty() {
+                let run = worker.outline(seed, SAMPLED);
+                let schedule = worker.schedule();
+                for other in &others {
+                    let made = (&run, &schedule);
+                    sampled.make_again(session, (&mut worker, &watched.watched), made, other);
+                }
                 watched.watched.begin_job(WorkerJob::Seeds(strategy));
             }
             worker.forget_histories();
@@ -121,19 +130,21 @@ impl Sampled {
         Some(Box::new(Found { position, run, origin: Origin::Sampled(seed) }))
     }
 
-    /// Makes the last run of a worker, which passed, again with the steps of these tasks one after the other.
+    /// Makes a run of a worker, which passed, again in another way that makes no difference.
     fn make_again(
         &mut self,
         session: &Session<'_>,
         (worker, watched): (&mut Worker, &WatchedWorker),
-        seed: Seed,
-        tasks: &[TaskId],
+        (run, schedule): (&Run, &Schedule),
+        other: &Other,
     ) {
-        let run = worker.outline(seed, SAMPLED);
-        if run.steps.iter().map(|step| step.task).eq(tasks.iter().copied()) {
+        let seed = run.seed;
+        if !self.audit.agrees()
+            || run.steps.iter().map(|step| step.task).eq(other.tasks.iter().copied())
+        {
             return;
         }
-        let job = WorkerJob::Follow(Arc::new(in_order(worker, tasks)));
+        let job = WorkerJob::Follow(Arc::new(in_order(schedule.clone(), &other.tasks)));
         worker.forget_histories();
         let strategy = worker.set_strategy(job.strategy());
         watched.begin_job(job);
@@ -141,10 +152,31 @@ impl Sampled {
         if failure.is_some() {
             self.audit.unseen = true;
             self.fails(worker.extract(seed, SAMPLED), seed);
-        } else if sight(&worker.outline(seed, SAMPLED)) != sight(&run) {
-            self.audit.unseen = true;
+        } else {
+            let again = worker.outline(seed, SAMPLED);
+            self.audit.unseen |= sight(&again, &[]) != sight(run, &other.lost);
         }
         worker.set_strategy(strategy);
+    }
+}
+
+/// Another way of making a run that makes no difference.
+struct Other {
+    /// The tasks that take its steps.
+    tasks: Vec<TaskId>,
+    /// By step of the run, `true` if it is left out, because the death of a node takes it back.
+    lost: Vec<bool>,
+}
+
+impl Other {
+    /// The steps in another order, and without those that deaths take back, if there are some.
+    fn all(order: &HappensBefore) -> Vec<Other> {
+        let mut others = vec![Other { tasks: last_task_first(order), lost: Vec::new() }];
+        if let Some(lost) = order.lost() {
+            let kept = (0..order.len()).filter(|step| !lost[*step as usize]);
+            others.push(Other { tasks: kept.map(|step| order.task_of(step)).collect(), lost });
+        }
+        others
     }
 }
 
@@ -164,10 +196,14 @@ fn last_task_first(order: &HappensBefore) -> Vec<TaskId> {
     tasks
 }
 
-/// The operations of each task, with their values.
-fn sight(run: &Run) -> BTreeMap<&TaskPath, Vec<(&'static str, u32, u32, String)>> {
+/// The operations of each task, with their values, but for those in steps that are `lost`.
+fn sight<'a>(
+    run: &'a Run,
+    lost: &[bool],
+) -> BTreeMap<&'a TaskPath, Vec<(&'static str, u32, u32, String)>> {
     let mut sight: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for event in &run.events {
+    let is_kept = |event: &&Event| !lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
+    for event in run.events.iter().filter(is_kept) {
         let task = &run.tasks[event.task.index()].path;
         let (name, place) = (event.op.name, event.place);
         sight.entry(task).or_default().push((

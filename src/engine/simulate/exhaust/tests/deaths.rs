@@ -1,11 +1,13 @@
 //! Deaths of nodes: runs that differ only in what a death takes back count as one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::act::Act;
 use super::cluster::OnCluster;
 use super::program::Program;
 use super::{Tally, by_brute_force, by_search};
+use crate::report::Report;
 use crate::run::Run;
 use crate::run::clock::ClockMode;
 use crate::run::event::{Event, Values};
@@ -13,6 +15,8 @@ use crate::run::ids::TaskId;
 use crate::run::op::task::KILL;
 use crate::strategy::exhaustive::lives::faults;
 use crate::strategy::search::Apart;
+use crate::sync::Ordering::SeqCst;
+use crate::{Atomic, Runner};
 
 /// The positions of the events that deaths took back: of a task that died, all after the last one that did something which
 /// outlives it. By what was recorded alone: a search knows nothing of this.
@@ -120,4 +124,47 @@ fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force
         tally.compare(&program, 5_000);
         assert_eq!(tally.programs, 1, "{program:?}");
     }
+}
+
+/// A node that notes in memory which no search sees how far it is, and is killed. The test stores what it finds there.
+async fn noted(is_told: bool) -> u64 {
+    let notes = Arc::new(std::sync::Mutex::new(0));
+    let node = crate::node("n");
+    let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
+    let (of_node, told) = (notes.clone(), words.clone());
+    node.run(move || {
+        let (notes, words) = (of_node.clone(), told.clone());
+        async move {
+            let own = Atomic::new(0);
+            for step in 1..3 {
+                own.store(step, SeqCst).await;
+                if is_told {
+                    words[0].store(step, SeqCst).await;
+                }
+                *notes.lock().unwrap() = step;
+            }
+        }
+    });
+    crate::task::yield_now().await;
+    node.kill();
+    let noted = *notes.lock().unwrap();
+    words[1].store(noted, SeqCst).await;
+    noted
+}
+
+fn prove(test: impl AsyncFn() + Sync) -> Report {
+    Runner::new().hermetic().strategy("exhaustive").seeds(0..10_000).run(test)
+}
+
+#[test]
+fn a_lost_step_that_changed_memory_which_is_not_seen_takes_the_proof_away() {
+    crate::engine::simulate::hook::install();
+    let fails = async || assert_ne!(noted(false).await, 1, "it died between its notes");
+    assert!(!prove(fails).passed());
+    let told = prove(async || _ = noted(true).await);
+    let searched = told.searched.as_ref().expect("it was a search");
+    assert!(told.passed() && searched.is_proof() && !searched.by_step, "{searched:?}");
+    let untold = prove(async || _ = noted(false).await);
+    let searched = untold.searched.as_ref().expect("it was a search");
+    assert!(untold.passed() && searched.is_proof() && searched.by_step, "{searched:?}");
 }

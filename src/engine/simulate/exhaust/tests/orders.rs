@@ -221,7 +221,7 @@ fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bo
 
 /// That the last run, with its steps in this order, shows the same and violates.
 fn assert_comes_about(program: &Program, worker: &Worker, run: &Run, tasks: &[TaskId]) {
-    let mut other = Worker::new(Box::new(LenientReplay::new(in_order(worker, tasks))));
+    let mut other = Worker::new(Box::new(LenientReplay::new(in_order(worker.schedule(), tasks))));
     other.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
     let reordered = other.extract(Seed(0), "follow");
     other.forget_histories();

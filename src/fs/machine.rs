@@ -220,7 +220,12 @@ impl Machine {
     pub(super) fn lock(&self, ino: Ino) -> Arc<FileLock> {
         let mut state = self.state();
         let mark = state.marks.inode(ino);
-        state.locks.entry(ino).or_insert_with(|| Arc::new(FileLock::new(mark))).clone()
+        let new = || {
+            // The death of the node finds it.
+            seam::tells();
+            Arc::new(FileLock::new(mark))
+        };
+        state.locks.entry(ino).or_insert_with(new).clone()
     }
 
     /// The time that a call of the code that runs takes. It is of its node: calls of visitors take none.

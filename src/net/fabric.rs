@@ -147,6 +147,8 @@ impl Link {
     /// Adds a stream, whose messages a cut holds, or a socket that sends datagrams.
     pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>, here: Here) {
         self.join(here);
+        // The death of the node finds it.
+        seam::tells();
         self.flows().push(flow);
     }
 

@@ -21,8 +21,8 @@
 //! - the number of writes before a wait for several objects read them again;
 //! - the operations on an object that came before a task gave up waiting for it.
 //!
-//! What the death of a node takes back is included: two runs that differ in it alone have different numbers, though a search needs
-//! only one of them.
+//! Steps that the death of a node takes back are included: two runs that differ in them alone have different numbers, though a
+//! search needs only one of the two.
 //!
 //! An object made by a `const` constructor is identified by its place and number, which is its name in the run.
 

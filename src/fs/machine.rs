@@ -255,6 +255,7 @@ impl Machine {
     ) -> (io::Result<R>, Effects) {
         let is_visit = self.check_visitor(here);
         let mut state = self.state();
+        state.is_used = true;
         let mut effects = Effects::none(is_visit);
         if state.life != life {
             return (Err(gone()), effects);
@@ -315,7 +316,6 @@ impl Machine {
 
     /// Records the effects of a call, in its step.
     pub(super) fn record(&self, effects: Effects, here: Here) {
-        self.state().is_used = true;
         effects.record(&self.whole, here, |mark, op| mark.act(op, here, || ()));
     }
 

@@ -8,7 +8,7 @@ use super::shows::Shows;
 use super::slots::Slots;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Latch, Line, Way};
+use crate::seam::{self, Here, Latch, Transit, Way};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
@@ -81,7 +81,7 @@ struct Datagram<T> {
     here: Here,
 }
 
-impl<T: Send + 'static> Line for Datagrams<T> {
+impl<T: Send + 'static> Transit for Datagrams<T> {
     type Message = (T, Here);
 
     fn take(&self, (datagram, here): (T, Here), _: Option<Latch>) -> (u64, bool) {

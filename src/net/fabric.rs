@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::by_host::ByHost;
 use super::faults::Faults;
 use super::keys;
 use super::queue::Queue;
@@ -95,23 +96,17 @@ impl Names {
     /// The names of the link between two hosts: the same for the whole process, since these are few.
     fn of(from: Option<&Node>, to: Option<&Node>) -> &'static Names {
         // By the numbers of their names.
-        static KNOWN: Mutex<Vec<Vec<Option<&'static Names>>>> = Mutex::new(Vec::new());
+        static KNOWN: Mutex<ByHost<u32, &'static Names>> = Mutex::new(ByHost::new());
         let [from, to] = [from, to].map(|node| node.map(Node::known));
-        let [row, column] = [from, to].map(|name| name.map_or(0, |name| name.number as usize + 1));
+        let [row, column] = [from, to].map(|name| name.map_or(0, |name| name.number + 1));
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Some(names)) = known.get(row).and_then(|row| row.get(column)) {
+        if let Some(names) = known.get(row as usize, &column) {
             return names;
         }
         let [from, to] = [from, to].map(|name| name.map_or("outside", |name| name.text));
         let (link, way) = (format!("{from}>{to}"), format!("{from}→{to}"));
         let names: &Names = Box::leak(Box::new(Names { route: Route { from, to }, link, way }));
-        if known.len() <= row {
-            known.resize_with(row + 1, Vec::new);
-        }
-        if known[row].len() <= column {
-            known[row].resize(column + 1, None);
-        }
-        known[row][column] = Some(names);
+        known.insert(row as usize, column, names);
         names
     }
 }
@@ -196,8 +191,8 @@ pub(crate) struct Fabric(Mutex<FabricState>);
 
 #[derive(Default)]
 struct FabricState {
-    /// The links from each host, by number, each list in the order of the hosts at their ends.
-    links: Vec<Vec<(Host, Arc<Link>)>>,
+    /// The links from each host, by the host at the other end.
+    links: ByHost<Host, Arc<Link>>,
     /// In the order in which they were made.
     order: Vec<Arc<Link>>,
     /// The object of all of them, for those that heal links which are not made yet. Made by the first change of one.
@@ -207,11 +202,8 @@ struct FabricState {
 }
 
 impl FabricState {
-    /// A link, or the place for it in the list of its sender.
-    fn find(&self, from: Host, to: Host) -> Option<Result<&Arc<Link>, usize>> {
-        let links = self.links.get(from.0 as usize)?;
-        let found = links.binary_search_by_key(&to, |(host, _)| *host);
-        Some(found.map(|at| &links[at].1))
+    fn find(&self, from: Host, to: Host) -> Option<&Arc<Link>> {
+        self.links.get(from.0 as usize, &to)
     }
 }
 
@@ -246,7 +238,7 @@ impl Fabric {
 
     /// The link from one host to another, made when it is first used.
     pub(crate) fn link(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
-        if let Some(Ok(link)) = self.state().find(from, to) {
+        if let Some(link) = self.state().find(from, to) {
             return link.clone();
         }
         let cluster = seam::kept::<Cluster>();
@@ -260,19 +252,13 @@ impl Fabric {
         let faults = {
             let state = self.state();
             match state.find(from, to) {
-                Some(Ok(link)) => return link.clone(),
-                _ => state.faults.clone(),
+                Some(link) => return link.clone(),
+                None => state.faults.clone(),
             }
         };
         let link = Link::new(ends, faults, here);
         let mut state = self.state();
-        let at = from.0 as usize;
-        if state.links.len() <= at {
-            state.links.resize_with(at + 1, Vec::new);
-        }
-        if let Some(Err(place)) = state.find(from, to) {
-            state.links[at].insert(place, (to, link.clone()));
-        }
+        state.links.insert(from.0 as usize, to, link.clone());
         state.order.push(link.clone());
         link
     }

@@ -43,6 +43,7 @@
 //!
 //! Outside of runs and in the real build nothing is cut, lost or late.
 
+mod by_host;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod bytes;
 mod channel;

@@ -10,7 +10,7 @@ use super::queue::Queue;
 use super::shows::Shows;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
-use crate::seam::{self, Here, Latch, Line, Way, Wrapped};
+use crate::seam::{self, Here, Latch, Transit, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
@@ -285,7 +285,7 @@ impl<T: Send + 'static, S: Sink<T>> Flow for Stream<T, S> {
     }
 }
 
-impl<T: Send + 'static, S: Sink<T>> Line for Stream<T, S> {
+impl<T: Send + 'static, S: Sink<T>> Transit for Stream<T, S> {
     type Message = (Option<T>, Here);
 
     fn take(&self, (message, here): (Option<T>, Here), latch: Option<Latch>) -> (u64, bool) {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::ready::NOT_READY;
 use super::slot::{TaskSlot, child_number};
 use super::state::RunState;
-use crate::run::board::{Announcements, Life, Status, TaskRow};
+use crate::run::board::{Status, TaskRow};
 use crate::run::ids::{Place, TaskId};
 
 impl RunState {
@@ -37,38 +36,9 @@ impl RunState {
             *children += 1;
             *children - 1
         });
-        let row = self.board.tasks.push(|| TaskRow {
-            parent,
-            nth,
-            name: None,
-            place,
-            status: Status::Blocked,
-            announced: Announcements::default(),
-            children: 0,
-            ready_at: NOT_READY,
-            enabled: 0,
-            woken: true,
-            aborted: false,
-            held: 0,
-            route: None,
-            life: Life::OUTSIDE,
-        });
-        row.parent = parent;
-        row.nth = nth;
+        let row = self.board.tasks.push(|| TaskRow::new(parent, nth, place));
+        row.renew(parent, nth, place);
         row.name = name;
-        row.place = place;
-        row.children = 0;
-        row.enabled = 0;
-        // The row may be that of a task of an earlier run that did not end.
-        if !row.announced.is_empty() {
-            row.announced.clear();
-        }
-        // Its first step needs no announcement.
-        row.woken = true;
-        row.aborted = false;
-        row.held = 0;
-        row.route = None;
-        row.life = Life::OUTSIDE;
         row.status = Status::Ready;
         row.ready_at = self.board.ready.len() as u32;
         self.board.ready.push(id);

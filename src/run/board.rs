@@ -120,6 +120,40 @@ impl TaskRow {
     /// It takes no step until the time has moved, because its group is slow.
     pub(crate) const RESTS: u8 = 4;
 
+    /// The row of a task that waits for its first step, which needs no announcement. It is no candidate yet.
+    pub(crate) fn new(parent: Option<TaskId>, nth: u32, place: Place) -> TaskRow {
+        TaskRow {
+            parent,
+            nth,
+            name: None,
+            place,
+            status: Status::Blocked,
+            announced: Announcements::default(),
+            children: 0,
+            ready_at: u32::MAX,
+            enabled: 0,
+            woken: true,
+            aborted: false,
+            held: 0,
+            route: None,
+            life: Life::OUTSIDE,
+        }
+    }
+
+    /// Becomes the row of another task, as [`new`](Self::new) makes it, with its allocations.
+    #[inline]
+    pub(crate) fn renew(&mut self, parent: Option<TaskId>, nth: u32, place: Place) {
+        (self.parent, self.nth, self.name, self.place) = (parent, nth, None, place);
+        (self.status, self.ready_at) = (Status::Blocked, u32::MAX);
+        // The row may be that of a task of an earlier run that did not end.
+        if !self.announced.is_empty() {
+            self.announced.clear();
+        }
+        (self.children, self.enabled, self.held) = (0, 0, 0);
+        (self.woken, self.aborted) = (true, false);
+        (self.route, self.life) = (None, Life::OUTSIDE);
+    }
+
     /// Its position among the [candidates](super::choice::View::candidates), of which it is one.
     #[inline]
     pub(crate) fn candidate(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::run::board::Route;
 use crate::run::op::Op;
 
 /// Something that messages go over, such as a stream. It keeps those that are on their way, each by a number.
-pub(crate) trait Line: Send + Sync + 'static {
+pub(crate) trait Transit: Send + Sync + 'static {
     type Message;
 
     /// Takes a message that is sent. Returns its number, and with a latch what [`may_arrive`](Self::may_arrive) does.
@@ -47,7 +47,7 @@ impl<C> Lone<C> {
     }
 }
 
-impl<C: Cargo> Line for Lone<C> {
+impl<C: Cargo> Transit for Lone<C> {
     type Message = C;
 
     fn take(&self, cargo: C, _: Option<Latch>) -> (u64, bool) {

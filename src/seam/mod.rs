@@ -67,7 +67,7 @@ use std::task::Waker;
 
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::cargo::{Cargo, carry};
-pub(crate) use self::cargo::{Guard, Line, Way};
+pub(crate) use self::cargo::{Guard, Transit, Way};
 pub use self::join_error::JoinError;
 pub(crate) use self::once::OnceOps;
 #[cfg(not(all(feature = "sim", not(sim_real))))]

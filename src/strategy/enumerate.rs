@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use super::dice::{Dice, PRIORITY_BITS};
-use crate::run::board::{Announced, Announcements, Board, Life, Status, TaskRow};
+use crate::run::board::{Announced, Board, Status, TaskRow};
 use crate::run::choice::{Strategy, View};
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Seed, TaskId};
@@ -283,22 +283,7 @@ impl Interpreter<'_> {
             None => self.tasks.len() as u32,
         };
         self.tasks.push((number, None));
-        self.board.tasks.push(|| TaskRow {
-            parent,
-            nth,
-            name: None,
-            place: Location::caller(),
-            status: Status::Blocked,
-            announced: Announcements::default(),
-            children: 0,
-            ready_at: u32::MAX,
-            enabled: 0,
-            woken: true,
-            aborted: false,
-            held: 0,
-            route: None,
-            life: Life::OUTSIDE,
-        });
+        self.board.tasks.push(|| TaskRow::new(parent, nth, Location::caller()));
     }
 
     /// Updates the tasks on the board that can step. Returns `true` if there is one.

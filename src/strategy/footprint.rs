@@ -23,8 +23,8 @@ pub(crate) enum StepItem {
     /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
     /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
-    /// Has effects that outlive the life of the node that its task is in, or `ends` that life. What other steps of the life did
-    /// is lost with it: they make no difference then.
+    /// Has effects that outlive the life of the node that its task is in, or `ends` that life. The effects of its other steps
+    /// are lost with it.
     Life { life: Life, ends: bool },
     /// May have raised the numbers of messages that cuts and clogs of the net have met, or read them.
     Counted { reads: bool },

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tcp::{Backlog, Reservation};
 use super::udp::Mailbox;
+use crate::net::by_host::ByHost;
 use crate::net::fabric::Host;
 use crate::net::keys;
 use crate::node::{Cluster, Death, Name, Node, Texts};
@@ -153,26 +154,14 @@ impl<V> PairTexts<V> {
 #[derive(Default)]
 pub(super) struct Ports(Mutex<State>);
 
-type PortsOfHost = Vec<((u16, Protocol), Arc<Port>)>;
-
 #[derive(Default)]
 struct State {
-    /// The ports of each host, by its number, each list in the order of their numbers.
-    ports: Vec<PortsOfHost>,
+    ports: ByHost<(u16, Protocol), Arc<Port>>,
     /// In the order in which they were first named.
     order: Vec<Arc<Port>>,
     /// The number of ports that tasks were given.
     given: BTreeMap<(Host, u64), u16>,
     listens: bool,
-}
-
-impl State {
-    /// A port, or the place for it in the list of its host.
-    fn find(&self, host: Host, sought: (u16, Protocol)) -> Option<Result<&Arc<Port>, usize>> {
-        let ports = self.ports.get(host.number() as usize)?;
-        let found = ports.binary_search_by_key(&sought, |(port, _)| *port);
-        Some(found.map(|at| &ports[at].1))
-    }
 }
 
 impl Drop for Ports {
@@ -212,7 +201,8 @@ impl Ports {
         number: u16,
         here: Here,
     ) -> Arc<Port> {
-        if let Some(Ok(port)) = self.state().find(host, (number, protocol)) {
+        let (at, sought) = (host.number() as usize, (number, protocol));
+        if let Some(port) = self.state().ports.get(at, &sought) {
             return port.clone();
         }
         static NAMES: Texts<EndKey, String> = Texts::new();
@@ -223,13 +213,7 @@ impl Ports {
         let mark = Arc::new(Wrapped::outside_known("port", name, key, here));
         let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
         let mut state = self.state();
-        let at = host.number() as usize;
-        if state.ports.len() <= at {
-            state.ports.resize_with(at + 1, Vec::new);
-        }
-        if let Some(Err(place)) = state.find(host, (number, protocol)) {
-            state.ports[at].insert(place, ((number, protocol), port.clone()));
-        }
+        state.ports.insert(at, sought, port.clone());
         state.order.push(port.clone());
         port
     }

@@ -50,7 +50,7 @@ pub(crate) const RESUME: Kind =
     Kind::of(RESUMES).conflicts_with(LIVES | ENDS | KILLS | STALLS).enables(LIVES);
 
 /// It ended because another task ended its group, whatever it did. The steps of the task that this may not be swapped with
-/// say so themselves: those whose effects outlive the group. What another one did is as if it had not been.
+/// say so themselves: those whose effects outlive the group. Other steps are as if they had not been taken.
 pub(crate) const KILL: Kind = Kind::of(KILLS)
     .conflicts_with(
         ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,

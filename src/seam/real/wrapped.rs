@@ -7,7 +7,7 @@ use super::Here;
 use crate::run::event::{ValueKind, Values};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
-use crate::seam::cargo::{Guard, Line, Way};
+use crate::seam::cargo::{Guard, Transit, Way};
 
 /// The identity of such an object in runs.
 #[derive(Debug)]
@@ -220,10 +220,10 @@ impl Latch {
 }
 
 /// Has a message arrive at once.
-pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, _: Way<'_>, _: Here) {
-    let (number, is_open) = line.take(message, Some(Latch));
+pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, _: Way<'_>, _: Here) {
+    let (number, is_open) = over.take(message, Some(Latch));
     if is_open {
-        line.clone().arrive(number);
+        over.clone().arrive(number);
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Here, in_run};
 use crate::rt::{AnnouncementId, Body, Carried, Carrying, PendingOp, WORLD, World};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op, clock, net};
-use crate::seam::cargo::{Line, Way};
+use crate::seam::cargo::{Transit, Way};
 
 /// An announcement that is enabled while something is so.
 // Of one message that arrives, or of one call.
@@ -41,8 +41,8 @@ const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
 const WAIT_BEHIND: Op = Op::of_kind("wait", Access::Peek, net::WAIT_BEHIND).quiet();
 
 /// The body of a carrier whose message is delayed.
-struct Travel<L: Line> {
-    line: Arc<L>,
+struct Travel<L: Transit> {
+    over: Arc<L>,
     /// None after it has arrived or was lost.
     number: Option<u64>,
     op: &'static Op,
@@ -52,74 +52,74 @@ struct Travel<L: Line> {
     timer: Option<Timer>,
 }
 
-impl<L: Line> Carrying for L {
+impl<L: Transit> Carrying for L {
     fn arrive(self: Arc<Self>, number: u64) {
-        Line::arrive(self, number);
+        Transit::arrive(self, number);
     }
 
     fn lose(&self, number: u64) {
-        Line::lose(self, number);
+        Transit::lose(self, number);
     }
 }
 
-/// Sends a message over a line. In a run.
-pub(crate) fn send<L: Line>(line: &Arc<L>, message: L::Message, way: Way<'_>, here: Here) {
+/// Sends a message over a stream or a socket. In a run.
+pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, way: Way<'_>, here: Here) {
     debug_assert!(in_run());
     if let Some(time) = way.not_before {
-        return send_later(line.clone(), message, (way, time), here);
+        return send_later(over.clone(), message, (way, time), here);
     }
     WORLD.with(|world| {
         let arrival = (way.op, way.at.id(here));
         let sent = world.send(way.route, arrival, here, |id| {
-            let (number, is_open) = line.take(message, Some(Latch(id)));
-            (Carried { by: line.clone(), number }, is_open)
+            let (number, is_open) = over.take(message, Some(Latch(id)));
+            (Carried { by: over.clone(), number }, is_open)
         });
         if sent.is_shown {
-            describe(world, &**line, sent.number, sent.task);
+            describe(world, &**over, sent.number, sent.task);
         }
     });
 }
 
 #[inline(never)]
-fn send_later<L: Line>(
-    line: Arc<L>,
+fn send_later<L: Transit>(
+    over: Arc<L>,
     message: L::Message,
     (way, time): (Way<'_>, Instant),
     here: Here,
 ) {
     let (pending, timer) = (PendingOp::new(way.op, here), Timer::new(&TRAVEL, time, here));
-    let (number, _) = line.take(message, None);
+    let (number, _) = over.take(message, None);
     let (number, timer) = (Some(number), Some(timer));
     let (op, at) = (way.op, way.at.clone());
-    let travel = Travel { line: line.clone(), number, op, at, here, pending, timer };
+    let travel = Travel { over: over.clone(), number, op, at, here, pending, timer };
     WORLD.with(|world| {
         let (task, is_shown) = world.send_later(way.route, here, Box::pin(travel));
         if is_shown {
-            number.into_iter().for_each(|number| describe(world, &*line, number, task));
+            number.into_iter().for_each(|number| describe(world, &*over, number, task));
         }
     });
 }
 
 #[cold]
-fn describe<L: Line>(world: &World, line: &L, number: u64, task: TaskId) {
-    if let Some(text) = line.describe(number) {
+fn describe<L: Transit>(world: &World, over: &L, number: u64, task: TaskId) {
+    if let Some(text) = over.describe(number) {
         world.describe(task, text);
     }
 }
 
-impl<L: Line> Unpin for Travel<L> {}
+impl<L: Transit> Unpin for Travel<L> {}
 
-impl<L: Line> Travel<L> {
+impl<L: Transit> Travel<L> {
     /// Ready in the turn of the arrival.
     fn poll_arrival(&mut self, number: u64, cx: &mut Context<'_>) -> Poll<()> {
-        let Travel { line, at, pending, timer, here, .. } = self;
+        let Travel { over, at, pending, timer, here, .. } = self;
         let Some(wait) = timer else { return pending.poll_turn(cx, &**at, None) };
         ready!(wait.poll(cx));
         *timer = None;
         // It arrives in this step, or waits as one that is not delayed.
         let polled = pending.poll_waiting(cx, &**at);
         debug_assert!(polled.is_pending(), "it was not announced before");
-        if !line.may_arrive(number, Latch(pending.announcement.id)) {
+        if !over.may_arrive(number, Latch(pending.announcement.id)) {
             at.record(&WAIT_BEHIND, here);
             return Poll::Pending;
         }
@@ -130,13 +130,13 @@ impl<L: Line> Travel<L> {
 }
 
 // A body of its own, and no task with a result: nobody joins it.
-impl<L: Line> Body for Travel<L> {
+impl<L: Transit> Body for Travel<L> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let number = self.number.expect("it is polled until it arrives");
         ready!(self.poll_arrival(number, cx));
         self.at.record(self.op, self.here);
         self.number = None;
-        Line::arrive(self.line.clone(), number);
+        Transit::arrive(self.over.clone(), number);
         Poll::Ready(())
     }
 
@@ -149,14 +149,14 @@ impl<L: Line> Body for Travel<L> {
     }
 }
 
-impl<L: Line> Travel<L> {
+impl<L: Transit> Travel<L> {
     fn lose(&mut self) {
-        self.number.take().into_iter().for_each(|number| self.line.lose(number));
+        self.number.take().into_iter().for_each(|number| self.over.lose(number));
         self.timer = None;
     }
 }
 
-impl<L: Line> Drop for Travel<L> {
+impl<L: Transit> Drop for Travel<L> {
     fn drop(&mut self) {
         self.lose();
     }

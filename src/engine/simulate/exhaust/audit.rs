@@ -77,10 +77,11 @@ pub(in crate::engine::simulate) fn audit(
             let failure = session.once(&mut worker, seed, &session.limits());
             sampled.audit.runs += 1;
             let (class, others) = witness.look(ends_by_a_step(failure.as_ref()), |order| {
-                let wanted = classes.insert(order.class()) || number < MADE_AGAIN;
+                let class = order.class();
+                let wanted = classes.insert(class) || number < MADE_AGAIN;
                 let is_made_again = wanted && failure.is_none();
                 let others = if is_made_again { Other::all(order) } else { Vec::new() };
-                (order.class(), others)
+                (class, others)
             });
             let known = search.and_then(|search| search.has_class(class));
             if let Some(failure) = failure {

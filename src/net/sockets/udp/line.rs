@@ -46,7 +46,7 @@ impl Mailbox {
     }
 }
 
-impl seam::Line for Mailbox {
+impl seam::Transit for Mailbox {
     type Message = Flying;
 
     fn take(&self, flying: Flying, _: Option<Latch>) -> (u64, bool) {

@@ -43,8 +43,12 @@ const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-asserti
 pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
 /// Flags of the crates that are tested: LLVM's pass makes each atomic operation a call.
+///
+/// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The second pass turns each of
+/// them into a loop with a compare-exchange, and the third pass turns the compare-exchange into a call. The second pass must
+/// not be the first: it would turn a `fetch_or` whose bit is tested into an instruction.
 pub(super) const INSTRUMENTATION: [&str; 3] = [
-    "-Cpasses=tsan",
+    "-Cpasses=tsan,function(atomic-expand),tsan",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
     "-Cllvm-args=-tsan-instrument-memintrinsics=0",
 ];
@@ -53,9 +57,10 @@ pub(super) const INSTRUMENTATION: [&str; 3] = [
 pub(crate) const RACES: &str = "UNPAUSE_RACES";
 
 /// Flags of the crates that are tested for data races: the pass makes each access a call, of all functions, which
-/// another pass marks before it.
+/// another pass marks. The passes are otherwise the passes of [`INSTRUMENTATION`]. Plain accesses are instrumented by both, and
+/// the second call of an access finds what the first call has recorded.
 pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
-    "-Cpasses=forceattrs,tsan",
+    "-Cpasses=module(function(tsan,atomic-expand),forceattrs,function(tsan))",
     "-Cllvm-args=-force-attribute=sanitize_thread",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
 ];

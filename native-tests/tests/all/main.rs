@@ -15,3 +15,4 @@ mod network_search;
 mod points;
 mod programs;
 mod std_search;
+mod widths;

@@ -329,3 +329,55 @@ fn thread_locals_and_maps() {
     });
     assert_eq!(maps.lock().unwrap()[&1], "x1");
 }
+
+/// Publishes a value by `fetch_max`, and takes it by `fetch_min`.
+fn publish_by_extremes(released: Ordering) {
+    let state = (Open::<u64>::default(), AtomicU32::new(0));
+    let act: fn(&(Open<u64>, AtomicU32), usize) = match released {
+        Release => |(value, ready), number| match number {
+            0 => {
+                value.set(7);
+                ready.fetch_max(1, Release);
+            }
+            _ if ready.fetch_min(9, Acquire) == 1 => assert_eq!(value.get(), 7),
+            _ => {}
+        },
+        _ => |(value, ready), number| match number {
+            0 => {
+                value.set(7);
+                ready.fetch_max(1, Relaxed);
+            }
+            _ if ready.fetch_min(9, Acquire) == 1 => assert_eq!(value.get(), 7),
+            _ => {}
+        },
+    };
+    twice(state, act);
+}
+
+#[sim::test(native, races, seeds = 300, must_fail)]
+fn a_largest_value_without_an_order_releases_nothing() {
+    publish_by_extremes(Relaxed);
+}
+
+#[sim::test(native, races, seeds = 300)]
+fn a_largest_value_releases_what_came_before() {
+    publish_by_extremes(Release);
+}
+
+#[sim::test(native, races, seeds = 300)]
+fn extremes_beside_each_other_are_no_race() {
+    twice(AtomicUsize::new(3), |at, number| {
+        at.fetch_max(number, Relaxed);
+        at.fetch_min(number, Relaxed);
+        at.store(number, Relaxed);
+    });
+}
+
+#[sim::test(native, races, seeds = 100, must_fail)]
+fn a_largest_value_beside_a_plain_write() {
+    twice(AtomicU32::new(0), |at, number| match number {
+        0 => _ = at.fetch_max(1, Relaxed),
+        // SAFETY: none.
+        _ => unsafe { *at.as_ptr() = 2 },
+    });
+}

@@ -133,14 +133,14 @@ pub(super) fn perform(thread: usize) -> (u64, u64) {
 
 /// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless. Returns the
 /// values before and after.
-pub(super) fn do_quietly(thread: usize, access: Access, site: Site) -> (u64, u64) {
+pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
     let (old, new, word) = with(|threads| {
-        let (old, new) = threads.execution().perform(thread);
+        let (old, new) = threads.perform(thread, &mut access, site);
         let changed = old != new || access.operation == Operation::Store;
         (old, new, if changed { threads.known_word(access.address) } else { None })
     });
     if let Some(word) = word {
-        word.note(ops::op(&access), site.place, values(&access, old, new));
+        word.note(ops::op(&access, site), site.place, values(&access, old, new));
     }
     (old, new)
 }
@@ -154,7 +154,7 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
         let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
         let load = Access { operation: Operation::Load, ..access };
         let shown = if again { values(&load, value, value) } else { Values::None };
-        word.note(ops::op(&load), site.place, shown);
+        word.note(ops::op(&load, site), site.place, shown);
     }
     again
 }
@@ -171,7 +171,7 @@ fn values(access: &Access, old: u64, new: u64) -> Values {
 /// the round is one of those that are let go, it goes on for some rounds: a loop may count them.
 async fn hold(
     thread: usize,
-    access: Access,
+    mut access: Access,
     site: Site,
     Round { looked: (addresses, seen), let_go }: Round,
     look: Look,
@@ -187,11 +187,12 @@ async fn hold(
         // Before all other timers, or after them.
         WORLD.with(|world| world.set_timer(if before_time { 0 } else { u64::MAX }));
     }
+    let op = ops::op(&access, site);
     let effect = || {
-        let (old, new) = perform(thread);
+        let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
         ((old, new), values(&access, old, new))
     };
-    let done = word.held(ops::op(&access), site.place, (objects, seen), effect).await;
+    let done = word.held(op, site.place, (objects, seen), effect).await;
     if let_go && !WORLD.with(World::clear_timer) {
         let passed = looks.was_let_go(before_time);
         // A loop may wait for a time.
@@ -207,7 +208,7 @@ async fn hold(
 #[inline]
 fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
     let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
-    let op = ForeignOp::new(word, ops::op(&access), site.place);
+    let op = ForeignOp::new(word, ops::op(&access, site), site.place);
     PointOfAccess { op, thread, access, site }
 }
 
@@ -229,8 +230,8 @@ impl Future for PointOfAccess {
         let effect = || {
             let failed = if may_fail { chances::fail_weakly(*thread) } else { None };
             with(|threads| {
+                let (old, new) = failed.unwrap_or_else(|| threads.perform(*thread, access, *site));
                 let execution = threads.execution();
-                let (old, new) = failed.unwrap_or_else(|| execution.perform(*thread));
                 let shown = |value| execution.stable_value(value);
                 let values = match failed {
                     Some(_) => Values::Refused(shown(old), shown(access.operand)),

@@ -2,6 +2,7 @@
 
 use unpause_native::{Access, Operation};
 
+use super::sites::Site;
 use crate::run::event::Values;
 use crate::run::op::{self, Op};
 
@@ -15,6 +16,8 @@ const OR: Op = change("fetch_or");
 const XOR: Op = change("fetch_xor");
 const NAND: Op = change("fetch_nand");
 const COMPARE_EXCHANGE: Op = change("compare_exchange");
+const MAX: Op = change("fetch_max");
+const MIN: Op = change("fetch_min");
 const FENCE: Op = Op::new("fence", op::Access::Yield);
 
 /// Joins the queue of a word, if the word has the expected value.
@@ -34,9 +37,11 @@ const fn change(name: &'static str) -> Op {
     Op::new(name, op::Access::ReadModifyWrite)
 }
 
-/// The operation of an access.
-pub(super) fn op(access: &Access) -> &'static Op {
+/// The operation of an access at a place.
+pub(super) fn op(access: &Access, site: Site) -> &'static Op {
     match access.operation {
+        Operation::CompareExchange if site.looped == Some("fetch_max") => &MAX,
+        Operation::CompareExchange if site.looped.is_some() => &MIN,
         Operation::Load => &LOAD,
         Operation::Store => &STORE,
         Operation::Swap => &SWAP,

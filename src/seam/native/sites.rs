@@ -27,6 +27,7 @@ impl Site {
         backs_off: false,
         wakes_spuriously: false,
         is_weak: false,
+        looped: None,
     });
 }
 
@@ -50,6 +51,8 @@ pub(super) struct SiteParts {
     pub(super) wakes_spuriously: bool,
     /// True in `compare_exchange_weak`, called by other code than std's.
     pub(super) is_weak: bool,
+    /// The name of the atomic operation, if the compiler made a loop with a compare-exchange of it.
+    pub(super) looped: Option<&'static str>,
 }
 
 /// The part of the program that a place belongs to.
@@ -182,8 +185,12 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
+        looped: frames.iter().take(LOOPED).find_map(Frame::looped),
     }
 }
+
+/// The number of innermost functions that are searched for the intrinsic of an operation that became a loop.
+const LOOPED: usize = 2;
 
 /// Returns `true` for a function of parking_lot.
 fn is_of_lock_crate(frame: &Frame) -> bool {

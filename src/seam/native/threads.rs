@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unpause_native::{Ended, Execution, Request};
+use unpause_native::{Access, Ended, Execution, Request};
 
 use super::by_number::ByNumber;
 use super::locks::{Detail, Family};
@@ -156,6 +156,23 @@ impl Threads {
             _ => SITES.with_borrow_mut(|sites| sites.find(execution, thread)),
         };
         (request, site, !self.lets_pass)
+    }
+
+    /// Does the access that a thread has requested. Returns the values before and after.
+    ///
+    /// An operation that the compiler made a loop of has read the memory before its turn. If the memory has changed since
+    /// then, the thread computes again from the new value: `access` is then what it has requested next, in the same turn.
+    pub(super) fn perform(&mut self, thread: usize, access: &mut Access, site: Site) -> (u64, u64) {
+        loop {
+            let (old, new) = self.execution().perform(thread);
+            if site.looped.is_none() || old == access.operand {
+                return (old, new);
+            }
+            match self.resume(thread, old).0 {
+                Request::Access(next) if next.address == access.address => *access = next,
+                other => unreachable!("the loop of {site:?} has requested {other:?}"),
+            }
+        }
     }
 
     /// Empty looks of a thread. With the allocation of a thread that has ended.

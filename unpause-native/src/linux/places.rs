@@ -33,6 +33,21 @@ impl Frame {
         ];
         self.file.starts_with("/rustc/") || parts.iter().any(|part| self.file.contains(part))
     }
+
+    /// The method of an atomic whose operation the compiler makes a loop of, if the function is its intrinsic:
+    /// `fetch_max` or `fetch_min`. The loop reads the memory without an operation and then does compare-exchanges.
+    pub fn looped(&self) -> Option<&'static str> {
+        if !self.file.ends_with("/core/src/sync/atomic.rs") {
+            return None;
+        }
+        // With its path or without.
+        let name = self.function.split('<').next()?.rsplit("::").next()?;
+        match name {
+            "atomic_max" | "atomic_umax" => Some("fetch_max"),
+            "atomic_min" | "atomic_umin" => Some("fetch_min"),
+            _ => None,
+        }
+    }
 }
 
 /// The debug information of the program.

@@ -187,7 +187,7 @@ impl Access {
         let (old, _) = Access { operation: Operation::Load, ..*self }.perform();
         let looks = match self.operation {
             Operation::Load => true,
-            Operation::CompareExchange => old != self.operand,
+            Operation::CompareExchange => old != self.operand || old == self.replacement,
             Operation::Swap => old == self.operand,
             Operation::Or => old | self.operand == old,
             Operation::And => old & self.operand == old,

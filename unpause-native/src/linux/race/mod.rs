@@ -71,6 +71,8 @@ pub(crate) struct Detector {
     by_hash: ByNumber<u32>,
     /// The answers of [`Detector::is_hidden`] in all runs, by the numbers of the return addresses.
     hidden: ByNumber<bool>,
+    /// The answers of [`Detector::begins_atomic`] in all runs, by the number of the return addresses.
+    begins: ByNumber<bool>,
 }
 
 struct Shared(UnsafeCell<Option<Box<Detector>>>);
@@ -320,6 +322,9 @@ impl Detector {
         if self.is_hidden(old, new) || self.is_hidden(new, old) {
             return None;
         }
+        if self.begins_atomic(old) || self.begins_atomic(new) {
+            return None;
+        }
         let trace = |record: &Record| self.traces[record.trace as usize];
         let label = |record: &Record| match record.kind {
             kind if kind & FREE != 0 => "freed",
@@ -349,6 +354,19 @@ impl Detector {
             is_of_std(trace(free))
                 || other.kind & ATOMIC != 0 && is_count(trace(free)) && is_inside_std(trace(other))
         })
+    }
+
+    /// Returns `true` for the plain read that begins the loop of an atomic operation, such as `fetch_max`. The compiler
+    /// makes that loop of the operation. Its compare-exchange is the access that counts.
+    fn begins_atomic(&mut self, record: &Record) -> bool {
+        if record.kind & (ATOMIC | WRITE | FREE) != 0 {
+            return false;
+        }
+        let address = self.traces[record.trace as usize][0];
+        *self
+            .begins
+            .entry(record.trace as usize)
+            .or_insert_with(|| places::frames(address).iter().any(|frame| frame.looped().is_some()))
     }
 
     /// Operations on one atomic that would order two accesses if they were stronger: a write by the first thread, after

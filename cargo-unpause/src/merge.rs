@@ -67,6 +67,19 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             "results of several programs do not add up: build once, and run all shards with that program",
         );
     }
+    for (at, one) in subjects.iter().enumerate() {
+        let mut others = subjects[at + 1..].iter();
+        if let Some(other) = others.find(|other| same_but_for_the_settings(other, one)) {
+            let differs = one.differing_settings(other);
+            let differs =
+                differs.iter().map(|(name, [one, other])| format!("{name}: {one} and {other}"));
+            terminal.error(&format!(
+                "{}: results under several settings do not add up ({}): run all shards under one of them",
+                one.test,
+                differs.collect::<Vec<_>>().join("; ")
+            ));
+        }
+    }
     // An error counts before a failure, and that before seeds that are left.
     let worst = [Exit::Usage, Exit::Bad, Exit::Undecided];
     let worst = worst.into_iter().find(|exit| exits.contains(&exit.code()));
@@ -80,6 +93,12 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
 fn same_but_for_the_program(one: &Subject, other: &Subject) -> bool {
     Subject { binary: String::new(), ..one.clone() }
         == Subject { binary: String::new(), ..other.clone() }
+}
+
+/// True if two subjects differ in the settings and in nothing else.
+fn same_but_for_the_settings(one: &Subject, other: &Subject) -> bool {
+    Subject { settings: Vec::new(), ..one.clone() }
+        == Subject { settings: Vec::new(), ..other.clone() }
 }
 
 /// A candidate for a result file.

@@ -32,8 +32,8 @@ const STALE: &str = "examples/histories/stale.edn";
 
 /// A file of results of one seed, which passed.
 fn results(folder: &Path) -> String {
-    let text = "{\"sim\":2,\"package\":\"p 1\",\"target\":\"lib\",\"test\":\"p::t\",\"must_fail\":false,\"first\":0,\
-        \"count\":1,\"shard\":1,\"of\":1,\"strategy\":\"random\",\"steps\":1000000,\"build\":\"sim\",\
+    let text = "{\"sim\":3,\"package\":\"p 1\",\"target\":\"lib\",\"test\":\"p::t\",\"must_fail\":false,\"first\":0,\
+        \"count\":1,\"shard\":1,\"of\":1,\"settings\":{\"strategy\":\"random\"},\"build\":\"sim\",\
         \"binary\":\"0123456789abcdef\"}\n{\"from\":0,\"done\":1,\"steps\":1}\n";
     let path = folder.join("1-of-1.jsonl");
     std::fs::write(&path, text).unwrap();

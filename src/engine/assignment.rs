@@ -4,7 +4,7 @@
 //! filled. It judges conditions over all runs and the proof that a test must give, writes the files beside the trace
 //! and ends the results. Does not render the report.
 
-use crate::engine::config::Config;
+use crate::engine::config::{Config, SettingTexts};
 use crate::engine::persistence;
 use crate::engine::results::{Results, Tally};
 use crate::engine::runner::{SeedPart, Site};
@@ -30,6 +30,8 @@ pub(crate) struct Assignment<'a> {
 pub(super) struct Account {
     pub(super) runs: u64,
     pub(super) steps: u64,
+    /// The settings of the runs, if they are not those of the test.
+    pub(super) settings: Option<SettingTexts>,
     pub(super) rehearsals: u32,
     pub(super) finding: Option<Finding>,
     /// The source of the replayed trace, if this was a replay.
@@ -74,6 +76,10 @@ impl<'a> Assignment<'a> {
             rehearsals: account.rehearsals,
             seeds: self.seeds().filter(|_| account.replayed.is_none()),
             steps: account.steps,
+            settings: match SIMULATED {
+                true => account.settings.unwrap_or_else(|| self.config.in_traces()),
+                false => Vec::new(),
+            },
             finding: account.finding.map(Box::new),
             replayed: account.replayed,
             warnings: [&self.warnings[..], &account.warnings].concat(),

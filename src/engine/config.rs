@@ -9,23 +9,32 @@ mod faults;
 mod grammar;
 mod idle;
 mod invalid;
+mod list;
+mod meaning;
 mod names;
+mod row;
 
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::faults::FaultSettings;
-use self::grammar::{flag, folder, parse_seeds, parse_shard, parse_time};
+use self::grammar::strategy_grammar;
 pub(crate) use self::idle::idle_text;
 pub use self::invalid::InvalidSetting;
+pub(crate) use self::list::{SETTINGS, Settings};
+pub(crate) use self::meaning::{SettingTexts, differing};
 use self::names::unknown;
+pub(crate) use self::row::ProofRuns;
+#[cfg(test)]
+pub(crate) use self::row::SettingRow;
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
-use crate::run::faults::{Faults, Progress};
+use crate::run::faults::Faults;
 use crate::run::isolation::Isolation;
 use crate::run::points::Points;
+use crate::seam::native;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
 /// Seeds run when nothing says how many.
@@ -43,51 +52,34 @@ const HANG: Duration = Duration::from_secs(10);
 /// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The settings of one test, `None` if not set.
+/// The properties of a test that no user sets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    pub(crate) seed: Option<u64>,
-    pub(crate) seeds: Option<Range<u64>>,
-    pub(crate) strategy: Option<String>,
+pub(crate) struct TestKind {
     /// A strategy of the user, which counts if `strategy` is its name.
     pub(crate) own_strategy: Option<Numbered>,
-    pub(crate) time: Option<Duration>,
-    pub(crate) steps_max: Option<u32>,
-    pub(crate) replay: Option<String>,
-    pub(crate) jobs: Option<usize>,
     /// True for plain threads, which share the statics of the program: one run at a time.
     pub(crate) native: bool,
     /// True if a run that comes to the step limit is reported as it is: not repeated, not shrunk.
     pub(crate) long_is_undecided: bool,
-    /// The points of plain threads, by name.
-    pub(crate) points: Option<String>,
-    /// True if the counts of `Arc` are points of plain threads.
-    pub(crate) arc: Option<bool>,
-    /// The chances of plain threads, as a text.
-    pub(crate) chances: Option<String>,
-    /// When the time of a run moves, by name.
-    pub(crate) clock: Option<String>,
-    /// The faults that runs may have.
-    pub(crate) faults: FaultSettings,
-    /// What the runs of plain threads share, by name.
-    pub(crate) isolate: Option<String>,
-    pub(crate) shard: Option<Shard>,
-    pub(crate) hang: Option<Duration>,
-    pub(crate) limit: Option<Duration>,
-    pub(crate) log: Option<LogMode>,
-    pub(crate) coverage: Option<bool>,
-    pub(crate) closure: Option<bool>,
-    pub(crate) prove: Option<u64>,
-    pub(crate) must_prove: Option<bool>,
-    pub(crate) shrink: Option<bool>,
-    pub(crate) statistics: Option<bool>,
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) results: Option<PathBuf>,
+}
+
+impl TestKind {
+    fn overridden_by(self, over: TestKind) -> TestKind {
+        TestKind {
+            own_strategy: over.own_strategy.or(self.own_strategy),
+            native: over.native || self.native,
+            long_is_undecided: over.long_is_undecided || self.long_is_undecided,
+        }
+    }
 }
 
 /// The settings of one test, with nothing left open.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
+    /// The settings that this was made of.
+    source: Box<Settings>,
+    /// The settings that the test has without an environment.
+    own: Arc<Settings>,
     /// The first seed and how many follow one another from it, those of other shards included.
     first: u64,
     count: u64,
@@ -168,106 +160,18 @@ impl Settings {
             let Some(name) = name.to_str().filter(|name| name.starts_with("SIM_")) else {
                 continue;
             };
+            let Some(row) = SETTINGS.iter().find(|row| row.variable == name) else {
+                warnings.push(unknown(name));
+                continue;
+            };
             let value = value.to_string_lossy();
-            match settings.set(name, &value) {
-                Recognized::Yes => {}
-                Recognized::No => warnings.push(unknown(name)),
-                Recognized::Bad(grammar) => {
-                    let (name, value) = (name.to_owned(), value.into_owned());
-                    return Err(InvalidSetting { name, value, grammar });
-                }
+            if !(row.read)(&mut settings, &value) {
+                let (name, value) = (name.to_owned(), value.into_owned());
+                return Err(InvalidSetting { name, value, grammar: (row.grammar)().into_owned() });
             }
         }
         warnings.sort();
         Ok((settings, warnings))
-    }
-
-    fn set(&mut self, name: &str, value: &str) -> Recognized {
-        fn read<T>(into: &mut Option<T>, value: Option<T>, grammar: &str) -> Recognized {
-            match value {
-                None => Recognized::Bad(grammar.to_owned()),
-                value => {
-                    *into = value;
-                    Recognized::Yes
-                }
-            }
-        }
-        match name {
-            "SIM_SEED" => read(&mut self.seed, value.parse().ok(), "a number like 17"),
-            "SIM_SEEDS" => read(
-                &mut self.seeds,
-                parse_seeds(value),
-                "a number of seeds like 1000, or a range like 500..1000, and not empty",
-            ),
-            "SIM_STRATEGY" => {
-                let known = Chosen::parse(value).map(|_| value.to_owned());
-                read(&mut self.strategy, known, &strategy_grammar())
-            }
-            "SIM_TIME" => read(&mut self.time, parse_time(value), TIME_GRAMMAR),
-            "SIM_STEPS" => {
-                let steps = value.parse().ok().filter(|steps| *steps > 0);
-                read(&mut self.steps_max, steps, "a number of steps like 100000")
-            }
-            "SIM_REPLAY" => {
-                let source = Some(value.to_owned()).filter(|value| !value.is_empty());
-                read(
-                    &mut self.replay,
-                    source,
-                    "the name of a trace file, or an inline trace sim2:…",
-                )
-            }
-            "SIM_JOBS" => {
-                let jobs = value.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
-                read(&mut self.jobs, jobs, "a number of threads from 1 to 1024")
-            }
-            "SIM_POINTS" => {
-                let known = Points::parse(value).map(|_| value.to_owned());
-                read(&mut self.points, known, Points::GRAMMAR)
-            }
-            "SIM_ISOLATE" => {
-                let known = Isolation::parse(value).map(|_| value.to_owned());
-                read(&mut self.isolate, known, Isolation::GRAMMAR)
-            }
-            "SIM_CHANCES" => {
-                let known = Chances::parse(value).map(|_| value.to_owned());
-                read(&mut self.chances, known, Chances::GRAMMAR)
-            }
-            "SIM_CLOCK" => read(&mut self.clock, clock::known(value), ClockMode::GRAMMAR),
-            "SIM_CANCEL" => {
-                read(&mut self.faults.cancel, faults::known_pattern(value), faults::PATTERN_GRAMMAR)
-            }
-            "SIM_CANCEL_SELECTS" => read(&mut self.faults.cancel_selects, flag(value), "1 or 0"),
-            "SIM_BUGGIFY" => read(&mut self.faults.buggify, flag(value), "1 or 0"),
-            "SIM_PROGRESS" => {
-                read(&mut self.faults.progress, faults::known_progress(value), Progress::GRAMMAR)
-            }
-            "SIM_ARC" => read(&mut self.arc, flag(value), "1 or 0"),
-            "SIM_SHARD" => {
-                read(&mut self.shard, parse_shard(value), "k/n with k from 1 to n, like 2/4")
-            }
-            "SIM_HANG" => read(&mut self.hang, parse_time(value), TIME_GRAMMAR),
-            "SIM_LIMIT" => read(&mut self.limit, parse_time(value), TIME_GRAMMAR),
-            "SIM_LOG" => {
-                let log = match value {
-                    "off" => Some(LogMode::Off),
-                    "replay" => Some(LogMode::Replay),
-                    "all" => Some(LogMode::All),
-                    _ => None,
-                };
-                read(&mut self.log, log, "off, replay or all")
-            }
-            "SIM_OUT" => read(&mut self.out, folder(value), "the name of a folder"),
-            "SIM_RESULTS" => read(&mut self.results, folder(value), "the name of a folder"),
-            "SIM_COVERAGE" => read(&mut self.coverage, flag(value), "1 or 0"),
-            "SIM_CLOSURE" => read(&mut self.closure, flag(value), "1 or 0"),
-            "SIM_PROVE" => {
-                read(&mut self.prove, value.parse().ok(), "a number of runs like 100000")
-            }
-            "SIM_MUST_PROVE" => read(&mut self.must_prove, flag(value), "1 or 0"),
-            "SIM_SHRINK" => read(&mut self.shrink, flag(value), "1 or 0"),
-            "SIM_STATISTICS" => read(&mut self.statistics, flag(value), "1 or 0"),
-            _ => Recognized::No,
-        }
     }
 
     /// These settings, those in `over` having precedence.
@@ -275,39 +179,13 @@ impl Settings {
         // One seed and many seeds answer the same question, so the later answer counts. How many there
         // were to be still tells what a number means to a search.
         let seeds_said = over.seed.is_some() || over.seeds.is_some();
-        let seed = if seeds_said { over.seed } else { self.seed };
-        let seeds = over.seeds.or(self.seeds);
-        Settings {
-            seed,
-            seeds,
-            strategy: over.strategy.or(self.strategy),
-            own_strategy: over.own_strategy.or(self.own_strategy),
-            time: over.time.or(self.time),
-            steps_max: over.steps_max.or(self.steps_max),
+        let own = Settings {
+            seed: self.seed.filter(|_| !seeds_said),
             // A requested seed overrides the replay of an attribute.
-            replay: over.replay.or(self.replay.filter(|_| !seeds_said)),
-            jobs: over.jobs.or(self.jobs),
-            native: over.native || self.native,
-            long_is_undecided: over.long_is_undecided || self.long_is_undecided,
-            points: over.points.or(self.points),
-            arc: over.arc.or(self.arc),
-            chances: over.chances.or(self.chances),
-            clock: over.clock.or(self.clock),
-            faults: self.faults.overridden_by(over.faults),
-            isolate: over.isolate.or(self.isolate),
-            shard: over.shard.or(self.shard),
-            hang: over.hang.or(self.hang),
-            limit: over.limit.or(self.limit),
-            log: over.log.or(self.log),
-            coverage: over.coverage.or(self.coverage),
-            closure: over.closure.or(self.closure),
-            prove: over.prove.or(self.prove),
-            must_prove: over.must_prove.or(self.must_prove),
-            shrink: over.shrink.or(self.shrink),
-            statistics: over.statistics.or(self.statistics),
-            out: over.out.or(self.out),
-            results: over.results.or(self.results),
-        }
+            replay: self.replay.clone().filter(|_| !seeds_said),
+            ..self
+        };
+        own.each_overridden_by(over)
     }
 
     /// The strategy of this name, registered or of the user.
@@ -317,7 +195,7 @@ impl Settings {
             value: name.to_owned(),
             grammar,
         };
-        match &self.own_strategy {
+        match &self.kind.own_strategy {
             Some(own) if own.name == name => Chosen::own(*own).ok_or_else(|| {
                 invalid("a name of your own for your strategy: this one is taken".to_owned())
             }),
@@ -334,7 +212,7 @@ impl Settings {
             grammar: grammar.to_owned(),
         };
         let isolate = Isolation::parse(name).ok_or_else(|| invalid(Isolation::GRAMMAR))?;
-        if isolate == Isolation::Process && self.native && self.closure == Some(true) {
+        if isolate == Isolation::Process && self.kind.native && self.closure == Some(true) {
             return Err(invalid(
                 "run in a test with `closure`, because the model that checks other orders of the calls is in the \
                  process of the run, which has ended then: leave out one of the two",
@@ -345,6 +223,7 @@ impl Settings {
 
     /// These settings, with defaults for those not set.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
+        let source = Box::new(self.clone());
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);
         let strategy = self.chosen(name)?;
         let searches = strategy.search().is_some();
@@ -400,6 +279,8 @@ impl Settings {
         };
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Config {
+            source,
+            own: Arc::default(),
             first,
             count,
             one_seed: self.seed.is_some(),
@@ -407,24 +288,24 @@ impl Settings {
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,
             time: self.time,
-            steps_max: self.steps_max.unwrap_or(STEPS_MAX),
+            steps_max: self.max_steps.unwrap_or(STEPS_MAX),
             replay: self.replay,
             points,
             chances,
             clock,
             faults,
             isolate,
-            jobs: if self.native { 1 } else { self.jobs.unwrap_or_else(cores) },
+            jobs: if self.kind.native { 1 } else { self.jobs.unwrap_or_else(cores) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),
             backtrace: self.log.is_some_and(|log| log != LogMode::Off),
             coverage: self.coverage.unwrap_or(false),
             closure: self.closure.unwrap_or(false),
-            prove: self.prove.unwrap_or(if searches { PROOF_RUNS } else { 0 }),
+            prove: self.prove.map_or(if searches { PROOF_RUNS } else { 0 }, |runs| runs.0),
             must_prove,
             shrink: self.shrink.unwrap_or(true),
-            long_is_undecided: self.long_is_undecided,
+            long_is_undecided: self.kind.long_is_undecided,
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
@@ -433,6 +314,20 @@ impl Settings {
 }
 
 impl Config {
+    /// The same of a test that has the settings of `own` without an environment.
+    pub(crate) fn of_test(self, own: Settings) -> Config {
+        Config { own: Arc::new(own), ..self }
+    }
+
+    /// Prepares plain threads for the runs of this test, if it has any.
+    pub(crate) fn prepare_native(&self) {
+        if self.source.kind.native {
+            native::set_points(self.points);
+            native::set_chances(self.chances);
+            native::set_isolation(self.isolate);
+        }
+    }
+
     /// The same for the seeds after this one; none if there are none, or if they are not run one by one.
     pub(crate) fn after(&self, seed: u64) -> Option<Config> {
         let whole = self.shard.of == 1 && self.replay.is_none() && !self.strategy.is_search();
@@ -479,20 +374,6 @@ impl Config {
     pub(crate) fn last_seed(&self) -> Option<u64> {
         self.seed(self.positions().checked_sub(1)?)
     }
-}
-
-enum Recognized {
-    Yes,
-    No,
-    Bad(String),
-}
-
-const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
-
-fn strategy_grammar() -> String {
-    let searches = SEARCHES.iter().map(|row| row.grammar());
-    let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).chain(searches).collect();
-    format!("the name of a strategy: {}", names.join(", "))
 }
 
 #[cfg(test)]

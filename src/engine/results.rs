@@ -43,6 +43,12 @@ const INTERVAL_LONG: Duration = Duration::from_secs(10);
 /// another run of the same test: the seeds in the file are not its own.
 static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
+/// Forgets which files tests of this process have written, as another process does not know it.
+#[cfg(test)]
+pub(crate) fn forget_taken() {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
 /// The results of one test and shard; discarded unless the settings name a folder.
 pub(crate) struct Results {
     log: Option<ResultsLog>,
@@ -339,16 +345,12 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>
 /// The first line for these settings. A file with another first line cannot be resumed.
 fn header(config: &Config, site: &Site, must_fail: bool) -> Result<ResultsHeader, String> {
     let (first, count) = config.seeds();
-    let strategy = config.strategy.name();
-    // A seed that passes without it may fail with it.
-    let closure = if config.closure { ", closure" } else { "" };
     let subject = Subject {
         test: site.test.clone(),
         package: site.package_and_version(),
         target: site.target.label(),
         must_fail,
-        strategy: format!("{strategy}{closure}"),
-        steps: config.steps_max.into(),
+        settings: config.in_results(),
         build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
         binary: binary::binary()?.to_owned(),
     };

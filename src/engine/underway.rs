@@ -217,7 +217,7 @@ fn tell(left: &[Note], site: &Site) -> String {
     for note in left {
         let command = match note {
             Note::Seed(seed) | Note::From(seed) => site.seed_command(seed.0),
-            Note::Rehearsal(_) => site.command(),
+            Note::Rehearsal(_) => site.search_command(),
         };
         text += &format!("  {command}\n");
     }

@@ -57,6 +57,9 @@ pub struct Report {
     pub seeds: Option<(u64, u64)>,
     /// The number of steps of these runs in all; 0 if not counted.
     pub steps: u64,
+    /// The settings of the runs that differ from the defaults, each a name and a value: those of
+    /// [`Header::settings`](crate::run::trace::Header::settings). Empty on real threads.
+    pub settings: Vec<(String, String)>,
     /// The failure; none if the test passed.
     pub finding: Option<Box<Finding>>,
     /// The source of the replayed trace, if this was a replay.

@@ -333,6 +333,7 @@ fn report() -> impl Strategy<Value = Report> {
             rehearsals: 4,
             seeds,
             steps: runs,
+            settings: warnings.iter().map(|text| (text.clone(), text.clone())).collect(),
             finding,
             replayed,
             notes: warnings.clone(),

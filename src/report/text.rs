@@ -303,6 +303,8 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     screen.blank();
     facts(screen, report, finding, &names);
     field(screen, "tested", &tested(report, finding));
+    let setting = |(name, value): &(String, String)| format!("{} = {}", clean(name), clean(value));
+    field(screen, "settings", &report.settings.iter().map(setting).collect::<Vec<_>>().join(", "));
     if let (Some(searched), Outcome::Failed(Failure::Unproven { .. })) =
         (&report.searched, &finding.run.outcome)
     {

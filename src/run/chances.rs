@@ -1,5 +1,7 @@
 //! Chances of plain threads: what the system may do at any moment, and does in a run if the test asks for it.
 
+use std::fmt;
+
 /// The chances that runs have: a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chances(u8);
@@ -42,7 +44,6 @@ impl Chances {
     }
 
     /// Returns `true` if runs have this chance.
-    #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn has(self, chance: Chance) -> bool {
         self.0 & 1 << chance as u8 != 0
     }
@@ -57,6 +58,15 @@ impl Chances {
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) const fn of_number(number: u8) -> Chances {
         Chances(number)
+    }
+}
+
+impl fmt::Display for Chances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = WORDS.iter().filter(|(_, chance)| self.has(*chance)).map(|(word, _)| *word);
+        let words: Vec<&str> = words.collect();
+        f.write_str(if words.is_empty() { Chances::DEFAULT } else { "" })?;
+        f.write_str(&words.join(","))
     }
 }
 

@@ -1,5 +1,7 @@
 //! When the time of a run moves: a setting. Changes of the clocks of nodes.
 
+use std::fmt;
+
 /// When the time of a run moves to the next deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum ClockMode {
@@ -27,6 +29,16 @@ impl ClockMode {
                 let moves = text.strip_prefix("late:")?.parse().ok().filter(|moves| *moves > 0);
                 moves.map(ClockMode::Late)
             }
+        }
+    }
+}
+
+impl fmt::Display for ClockMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClockMode::Last => f.write_str("last"),
+            ClockMode::Late(moves) => write!(f, "late:{moves}"),
+            ClockMode::Any => f.write_str("any"),
         }
     }
 }

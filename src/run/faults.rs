@@ -1,6 +1,10 @@
 //! Faults of runs: events that may befall a task at any moment, if the test asks for them.
 
+use std::fmt;
 use std::sync::Arc;
+
+/// The form of a pattern of names.
+pub(crate) const PATTERN_GRAMMAR: &str = "the name of a task, in which * stands for any text";
 
 /// The faults that runs may have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -79,6 +83,18 @@ impl Progress {
                 let bound = text.strip_prefix("wait-free:")?.parse().ok()?;
                 (bound > 0).then_some(Progress::WaitFree(bound))
             }
+        }
+    }
+}
+
+/// The name of the guarantee; empty for none.
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Progress::Any => Ok(()),
+            Progress::LockFree => f.write_str("lock-free"),
+            Progress::ObstructionFree => f.write_str("obstruction-free"),
+            Progress::WaitFree(steps) => write!(f, "wait-free:{steps}"),
         }
     }
 }

@@ -24,4 +24,12 @@ impl Isolation {
             _ => None,
         }
     }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Isolation::Run => Isolation::DEFAULT,
+            Isolation::Process => "process",
+        }
+    }
 }

@@ -23,4 +23,9 @@ impl Points {
             _ => None,
         }
     }
+
+    /// The name of these points, without the counts of `Arc`.
+    pub(crate) fn name(self) -> &'static str {
+        if self.all { "all" } else { Points::DEFAULT }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Trace`] owns all it says and outlives the run and the process it came from. It is written
 //! to a file and read back by [`mod@format`], and a replay needs nothing else:
-//! no seed, no strategy, no environment.
+//! no seed, no strategy, no environment. The settings of the run are in its header.
 
 pub mod format;
 
@@ -16,7 +16,7 @@ use crate::run::program::{CommandRecord, Part};
 pub struct Trace {
     /// The origin of the trace and the outcome of its run.
     pub header: Header,
-    /// The commands left of generated programs. For people, as the header is: a replay generates them again from the
+    /// The commands left of generated programs. For people: a replay generates them again from the
     /// drawn values.
     pub program: Vec<TraceCommand>,
     /// The tasks, in the order they were spawned. The first is the body of the test; a parent precedes its children.
@@ -85,7 +85,7 @@ pub fn show_values(event: &Event, run: &Run) -> String {
     }
 }
 
-/// The origin of a trace and the outcome of its run. For people; a replay does not read it.
+/// The origin of a trace, the settings and the outcome of its run. A replay reads the settings; the rest is for people.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// The test, as `module::path::name`.
@@ -96,6 +96,10 @@ pub struct Header {
     pub seed: Seed,
     /// The strategy that answered the choices.
     pub strategy: String,
+    /// The settings of the run that differ from the defaults, each a name and a value. A name is one word of ASCII letters,
+    /// digits, `_` and `-`. None if the trace does not have them, as one by an earlier version: they are those of the test
+    /// that replays it.
+    pub settings: Option<Vec<(String, String)>>,
     /// The outcome of the run, in one line.
     pub verdict: String,
 }

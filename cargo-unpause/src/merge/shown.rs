@@ -12,19 +12,15 @@ use sim::__private::results::{Failed, Subject};
 /// More rows of seeds that were not run are no help.
 const ROWS_MAX: usize = 12;
 
-/// The default step limit, which is not shown.
-const STEPS: u64 = 1_000_000;
-
 impl Merged<'_> {
     /// The text. `several` means that other programs have this test, too.
     pub(super) fn text(&self, several: bool, style: &Style) -> String {
-        let Subject { package, target, test, strategy, build, steps, binary, .. } = self.subject;
-        let mut about = vec![package.clone(), target.clone(), strategy.clone()];
+        let Subject { package, target, test, settings, build, binary, .. } = self.subject;
+        let mut about = vec![package.clone(), target.clone(), self.subject.strategy()];
+        let others = settings.iter().filter(|(name, _)| name != "strategy");
+        about.extend(others.map(|(name, value)| format!("{name} = {value}")));
         if build != "sim" {
             about.push("on real threads".to_owned());
-        }
-        if *steps != STEPS {
-            about.push(format!("{} steps a run", grouped((*steps).into())));
         }
         if several {
             about.push(format!("program {binary}"));
@@ -60,8 +56,8 @@ impl Merged<'_> {
     }
 
     pub(super) fn json(&self) -> Json {
-        let Subject { package, target, test, strategy, steps, build, binary, must_fail } =
-            self.subject;
+        let Subject { package, target, test, settings, build, binary, must_fail } = self.subject;
+        let settings = settings.iter().map(|(name, value)| (name.clone(), json!(value)));
         let failures = self.failures.iter().map(|((kind, place), alike)| {
             let seeds: Vec<_> = alike.iter().filter_map(|failure| failure.seed).collect();
             let Failed { what, trace, replay, .. } = &alike[0];
@@ -79,7 +75,7 @@ impl Merged<'_> {
             })
         });
         json!({
-            "package": package, "target": target, "test": test, "strategy": strategy, "steps": steps, "build": build,
+            "package": package, "target": target, "test": test, "strategy": self.subject.strategy(), "settings": Json::Object(settings.collect()), "build": build,
             "program": binary, "must_fail": must_fail,
             "asked": as_u64(self.asked), "passed": as_u64(self.passed),
             "failures": failures.collect::<Vec<_>>(), "left": left.collect::<Vec<_>>(),

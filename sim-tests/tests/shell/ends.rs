@@ -20,8 +20,9 @@ fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
     let mark = "target/sim/sim-tests/underway/test-shell.fixture.holds_a_real_lock.1-of-1";
     assert!(!root().join(mark).exists());
     let again = ended.after("trace:");
-    let replay = captured("holds_a_real_lock").env("SIM_HANG", "1s").env("SIM_REPLAY", &again);
-    let replay = replay.fails();
+    // The file has the limit.
+    let replay = captured("holds_a_real_lock").env("SIM_REPLAY", &again).fails();
+    replay.says(&["settings    hang = 1s"]);
     // The name of a file is long: the line may end in any place.
     let words: Vec<&str> = replay.stderr.split_whitespace().collect();
     assert!(words.join(" ").contains("1.simtrace: 0.0 has not yielded for 1 s"), "{replay}");
@@ -83,7 +84,7 @@ fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
     let line = aborted(&[]);
     let (variable, command) = line.trim().split_once(' ').unwrap();
     let filter = "cargo test -p sim-tests --test shell fixture::panics_twice -- --exact";
-    assert_eq!(command, filter);
+    assert_eq!(command, format!("SIM_STRATEGY=random {filter}"));
     // The seed that is named is the one.
     let seed = variable.strip_prefix("SIM_SEED=").unwrap();
     assert_eq!(aborted(&[("SIM_SEED", seed)]), line);
@@ -114,7 +115,8 @@ fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_st
     third.says(&["note: the last process that ran shell::fixture::aborts ended within seed "]);
     let line = third.stderr.lines().find_map(|line| line.strip_prefix("  SIM_SEED=")).unwrap();
     let (seed, command) = line.split_once(' ').unwrap();
-    assert_eq!(command, "cargo test -p sim-tests --test shell fixture::aborts -- --exact");
+    let filter = "cargo test -p sim-tests --test shell fixture::aborts -- --exact";
+    assert_eq!(command, format!("SIM_STRATEGY=random {filter}"));
     // It is that seed and none before.
     assert_eq!(runs().env("SIM_SEED", seed).run().code, None);
     runs().env("SIM_SEEDS", format!("0..{seed}")).passes();

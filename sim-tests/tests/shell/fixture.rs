@@ -227,6 +227,22 @@ async fn deadlocks() {
     }
 }
 
+/// Fails if its task may be aborted between its two steps.
+#[sim::test(seeds = 300)]
+async fn is_not_aborted() {
+    if off() {
+        return;
+    }
+    let count = Arc::new(Atomic::new(0));
+    let own = count.clone();
+    let task = sim::task::Builder::new().name("t1").spawn(async move {
+        own.fetch_add(1, SeqCst).await;
+        own.fetch_sub(1, SeqCst).await;
+    });
+    let _ = task.await;
+    assert_eq!(count.load(SeqCst).await, 0, "it was aborted");
+}
+
 /// Two tasks that add to a counter, in one operation each.
 async fn adds() {
     let hits = Arc::new(Atomic::new(0));

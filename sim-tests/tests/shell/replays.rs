@@ -36,7 +36,8 @@ fn a_stale_trace_is_said_to_be_stale_step_by_step() {
             "The code has changed since the trace was written.",
         ]);
         let record = ended.after("record:");
-        assert_eq!(record, "cargo test -p sim-tests --test shell fixture::lost_update -- --exact");
+        let command = "cargo test -p sim-tests --test shell fixture::lost_update -- --exact";
+        assert_eq!(record, format!("SIM_STRATEGY=random {command}"));
     }
 }
 
@@ -50,7 +51,7 @@ fn a_stale_trace_on_the_line_is_said_to_be_stale() {
         let ended = ended.env("UNPAUSE_VARIANT", variant).fails();
         ended.says(&[
             "replay of a given trace: the run diverged from its trace at step",
-            "record:  cargo",
+            "record:  SIM_STRATEGY=random cargo",
         ]);
     }
 }

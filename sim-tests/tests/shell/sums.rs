@@ -107,6 +107,28 @@ fn results_of_another_program_do_not_count() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn shards_under_several_settings_do_not_add_up() {
+    let folder = folder("settings");
+    let shard = |shard| {
+        let child = child("lost_update_of_another_test").env("SIM_RESULTS", &folder);
+        child.env("SIM_SHARD", shard)
+    };
+    shard("1/2").passes();
+    shard("2/2").env("SIM_CLOCK", "any").passes();
+    let (code, said) = merge(&[], &folder);
+    assert_eq!(code, 3, "{said}");
+    for part in [
+        "another_test: results under several settings do not add up (clock: ",
+        "last and any): run all shards under one of them",
+        "random, clock = any)",
+    ] {
+        let orders = [part.to_owned(), part.replace("last and any", "any and last")];
+        assert!(orders.iter().any(|part| said.contains(part)), "{part}: {said}");
+    }
+}
+
+#[test]
 fn one_seed_to_look_at_leaves_results_alone() {
     let folder = folder("one seed");
     child("lost_update_of_another_test").env("SIM_RESULTS", &folder).passes();

@@ -195,3 +195,32 @@ fn a_harness_that_takes_the_output_shows_the_same() {
     assert_eq!((shown.code, &*shown.stderr), (Some(101), ""));
     assert!(shown.stdout.contains(&child("lost_update").fails().stderr), "{shown}");
 }
+
+/// Each setting is tried in one process by the tests of the library. This is the way through processes.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_failure_that_a_variable_finds_replays_without_it() {
+    let (out, results) = (folder("settings-out"), folder("settings-results"));
+    let test = || child("is_not_aborted").env("SIM_OUT", &out);
+    test().env("SIM_RESULTS", &results).passes();
+    let found = test().env("SIM_CANCEL", "t*").fails();
+    found.says(&["it was aborted", "settings    cancel = t*"]);
+    let line = found.after("replay:");
+    let (variables, _) = line.split_once(" cargo ").unwrap();
+    let words = variables.split(' ').map(|word| word.split_once('=').unwrap());
+    let pasted = words.fold(child("is_not_aborted"), |child, (name, value)| child.env(name, value));
+    let pasted = pasted.fails();
+    assert_eq!(pasted.schedule(), found.schedule());
+    assert_eq!(pasted.after("replay:"), line);
+    let file = found.after("trace:");
+    let by_file = child("is_not_aborted").env("SIM_REPLAY", &file).fails();
+    assert_eq!(by_file.schedule(), found.schedule());
+    let other = child("is_not_aborted").env("SIM_REPLAY", &file).env("SIM_CANCEL", "x").fails();
+    other.says(&[
+        "SIM_CANCEL=x has no effect on this replay: the trace was written with cancel = t*",
+    ]);
+    // The seeds that passed have not passed with it.
+    let refused = test().env("SIM_RESULTS", &results).env("SIM_CANCEL", "t*").fails();
+    refused.says(&["it is of another run (cancel: unset there, t* here)"]);
+    test().env("SIM_RESULTS", &results).passes().says(&["300 seeds were not run"]);
+}

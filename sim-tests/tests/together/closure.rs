@@ -202,5 +202,5 @@ fn results_without_it_are_not_gone_on_from_with_it() {
     std::fs::rename(&earlier, &later).unwrap();
     let runner = runner(true).results(&later);
     let error = runner.try_run(|| mirrored(true)).unwrap_err().to_string();
-    assert!(error.contains("it is of another run") && error.contains("random, closure"), "{error}");
+    assert!(error.contains("it is of another run (closure: 0 there, 1 here)"), "{error}");
 }

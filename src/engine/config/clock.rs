@@ -3,11 +3,6 @@
 use super::{InvalidSetting, Settings};
 use crate::run::clock::ClockMode;
 
-/// The name of a mode, if there is one of that name.
-pub(super) fn known(name: &str) -> Option<String> {
-    ClockMode::parse(name).map(|_| name.to_owned())
-}
-
 impl Settings {
     pub(super) fn clock_mode(&self) -> Result<ClockMode, InvalidSetting> {
         let Some(name) = &self.clock else { return Ok(ClockMode::default()) };

@@ -1,10 +1,14 @@
-//! The values of variables, as given in the environment.
+//! The values of settings as text, both ways.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Shard;
+use super::{LogMode, Shard};
+use crate::strategy::{SEARCHES, STRATEGIES};
+
+/// The form of a time.
+pub(super) const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
 
 pub(super) fn parse_seeds(text: &str) -> Option<Range<u64>> {
     let seeds = match text.split_once("..") {
@@ -28,6 +32,27 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
+/// The text of a flag.
+pub(super) fn flag_text(flag: bool) -> String {
+    u8::from(flag).to_string()
+}
+
+pub(super) fn parse_log(text: &str) -> Option<LogMode> {
+    match text {
+        "off" => Some(LogMode::Off),
+        "replay" => Some(LogMode::Replay),
+        "all" => Some(LogMode::All),
+        _ => None,
+    }
+}
+
+/// The names of all strategies.
+pub(super) fn strategy_grammar() -> String {
+    let searches = SEARCHES.iter().map(|row| row.grammar());
+    let names: Vec<String> = STRATEGIES.iter().map(|row| row.grammar()).chain(searches).collect();
+    format!("the name of a strategy: {}", names.join(", "))
+}
+
 pub(super) fn folder(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(name)).filter(|_| !name.is_empty())
 }
@@ -41,6 +66,16 @@ pub(super) fn parse_time(text: &str) -> Option<Duration> {
         "m" => number.checked_mul(60).map(Duration::from_secs),
         "h" => number.checked_mul(3600).map(Duration::from_secs),
         _ => None,
+    }
+}
+
+/// The text of a time limit, none being no limit.
+pub(super) fn time_text(time: Option<Duration>) -> String {
+    let time = time.unwrap_or_default();
+    match time.subsec_millis() {
+        0 => format!("{}s", time.as_secs()),
+        // Such a number of milliseconds is a limit that is never reached.
+        _ => format!("{}ms", u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     }
 }
 

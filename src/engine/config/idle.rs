@@ -3,25 +3,13 @@
 //! Most affect only the report, so a test that has them runs nevertheless and lists them. A requested replay would be
 //! another test, so it is an error.
 
-use super::{InvalidSetting, Settings};
+use super::{InvalidSetting, SETTINGS, Settings};
 
 impl Settings {
     /// Returns the settings that have no effect on real threads: the names of arguments and of variables.
     pub(crate) fn idle_on_threads(&self) -> Vec<(&'static str, &'static str)> {
-        let on = |flag: Option<bool>| flag == Some(true);
-        [
-            (self.strategy.is_some(), ("strategy", "SIM_STRATEGY")),
-            (self.steps_max.is_some(), ("max_steps", "SIM_STEPS")),
-            (self.jobs.is_some(), ("jobs", "SIM_JOBS")),
-            (on(self.coverage), ("coverage", "SIM_COVERAGE")),
-            (on(self.closure), ("closure", "SIM_CLOSURE")),
-            (self.prove.is_some_and(|runs| runs > 0), ("prove", "SIM_PROVE")),
-            (on(self.must_prove), ("must_prove", "SIM_MUST_PROVE")),
-            (on(self.shrink), ("shrink", "SIM_SHRINK")),
-        ]
-        .into_iter()
-        .filter_map(|(said, names)| said.then_some(names))
-        .collect()
+        let idle = SETTINGS.iter().filter(|row| !row.on_threads && (row.requests)(self));
+        idle.map(|row| (row.name, row.variable)).collect()
     }
 
     /// The error of a requested replay on real threads.
@@ -48,6 +36,7 @@ pub(crate) fn idle_text(names: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::config::ProofRuns;
 
     #[test]
     fn what_means_nothing_is_named() {
@@ -55,7 +44,7 @@ mod tests {
         let settings = Settings {
             strategy: Some("pct".to_owned()),
             jobs: Some(1),
-            prove: Some(0),
+            prove: Some(ProofRuns(0)),
             coverage: Some(false),
             ..Settings::default()
         };

@@ -1,45 +1,16 @@
 //! The names of the variables, and which one was meant.
 
-/// All variables, for suggestions.
-const VARIABLES: [&str; 28] = [
-    "SIM_SEED",
-    "SIM_SEEDS",
-    "SIM_STRATEGY",
-    "SIM_TIME",
-    "SIM_STEPS",
-    "SIM_REPLAY",
-    "SIM_JOBS",
-    "SIM_POINTS",
-    "SIM_ARC",
-    "SIM_CHANCES",
-    "SIM_CLOCK",
-    "SIM_CANCEL",
-    "SIM_CANCEL_SELECTS",
-    "SIM_BUGGIFY",
-    "SIM_PROGRESS",
-    "SIM_ISOLATE",
-    "SIM_SHARD",
-    "SIM_HANG",
-    "SIM_LIMIT",
-    "SIM_LOG",
-    "SIM_COVERAGE",
-    "SIM_CLOSURE",
-    "SIM_PROVE",
-    "SIM_MUST_PROVE",
-    "SIM_SHRINK",
-    "SIM_STATISTICS",
-    "SIM_OUT",
-    "SIM_RESULTS",
-];
+use super::SETTINGS;
 
 /// Returns the warning about an unknown variable with our prefix.
 pub(super) fn unknown(name: &str) -> String {
-    let near = VARIABLES.iter().min_by_key(|known| distance(name, known));
+    let variables: Vec<&str> = SETTINGS.iter().map(|row| row.variable).collect();
+    let near = variables.iter().min_by_key(|known| distance(name, known));
     match near {
         Some(near) if distance(name, near) <= 3 => {
             format!("unknown environment variable {name}: did you mean {near}?")
         }
-        _ => format!("unknown environment variable {name}; known: {}", VARIABLES.join(", ")),
+        _ => format!("unknown environment variable {name}; known: {}", variables.join(", ")),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Settings from the environment and from attributes.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Result<(Settings, Vec<String>), InvalidSetting> {
@@ -59,14 +61,15 @@ fn the_environment_overrides_attributes() {
 #[test]
 fn a_closure_is_refused_in_processes_of_their_own() {
     let isolate = |name: &str| Some(name.to_owned());
-    let apart = Settings { isolate: isolate("process"), native: true, ..Settings::default() };
+    let native = TestKind { native: true, ..TestKind::default() };
+    let apart = Settings { isolate: isolate("process"), kind: native, ..Settings::default() };
     let with_closure = Settings { closure: Some(true), ..apart.clone() };
     let error = with_closure.clone().resolve().unwrap_err();
     assert!(
         error.to_string().starts_with("isolate is \"process\", but should be run in a test with")
     );
     // It means nothing to other tests.
-    assert!(Settings { native: false, ..with_closure }.resolve().is_ok());
+    assert!(Settings { kind: TestKind::default(), ..with_closure }.resolve().is_ok());
     assert_eq!(apart.resolve().unwrap().isolate, Isolation::Process);
     let unknown = Settings { isolate: isolate("fork"), ..Settings::default() };
     assert_eq!(unknown.resolve().unwrap_err().grammar, "run or process");
@@ -87,4 +90,33 @@ fn shards_split_the_seeds() {
     let settings = Settings { seeds: Some(10..12), shard, ..Settings::default() };
     let config = settings.resolve().unwrap();
     assert_eq!((config.seed(0), config.seed(1), config.positions()), (Some(10), None, 0));
+}
+
+/// A file of the workspace.
+fn file(name: &str) -> String {
+    std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+#[test]
+fn the_tables_of_the_manual_have_every_variable() {
+    let listed: Vec<&str> = SETTINGS.iter().map(|row| row.variable).collect();
+    for name in ["README.md", "src/engine/runner/mod.rs"] {
+        let text = file(name);
+        let lines = text.lines().map(|line| line.trim_start_matches("//! "));
+        let rows = lines.filter_map(|line| line.strip_prefix("| `SIM_")?.split_once('`'));
+        let rows: Vec<String> = rows.map(|(name, _)| format!("SIM_{name}")).collect();
+        assert_eq!(rows, listed, "{name}");
+    }
+}
+
+#[test]
+fn the_attribute_has_every_argument() {
+    let text = file("unpause-macros/src/arguments.rs");
+    let (_, names) = text.split_once("const NAMES: [&str; ").unwrap();
+    let (names, _) = names.split_once("];").unwrap();
+    let names: BTreeSet<&str> = names.split('"').skip(1).step_by(2).collect();
+    // These are about the test and not about its runs.
+    let others = ["must_fail", "native", "leaks", "races", "crate"];
+    let listed = SETTINGS.iter().filter(|row| row.argument).map(|row| row.name);
+    assert_eq!(names, listed.chain(others).collect());
 }

@@ -67,6 +67,17 @@ impl Json {
         }
     }
 
+    /// The entries of an object whose values are texts, in their order.
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<(String, String)>, String> {
+        let wrong = || format!("`{name}` is no object of texts");
+        let Some(Json::Object(entries)) = self.get(name) else { return Err(wrong()) };
+        let text = |(key, value): &(String, Json)| match value {
+            Json::Text(text) => Ok((key.clone(), text.clone())),
+            _ => Err(wrong()),
+        };
+        entries.iter().map(text).collect()
+    }
+
     pub(crate) fn flag(&self, name: &str) -> Result<bool, String> {
         match self.get(name) {
             Some(Json::Bool(flag)) => Ok(*flag),

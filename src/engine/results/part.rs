@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use super::json::{Json, quoted};
 use super::tally::Tally;
+use crate::engine::config::differing;
+use crate::strategy::STRATEGIES;
 
 /// The version of the format.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// First bytes of every result file, whatever its version.
 const BEGINNING: &[u8] = b"{\"sim\":";
@@ -23,10 +25,8 @@ pub struct Subject {
     pub target: String,
     /// True if the test must fail under some seed.
     pub must_fail: bool,
-    /// The name of the strategy; `, closure` follows if calls were reordered.
-    pub strategy: String,
-    /// The step limit of a run.
-    pub steps: u64,
+    /// The settings on which the runs of its seeds depend and that differ from the defaults, each a name and a value.
+    pub settings: Vec<(String, String)>,
     /// `sim` or `threads`.
     pub build: String,
     /// The identity of the program.
@@ -113,6 +113,23 @@ pub enum Unread {
     Line(usize, String),
 }
 
+impl Subject {
+    /// The name of the strategy.
+    pub fn strategy(&self) -> String {
+        self.setting("strategy").unwrap_or(STRATEGIES[0].name).to_owned()
+    }
+
+    /// The value of a setting; none if it is as by default.
+    fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+    }
+
+    /// The settings in which two subjects differ, each with both values.
+    pub fn differing_settings(&self, other: &Subject) -> Vec<(String, [String; 2])> {
+        differing(&self.settings, &other.settings)
+    }
+}
+
 impl ResultsHeader {
     /// Number of seeds of the shard.
     pub fn positions(&self) -> u64 {
@@ -128,15 +145,17 @@ impl ResultsHeader {
     /// The line without its line feed.
     pub(super) fn line(&self) -> String {
         let ResultsHeader { subject, first, count, shard, of } = self;
-        let Subject { test, package, target, must_fail, strategy, steps, build, binary } = subject;
+        let Subject { test, package, target, must_fail, settings, build, binary } = subject;
+        let setting =
+            |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
+        let settings = settings.iter().map(setting).collect::<Vec<_>>().join(",");
         format!(
             "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{must_fail},\
-             \"first\":{first},\"count\":{count},\"shard\":{shard},\"of\":{of},\"strategy\":{},\
-             \"steps\":{steps},\"build\":{},\"binary\":{}}}",
+             \"first\":{first},\"count\":{count},\"shard\":{shard},\"of\":{of},\
+             \"settings\":{{{settings}}},\"build\":{},\"binary\":{}}}",
             quoted(package),
             quoted(target),
             quoted(test),
-            quoted(strategy),
             quoted(build),
             quoted(binary),
         )
@@ -156,8 +175,7 @@ impl ResultsHeader {
             package: line.text("package")?,
             target: line.text("target")?,
             must_fail: line.flag("must_fail")?,
-            strategy: line.text("strategy")?,
-            steps: line.number("steps")?,
+            settings: line.texts("settings")?,
             build: line.text("build")?,
             binary: line.text("binary")?,
         };
@@ -177,13 +195,14 @@ impl ResultsHeader {
             ("must_fail", fails(own), fails(its)),
             ("seeds", seeds(self), seeds(other)),
             ("shard", shard(self), shard(other)),
-            ("strategy", own.strategy.clone(), its.strategy.clone()),
-            ("steps", own.steps.to_string(), its.steps.to_string()),
             ("build", own.build.clone(), its.build.clone()),
             ("program", own.binary.clone(), its.binary.clone()),
         ];
-        let differs = rows.into_iter().filter(|(_, own, its)| own != its);
-        differs.map(|(what, own, its)| format!("{what}: {own} there, {its} here")).collect()
+        let rows = rows.into_iter().filter(|(_, own, its)| own != its);
+        let rows = rows.map(|(what, own, its)| (what.to_owned(), [own, its]));
+        let settings = differing(&own.settings, &its.settings);
+        let told = rows.chain(settings);
+        told.map(|(what, [own, its])| format!("{what}: {own} there, {its} here")).collect()
     }
 }
 

@@ -10,8 +10,10 @@ fn header() -> ResultsHeader {
         package: "p 1".to_owned(),
         target: "lib".to_owned(),
         must_fail: false,
-        strategy: "random".to_owned(),
-        steps: 9,
+        settings: vec![
+            ("strategy".to_owned(), "random".to_owned()),
+            ("cancel".to_owned(), "a \"b\"*".to_owned()),
+        ],
         build: "sim".to_owned(),
         binary: "0123456789abcdef".to_owned(),
     };
@@ -101,7 +103,7 @@ fn what_contradicts_its_header_is_not_believed() {
             "it is of another run (seeds: 20 from 0 on there, 100 from 0 on here)",
         ),
         ("program", own.replace("abcdef", "000000"), "results of another program do not apply"),
-        ("version", own.replace("\"sim\":2", "\"sim\":1"), "another version of unpause"),
+        ("version", own.replace("\"sim\":3", "\"sim\":1"), "another version of unpause"),
         ("history", "{\"type\":\"invoke\"}".to_owned(), "is not a file of results"),
         ("bytes", "\u{1}\u{2}".to_owned(), "is not a file of results"),
         ("beyond", format!("{own}\n{}", segment(0..101).line()), "line 2: seeds 0 to 101 cannot"),

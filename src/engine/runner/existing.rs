@@ -13,7 +13,7 @@ use super::site::{self, Site};
 use super::target::{TestTarget, without_hash};
 use super::test::{color, remarks};
 use super::{Runner, TestBody};
-use crate::engine::config::{InvalidSetting, Settings};
+use crate::engine::config::{InvalidSetting, Settings, TestKind};
 use crate::report::{Report, Style, one_line, text};
 use crate::run::{Failure, Outcome};
 
@@ -60,7 +60,10 @@ where
         native::run(move || body().map_err(ErrorText::new), false).await
     });
     let site = site_of(test);
-    let settings = Settings { native: true, long_is_undecided: true, ..Settings::default() };
+    let settings = Settings {
+        kind: TestKind { native: true, long_is_undecided: true, ..TestKind::default() },
+        ..Settings::default()
+    };
     // A search has limits of its own.
     let bare = Runner::of_site(site.clone(), settings.clone()).config();
     let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
@@ -166,5 +169,6 @@ fn site_of(test: &ExistingTest<'_>) -> Site {
         place: crate::seam::native::place(test.file, test.line, test.column),
         filter: Some(test.name.to_owned()),
         hermetic: false,
+        variables: Vec::new(),
     }
 }

@@ -30,7 +30,7 @@ impl Runner {
     /// ```
     #[must_use]
     pub fn cancel(mut self, pattern: &str) -> Runner {
-        self.settings.faults.cancel = Some(pattern.to_owned());
+        self.settings.cancel = Some(pattern.to_owned());
         self
     }
 
@@ -66,14 +66,14 @@ impl Runner {
     /// ```
     #[must_use]
     pub fn cancel_selects(mut self, wanted: bool) -> Runner {
-        self.settings.faults.cancel_selects = Some(wanted);
+        self.settings.cancel_selects = Some(wanted);
         self
     }
 
     /// Have code that is marked with [`buggify!`](macro@crate::buggify) executed now and then, by choice.
     #[must_use]
     pub fn buggify(mut self, wanted: bool) -> Runner {
-        self.settings.faults.buggify = Some(wanted);
+        self.settings.buggify = Some(wanted);
         self
     }
 
@@ -144,7 +144,7 @@ impl Runner {
     /// ```
     #[must_use]
     pub fn progress(mut self, guarantee: &str) -> Runner {
-        self.settings.faults.progress = Some(guarantee.to_owned());
+        self.settings.progress = Some(guarantee.to_owned());
         self
     }
 }

@@ -163,6 +163,17 @@
 //!
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
 //! warning.
+//!
+//! # Settings of traces and results
+//!
+//! Some settings change what a run does: the clock, faults, the points of plain threads, the limits of steps and hangs. A trace
+//! has those that differ from the defaults, so that its replay needs no variable and no argument: the settings of the trace
+//! count, whatever the test and the environment have, and a replay warns of each variable that has no effect. (`SIM_HANG` alone counts more
+//! than the trace: a debugger needs time.) The command on the screen has them, too, in the inline trace or in the file. A trace
+//! by an earlier version does not have its settings, and is replayed with those of the test.
+//!
+//! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not passed with
+//! it. Results under other settings are refused, and `cargo sim merge` does not add them up.
 
 mod clock;
 mod each;
@@ -176,7 +187,10 @@ mod settings;
 mod site;
 mod target;
 mod test;
+#[cfg(test)]
+mod walk;
 
+use std::ffi::OsString;
 use std::panic::Location;
 
 pub(crate) use self::ended::end_process;
@@ -184,7 +198,7 @@ pub use self::existing::{ExistingTest, Verdict, test_existing};
 pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
 pub(crate) use self::part::SeedPart;
-pub(crate) use self::site::Site;
+pub(crate) use self::site::{SetVariable, Site};
 pub use self::test::{Attributes, TestSite, test, test_native, wants_color};
 pub use crate::engine::config::InvalidSetting;
 
@@ -273,7 +287,8 @@ impl Runner {
     pub fn run_native<R: TestResult + 'static>(&self, body: fn() -> R) -> Report {
         let _only = native::exclusive();
         let body = FunctionBody::new(async || native::run(body, false).await);
-        let settings = Settings { native: true, ..self.settings.clone() };
+        let mut settings = self.settings.clone();
+        settings.kind.native = true;
         let runner = Runner { settings, site: self.site.clone() };
         match runner.try_run_body(&body, false) {
             Ok(ran) => ran.report,
@@ -318,11 +333,8 @@ impl Runner {
         must_fail: bool,
         kept: bool,
     ) -> Result<TestRun, InvalidSetting> {
-        if self.settings.native {
-            native::set_points(config.points);
-            native::set_chances(config.chances);
-            native::set_isolation(config.isolate);
-        }
+        config.prepare_native();
+        let site = self.site.clone().with_variables_of(&config);
         let mut notes = self.idle()?;
         if config.borrows() {
             let (_, seeds) = config.seeds();
@@ -333,11 +345,11 @@ impl Runner {
             ));
         }
         let results = match kept {
-            true => Results::open(&config, &self.site, must_fail)?,
+            true => Results::open(&config, &site, must_fail)?,
             false => Results::nowhere(),
         };
         let assignment =
-            Assignment { warnings, notes, ..Assignment::new(&config, &self.site, &results) };
+            Assignment { warnings, notes, ..Assignment::new(&config, &site, &results) };
         let report = backend::run(&assignment, body);
         Ok(TestRun { report, part: SeedPart::of(&config, &results) })
     }
@@ -362,13 +374,19 @@ impl Runner {
 
     /// The settings of the run, and warnings about them.
     fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
-        let mut warnings = Vec::new();
-        let mut settings = self.settings.clone();
-        if !self.site.hermetic {
-            let (environment, unknown) = Settings::from_environment(std::env::vars_os())?;
-            settings = settings.overridden_by(environment);
-            warnings = unknown;
+        match self.site.hermetic {
+            true => self.config_in(std::iter::empty()),
+            false => self.config_in(std::env::vars_os()),
         }
-        Ok((settings.resolve()?, warnings))
+    }
+
+    /// The same in an environment of these variables.
+    fn config_in(
+        &self,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<(Config, Vec<String>), InvalidSetting> {
+        let (environment, warnings) = Settings::from_environment(environment)?;
+        let settings = self.settings.clone().overridden_by(environment);
+        Ok((settings.resolve()?.of_test(self.settings.clone()), warnings))
     }
 }

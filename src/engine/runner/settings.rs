@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Runner;
+use crate::engine::config::ProofRuns;
 use crate::strategy::{Numbered, Strategy};
 
 impl Runner {
@@ -143,7 +144,7 @@ impl Runner {
         create: fn() -> Box<dyn Strategy>,
     ) -> Runner {
         self.settings.strategy = Some(name.to_owned());
-        self.settings.own_strategy = Some(Numbered { name, create });
+        self.settings.kind.own_strategy = Some(Numbered { name, create });
         self
     }
 
@@ -165,7 +166,7 @@ impl Runner {
     /// ```
     #[must_use]
     pub fn max_steps(mut self, steps: u32) -> Runner {
-        self.settings.steps_max = Some(steps);
+        self.settings.max_steps = Some(steps);
         self
     }
 
@@ -208,7 +209,8 @@ impl Runner {
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. In a build that cannot simulate
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. The settings of the trace count, not those of
+    /// this runner, and the report warns of each variable that has no effect. In a build that cannot simulate
     /// it is an error: real threads follow no trace.
     ///
     /// ```
@@ -433,7 +435,7 @@ impl Runner {
     /// ```
     #[must_use]
     pub fn prove(mut self, runs: u64) -> Runner {
-        self.settings.prove = Some(runs);
+        self.settings.prove = Some(ProofRuns(runs));
         self
     }
 

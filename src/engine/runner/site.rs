@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::engine::config::Config;
 use crate::seam::native::TEST;
 
 use super::target::{TestTarget, without_hash};
@@ -27,6 +28,17 @@ pub(crate) struct Site {
     pub(crate) filter: Option<String>,
     /// The runner ignores the environment, so no variable can make it replay anything.
     pub(crate) hermetic: bool,
+    /// The variables that give the runs another meaning than the test has without an environment, with their values.
+    pub(crate) variables: Vec<SetVariable>,
+}
+
+/// A variable of the environment and its value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SetVariable {
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    /// True if traces have the setting, so that their replays do not need the variable.
+    pub(crate) is_in_traces: bool,
 }
 
 impl Site {
@@ -54,7 +66,13 @@ impl Site {
             place,
             filter: thread.filter(|name| name != "main" && is_path(name)),
             hermetic: false,
+            variables: Vec::new(),
         }
+    }
+
+    /// The same with the variables that gave the test this configuration.
+    pub(crate) fn with_variables_of(self, config: &Config) -> Site {
+        Site { variables: config.variables(), ..self }
     }
 
     /// The name of the test among all tests of its package: the name of its files.
@@ -67,11 +85,16 @@ impl Site {
         format!("{} ({})", self.test, self.target.label())
     }
 
-    /// The command that replays `source`, on one line; without an environment, the call to write in the source.
-    pub(crate) fn replay_command(&self, source: &str) -> String {
+    /// The command that replays `source`, on one line; without an environment, the call to write in the source. A source
+    /// that `has_settings` needs no variable besides.
+    pub(crate) fn replay_command(&self, source: &str, has_settings: bool) -> String {
+        let needed = |variable: &SetVariable| variable.is_in_traces && !has_settings;
         match self.hermetic {
             true => self.in_code(&format!(".replay({source:?})")),
-            false => format!("SIM_REPLAY={} {}", quoted(source), self.command()),
+            false => {
+                let variables = self.variables_where(needed);
+                format!("SIM_REPLAY={} {variables}{}", quoted(source), self.command())
+            }
         }
     }
 
@@ -79,8 +102,21 @@ impl Site {
     pub(crate) fn seed_command(&self, seed: u64) -> String {
         match self.hermetic {
             true => self.in_code(&format!(".seed({seed})")),
-            false => format!("SIM_SEED={seed} {}", self.command()),
+            false => {
+                format!("SIM_SEED={seed} {}{}", self.variables_where(|_| true), self.command())
+            }
         }
+    }
+
+    /// The command that makes the runs of this test again, on one line.
+    pub(crate) fn search_command(&self) -> String {
+        self.variables_where(|_| true) + &self.command()
+    }
+
+    /// These variables with their values, each with a blank behind it.
+    fn variables_where(&self, wanted: impl Fn(&SetVariable) -> bool) -> String {
+        let wanted = self.variables.iter().filter(|variable| wanted(variable));
+        wanted.map(|SetVariable { name, value, .. }| format!("{name}={} ", quoted(value))).collect()
     }
 
     fn in_code(&self, call: &str) -> String {
@@ -93,7 +129,7 @@ impl Site {
     }
 
     /// The command that runs this test and no other, on one line.
-    pub(crate) fn command(&self) -> String {
+    fn command(&self) -> String {
         let arguments = std::env::args_os().skip(1);
         let arguments: Vec<String> =
             arguments.map(|argument| quoted(&argument.to_string_lossy())).collect();
@@ -198,6 +234,7 @@ mod tests {
             place: Location::caller(),
             filter: filter.map(str::to_owned),
             hermetic: false,
+            variables: Vec::new(),
         }
     }
 
@@ -240,12 +277,31 @@ mod tests {
     #[test]
     fn a_hermetic_runner_is_told_in_its_source() {
         let hermetic = Site { hermetic: true, ..site("/opt/tool", None) };
-        let told = hermetic.replay_command("sim2:0x2");
+        let told = hermetic.replay_command("sim2:0x2", false);
         assert!(
             told.starts_with(".replay(\"sim2:0x2\") on the Runner of src/engine/runner/site.rs:"),
             "{told}"
         );
         assert!(hermetic.seed_command(7).starts_with(".seed(7) on the Runner of "));
+    }
+
+    #[test]
+    fn commands_have_the_variables_that_the_runs_need() {
+        let variable = |name, value: &str, is_in_traces| SetVariable {
+            name,
+            value: value.to_owned(),
+            is_in_traces,
+        };
+        let variables =
+            vec![variable("SIM_STRATEGY", "pct", false), variable("SIM_CANCEL", "a *", true)];
+        let site = Site { variables, ..site("/opt/tool", Some("a::b")) };
+        let begins = |command: String, begin: &str| {
+            assert!(command.starts_with(begin), "{command} does not begin with {begin}");
+        };
+        begins(site.seed_command(7), "SIM_SEED=7 SIM_STRATEGY=pct SIM_CANCEL='a *' /");
+        begins(site.search_command(), "SIM_STRATEGY=pct SIM_CANCEL='a *' /");
+        begins(site.replay_command("sim2:0", false), "SIM_REPLAY=sim2:0 SIM_CANCEL='a *' /");
+        begins(site.replay_command("a.simtrace", true), "SIM_REPLAY=a.simtrace /");
     }
 
     #[test]

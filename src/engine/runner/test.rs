@@ -12,7 +12,7 @@ use super::part::TestRun;
 use super::site::{self, Site};
 use super::target::TestTarget;
 use super::{Runner, TestResult, native};
-use crate::engine::config::{FaultSettings, Settings};
+use crate::engine::config::{ProofRuns, Settings, TestKind};
 use crate::report::{Report, Style, one_line, text};
 use crate::run::trace::format::is_inline;
 use crate::run::{Failure, Outcome};
@@ -91,6 +91,73 @@ pub struct Attributes {
     pub isolate: Option<&'static str>,
 }
 
+impl Attributes {
+    /// The settings of a test of a package in this folder.
+    pub(super) fn settings(self, manifest_dir: &str, native: bool) -> Settings {
+        // Each field by name, so that an argument cannot be forgotten.
+        let Attributes {
+            seeds,
+            seed,
+            strategy,
+            max_steps,
+            time_ms,
+            replay,
+            hang_ms,
+            limit_ms,
+            must_fail: _,
+            coverage,
+            closure,
+            prove,
+            must_prove,
+            statistics,
+            leaks: _,
+            clock,
+            cancel,
+            cancel_selects,
+            buggify,
+            progress,
+            points,
+            arc,
+            chances,
+            isolate,
+        } = self;
+        let (text, time) = (|text: Option<&str>| text.map(str::to_owned), Duration::from_millis);
+        let on = |flag: bool| flag.then_some(true);
+        Settings {
+            seed,
+            seeds: seeds.map(|seeds| 0..seeds),
+            strategy: text(strategy),
+            time: time_ms.map(time),
+            hang: hang_ms.map(time),
+            limit: limit_ms.map(time),
+            max_steps,
+            replay: replay.map(|source| beside_manifest(source, manifest_dir)),
+            coverage: on(coverage),
+            closure: on(closure),
+            clock: text(clock),
+            cancel: text(cancel),
+            cancel_selects: on(cancel_selects),
+            buggify: on(buggify),
+            progress: text(progress),
+            points: text(points),
+            arc: on(arc),
+            chances: text(chances),
+            isolate: text(isolate),
+            prove: prove.map(ProofRuns),
+            must_prove: on(must_prove),
+            statistics: on(statistics),
+            // These have no argument.
+            jobs: None,
+            shard: None,
+            log: None,
+            shrink: None,
+            out: None,
+            results: None,
+            kind: TestKind { native, ..TestKind::default() },
+        }
+    }
+}
+
 /// Runs a test and panics if it fails.
 #[track_caller]
 pub fn test<B, R>(site: TestSite, attributes: Attributes, body: B)
@@ -121,34 +188,7 @@ fn test_body(
     body: &dyn TestBody,
     native: bool,
 ) {
-    let settings = Settings {
-        seed: attributes.seed,
-        seeds: attributes.seeds.map(|seeds| 0..seeds),
-        strategy: attributes.strategy.map(str::to_owned),
-        time: attributes.time_ms.map(Duration::from_millis),
-        hang: attributes.hang_ms.map(Duration::from_millis),
-        limit: attributes.limit_ms.map(Duration::from_millis),
-        steps_max: attributes.max_steps,
-        replay: attributes.replay.map(|source| beside_manifest(source, site.manifest_dir)),
-        coverage: attributes.coverage.then_some(true),
-        closure: attributes.closure.then_some(true),
-        clock: attributes.clock.map(str::to_owned),
-        faults: FaultSettings {
-            cancel: attributes.cancel.map(str::to_owned),
-            cancel_selects: attributes.cancel_selects.then_some(true),
-            buggify: attributes.buggify.then_some(true),
-            progress: attributes.progress.map(str::to_owned),
-        },
-        points: attributes.points.map(str::to_owned),
-        arc: attributes.arc.then_some(true),
-        chances: attributes.chances.map(str::to_owned),
-        isolate: attributes.isolate.map(str::to_owned),
-        prove: attributes.prove,
-        must_prove: attributes.must_prove.then_some(true),
-        statistics: attributes.statistics.then_some(true),
-        native,
-        ..Settings::default()
-    };
+    let settings = attributes.settings(site.manifest_dir, native);
     // A harness leaves out the name of the crate.
     let (crate_name, path) = site.test.split_once("::").unwrap_or((site.test, site.test));
     let target =
@@ -162,6 +202,7 @@ fn test_body(
         place,
         filter: Some(site::filter(path)),
         hermetic: false,
+        variables: Vec::new(),
     };
     let test = site.test.clone();
     match Runner::of_site(site, settings).try_run_body(body, attributes.must_fail) {

@@ -50,7 +50,7 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         }
     };
     let (trace_file, trace_error) = session.write(&trace);
-    let replay = Some(session.replay_command(&trace, trace_file.as_deref().unwrap_or_default()));
+    let replay = Some(session.replay_command(trace, trace_file.as_deref().unwrap_or_default()));
     let finding = Finding {
         original,
         shrunk,
@@ -62,7 +62,8 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         ..Finding::of(run, from)
     };
     let warnings = Vec::from_iter(warning);
-    Account { runs, finding: Some(finding), warnings, ..Account::default() }
+    let settings = Some(session.config.in_traces());
+    Account { settings, runs, finding: Some(finding), warnings, ..Account::default() }
 }
 
 /// Checks that the decisions of `run` lead to the same run again, as far as they determine it.

@@ -1,10 +1,12 @@
 //! Replays: the requested trace, and the traces that the user keeps.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::session::Session;
-use super::{confirm, hook};
-use crate::engine::assignment::Account;
+use super::{confirm, hook, watched};
+use crate::engine::assignment::{Account, Assignment};
+use crate::engine::config::InvalidSetting;
 use crate::engine::persistence::{self, Unreadable};
 use crate::report::{Finding, Origin};
 use crate::run::ids::Seed;
@@ -14,16 +16,52 @@ use crate::run::{Failure, Outcome, Run};
 /// Replays one trace, strictly.
 pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
     let from = persistence::origin(source, session.site);
-    match persistence::read_source(source, session.site) {
-        Ok(trace) => replayed(session, session.loudly(|| session.replay(&trace)), from, &trace),
+    let trace = match persistence::read_source(source, session.site) {
+        Ok(trace) => trace,
         Err(unreadable) => {
             let named = match &from {
                 Origin::File(file) => unreadable.of(file.into()),
                 _ => unreadable,
             };
-            cannot_read(from, &named)
+            return cannot_read(from, &named);
         }
+    };
+    let strictly = |session: &Session<'_>| {
+        replayed(session, session.loudly(|| session.replay(&trace)), from.clone(), &trace)
+    };
+    match with_settings_of(session, &trace, false, strictly) {
+        Ok((account, contradictions)) => {
+            let warnings = [contradictions, account.warnings].concat();
+            Account { warnings, ..account }
+        }
+        Err(invalid) => cannot_read(from, &invalid),
     }
+}
+
+/// Does `act` with a session that has the settings of a trace, whatever those of the test and of the environment are.
+/// Returns with its result a sentence for each variable that has no effect, and with `of_test` for each setting of the test.
+/// A trace that does not have its settings is replayed with those of the test.
+fn with_settings_of<T>(
+    session: &Session<'_>,
+    trace: &Trace,
+    of_test: bool,
+    act: impl FnOnce(&Session<'_>) -> T,
+) -> Result<(T, Vec<String>), InvalidSetting> {
+    let settings = trace.header.settings.as_ref();
+    let Some(settings) = settings.filter(|own| **own != session.config.in_traces()) else {
+        return Ok((act(session), Vec::new()));
+    };
+    let config = session.config.replaying(settings)?;
+    let contradictions = session.config.contradictions(&config, of_test);
+    let site = session.site.clone().with_variables_of(&config);
+    let Assignment { results, warnings, notes, .. } = session.assignment;
+    let (warnings, notes) = (warnings.clone(), notes.clone());
+    let assignment = Assignment { warnings, notes, ..Assignment::new(&config, &site, results) };
+    let own = Session::new(&assignment, session.body).noted_in(session.watch.notes());
+    config.prepare_native();
+    let result = watched(&own, || act(&own));
+    session.config.prepare_native();
+    Ok((result, contradictions))
 }
 
 /// Replays the traces that the user keeps. Returns the first that fails.
@@ -55,29 +93,43 @@ fn replay_kept(
         Ok(trace) => trace,
         Err(unreadable) => return Some(cannot_read(from, &unreadable.of(short))),
     };
-    let run = session.quietly(|| session.replay(&trace));
-    match &run.outcome {
-        Outcome::Passed => None,
-        Outcome::Failed(Failure::Diverged { step, expected, found }) => {
-            // The code has changed since. The decisions are still a good guess.
-            warnings.push(format!(
-                "{name} is stale from step {step} on (expected {expected}; found {found}): it was \
-                 followed as far as it fits. Delete it, or replace it by a new trace of that failure"
-            ));
-            let run = session.quietly(|| session.follow_trace(&trace));
-            (run.outcome != Outcome::Passed).then(|| confirm::confirm(session, run, from, 1))
+    let again = |session: &Session<'_>| {
+        let run = session.quietly(|| session.replay(&trace));
+        match &run.outcome {
+            Outcome::Passed => (None, None),
+            Outcome::Failed(Failure::Diverged { step, expected, found }) => {
+                // The code has changed since. The decisions are still a good guess.
+                let stale = format!(
+                    "{name} is stale from step {step} on (expected {expected}; found {found}): it was \
+                     followed as far as it fits. Delete it, or replace it by a new trace of that failure"
+                );
+                let run = session.quietly(|| session.follow_trace(&trace));
+                let fails = run.outcome != Outcome::Passed;
+                let account = fails.then(|| confirm::confirm(session, run, from.clone(), 1));
+                (account, Some(stale))
+            }
+            Outcome::Failed(_) => {
+                let run = session.loudly(|| session.replay(&trace));
+                (Some(replayed(session, run, from.clone(), &trace)), None)
+            }
         }
-        Outcome::Failed(_) => {
-            let run = session.loudly(|| session.replay(&trace));
-            Some(replayed(session, run, from, &trace))
+    };
+    match with_settings_of(session, &trace, true, again) {
+        Ok(((account, stale), contradictions)) => {
+            warnings.extend(stale);
+            let account = account?;
+            let warnings = [contradictions, account.warnings].concat();
+            Some(Account { warnings, ..account })
         }
+        Err(invalid) => Some(cannot_read(from, &invalid)),
     }
 }
 
 /// The account of a replayed trace.
 fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Account {
     let (runs, steps, replayed) = (1, run.steps.len() as u64, Some(from.clone()));
-    let account = Account { runs, steps, replayed, ..Account::default() };
+    let settings = Some(session.config.in_traces());
+    let account = Account { runs, steps, settings, replayed, ..Account::default() };
     let Outcome::Failed(failure) = &run.outcome else { return account };
     let mut warnings = Vec::from_iter(surplus(trace, &run));
     let diverged = matches!(failure, Failure::Diverged { .. });
@@ -93,8 +145,8 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
     };
     let finding = Finding {
         called_from: hook::called_from(),
-        replay: Some(session.site.replay_command(&source)),
-        record: diverged.then(|| session.site.command()),
+        replay: Some(session.site.replay_command(&source, trace.header.settings.is_some())),
+        record: diverged.then(|| session.site.search_command()),
         ..Finding::of(run, from)
     };
     Account { finding: Some(finding), warnings, ..account }
@@ -124,7 +176,7 @@ fn surplus(trace: &Trace, run: &Run) -> Option<String> {
 }
 
 /// A trace that cannot be read fails the test: otherwise a user could believe it was replayed.
-fn cannot_read(from: Origin, why: &Unreadable) -> Account {
+fn cannot_read(from: Origin, why: &dyn Display) -> Account {
     let run = Run::empty(Seed(0), Failure::Unreadable { message: why.to_string() });
     let replayed = Some(from.clone());
     Account { replayed, finding: Some(Finding::of(run, from)), ..Account::default() }

@@ -180,6 +180,7 @@ impl<'a> Session<'a> {
             package: self.site.package_and_version(),
             seed: run.seed,
             strategy: self.config.strategy.name().to_owned(),
+            settings: Some(self.config.in_traces()),
             verdict,
         };
         Trace::of(run, header)
@@ -193,12 +194,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the command that replays the trace in `file`.
-    pub(super) fn replay_command(&self, trace: &Trace, file: &str) -> String {
-        let inline = format::inline(trace);
+    /// Returns the command that replays the trace in `file`. On the line the settings are left out if the test has them.
+    pub(super) fn replay_command(&self, mut trace: Trace, file: &str) -> String {
+        if !self.config.must_be_in_traces() {
+            trace.header.settings = None;
+        }
+        let inline = format::inline(&trace);
         let short = inline.len() <= INLINE_MAX || file.is_empty();
         let source = if short { &inline } else { file };
-        self.site.replay_command(source)
+        self.site.replay_command(source, true)
     }
 }
 

@@ -156,7 +156,7 @@ pub(super) fn whereabouts() -> String {
                 _ => format!(
                     "It was step {step} of a run derived from seed {seed} while that was \
                      replayed or shrunk. To repeat it:\n\n  {}\n",
-                    site.command(),
+                    site.search_command(),
                 ),
             }
         }
@@ -208,6 +208,11 @@ impl Watchdog {
     /// The same, with runs noted.
     pub(super) fn noted_in(self, notes: Option<Arc<RunNotes>>) -> Watchdog {
         Watchdog { notes, ..self }
+    }
+
+    /// The notes of runs, if they are wanted.
+    pub(super) fn notes(&self) -> Option<Arc<RunNotes>> {
+        self.notes.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, WatchState> {
@@ -313,7 +318,7 @@ fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Dura
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
         let (trace_file, trace_error) = session.write(&session.trace(&run));
-        let replay = trace_file.as_deref().map(|file| session.site.replay_command(file));
+        let replay = trace_file.as_deref().map(|file| session.site.replay_command(file, true));
         let replayed =
             session.config.replay.as_ref().map(|source| persistence::origin(source, session.site));
         let from = replayed.clone().unwrap_or(Origin::Seed(seed));

@@ -75,6 +75,8 @@ pub enum ErrorKind {
         /// The text or number found.
         found: String,
     },
+    /// A field that must be a setting is none, or the setting is there twice.
+    Setting(String),
     /// A field that must be a part of a program is none.
     Part(String),
     /// A field that must be a task path is none.
@@ -161,13 +163,13 @@ impl fmt::Display for ErrorKind {
             ),
             ErrorKind::UnknownKeyword(found) => write!(
                 f,
-                "unknown keyword `{found}`: expected test, package, seed, strategy, verdict, \
-                 task, object, step, also, end or checksum"
+                "unknown keyword `{found}`: expected test, package, seed, strategy, settings, \
+                 verdict, task, object, step, also, end or checksum"
             ),
             ErrorKind::Misplaced(keyword) => write!(
                 f,
                 "`{keyword}` must not stand here, or not twice: the order is simtrace, test, \
-                 package, seed, strategy, verdict, task, object, step and also, end, checksum"
+                 package, seed, strategy, settings, verdict, task, object, step and also, end, checksum"
             ),
             ErrorKind::StrayAlso => {
                 f.write_str("`also` follows no operation: put it below a `step` line that has one")
@@ -201,6 +203,10 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Number { name, found } => {
                 write!(f, "`{found}` is no {name}: expected a decimal number below 2^64")
             }
+            ErrorKind::Setting(found) => write!(
+                f,
+                "`{found}` is no setting: expected `name=value`, each name once, or `default` alone"
+            ),
             ErrorKind::Part(found) => write!(
                 f,
                 "`{found}` is no part of a program: write `prefix`, `suffix`, or the stage from 1 \
@@ -280,6 +286,8 @@ pub enum InlineErrorKind {
     NotInline,
     /// The trace is of this other version of the format.
     UnknownVersion(u64),
+    /// The text before the second colon is not settings.
+    Settings,
     /// No task path where a step begins.
     TaskPath(InvalidTaskPath),
     /// After a task path comes neither `,` nor `x` nor `=`.
@@ -319,6 +327,10 @@ impl fmt::Display for InlineErrorKind {
                 f,
                 "a trace of version {found}, and this library reads version {VERSION}: use the \
                  version of `unpause` that wrote it"
+            ),
+            InlineErrorKind::Settings => f.write_str(
+                "not settings: expected `name=value`, each name once, with `+` between them and a character such as \
+                 `*` as `%2A`",
             ),
             InlineErrorKind::TaskPath(source) => source.fmt(f),
             InlineErrorKind::Unexpected(c) => {

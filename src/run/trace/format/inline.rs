@@ -1,11 +1,11 @@
 //! The decisions of a trace as one word for a command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::VERSION;
 use super::error::{InlineError, InlineErrorKind};
-use super::field::{number, task_path};
+use super::field::{is_op, number, task_path};
 use crate::run::trace::{Trace, TraceDraw, TraceStep, TraceTask};
 
 /// The most steps an inline trace may have. A run length makes a short word mean many steps, so
@@ -16,15 +16,17 @@ pub const INLINE_STEPS_MAX: usize = 1_000_000;
 /// with it, and so n²/2 segments.
 const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 
-/// The decisions of a trace as one word: which task stepped, and what was drawn.
+/// The decisions of a trace as one word: which task stepped, and what was drawn. Before them stand the settings, if the
+/// trace has them.
 ///
-/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/`, which no POSIX shell touches. A run of steps of one
+/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/` `+` `%` `-` `_`, which no POSIX shell touches. A run of steps of one
 /// task is written once with its length, except that a step with draws is written alone. [`parse_inline`] reads it
 /// back if the trace has at most [`INLINE_STEPS_MAX`] steps; the word of a longer one does not fit a command line
 /// anyway, and belongs in a file.
 ///
 /// # Panics
-/// If a step names a task that the trace does not have, or drew a value not below its bound.
+/// If a step names a task that the trace does not have, or drew a value not below its bound; if the name of a setting is not
+/// one word.
 ///
 /// ```
 /// use sim::run::trace::format::{inline, parse_inline};
@@ -36,6 +38,10 @@ pub fn inline(trace: &Trace) -> String {
     let same_run =
         |a: &TraceStep, b: &TraceStep| a.task == b.task && a.draws.is_empty() && b.draws.is_empty();
     let mut out = format!("sim{VERSION}:");
+    if let Some(settings) = &trace.header.settings {
+        out.push_str(&settings.iter().map(encoded).collect::<Vec<_>>().join("+"));
+        out.push(':');
+    }
     for (n, run) in trace.steps.chunk_by(same_run).enumerate() {
         assert!(run[0].task < trace.tasks.len(), "a step of a task that is not in the trace");
         let comma = if n == 0 { "" } else { "," };
@@ -70,7 +76,7 @@ fn split_version(text: &str) -> Option<(&str, &str)> {
     digits.then_some((version, steps))
 }
 
-/// The trace in one word of a command line: steps and draws, without operations, names or header.
+/// The trace in one word of a command line: settings, steps and draws, without operations, names or the rest of the header.
 ///
 /// The tasks of the result are the body of the test, then those that step and their ancestors, in
 /// the order in which the word names them, a parent before its children. Their indices therefore
@@ -101,6 +107,16 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
     let mut parser = InlineParser::new();
     // Everything before the first fault is ASCII, so bytes and characters are the same.
     let mut column = text.len() - steps.len() + 1;
+    let steps = match steps.split_once(':') {
+        None => steps,
+        Some((settings, steps)) => {
+            let decoded = decoded(settings);
+            let settings = decoded.ok_or_else(|| error(column, InlineErrorKind::Settings))?;
+            parser.trace.header.settings = Some(settings);
+            column = text.len() - steps.len() + 1;
+            steps
+        }
+    };
     if !steps.is_empty() {
         for item in steps.split(',') {
             parser.item(item).map_err(|(at, kind)| error(column + at, kind))?;
@@ -108,6 +124,52 @@ pub fn parse_inline(text: &str) -> Result<Trace, InlineError> {
         }
     }
     Ok(parser.trace)
+}
+
+/// `name=value`, with the bytes of the value that a shell may touch in the form `%2A`.
+fn encoded((name, value): &(String, String)) -> String {
+    assert!(is_op(name), "a setting has a name {name:?} that is not one word");
+    let mut out = format!("{name}=");
+    for byte in value.bytes() {
+        // Writing into a `String` cannot fail.
+        let _ = match byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
+            true => write!(out, "{}", char::from(byte)),
+            false => write!(out, "%{byte:02X}"),
+        };
+    }
+    out
+}
+
+/// The settings before the second colon; none if the text is not settings.
+fn decoded(text: &str) -> Option<Vec<(String, String)>> {
+    let (mut settings, mut names) = (Vec::new(), BTreeSet::new());
+    for setting in text.split('+').filter(|_| !text.is_empty()) {
+        let (name, value) = setting.split_once('=').filter(|(name, _)| is_op(name))?;
+        let mut bytes = Vec::new();
+        let mut rest = value.as_bytes();
+        while let [byte, after @ ..] = rest {
+            match (byte, after) {
+                (b'%', [high, low, after @ ..]) => {
+                    let digits = [*high, *low];
+                    let digits = std::str::from_utf8(&digits).ok()?;
+                    let is_byte = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                    bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_byte)?);
+                    rest = after;
+                }
+                (b'%', _) => return None,
+                _ => {
+                    bytes.push(*byte);
+                    rest = after;
+                }
+            }
+        }
+        // A column of an error counts bytes.
+        if !names.insert(name) || !value.is_ascii() {
+            return None;
+        }
+        settings.push((name.to_owned(), String::from_utf8(bytes).ok()?));
+    }
+    Some(settings)
 }
 
 /// A fault and how many characters into the item it is.

@@ -13,6 +13,7 @@
 //! package   "counter 0.1.0"
 //! seed      17
 //! strategy  pct
+//! settings  clock=any "cancel=worker *"
 //! verdict   "panic in task 0: assertion `left == right` failed\n  left: 1\n right: 2"
 //!
 //! task 0
@@ -35,7 +36,7 @@
 //! also                load           atomic:0     1          tests/counter.rs:19:5
 //! also                unlock         mutex:0      -          tests/counter.rs:18:5
 //! end 8
-//! checksum 170eae55e0d6ddb0
+//! checksum cfb695a5ede30d19
 //! ```
 //!
 //! The text is UTF-8. A line ends in LF or CR LF and its fields are separated by spaces or tabs. Lines have the order
@@ -44,7 +45,7 @@
 //! | line | times | means |
 //! |---|---|---|
 //! | `simtrace 2` | 1 | the version of this format |
-//! | `test` text, `package` text, `seed` number, `strategy` text, `verdict` text | 0 or 1 each | the [`Header`](crate::run::trace::Header) |
+//! | `test` text, `package` text, `seed` number, `strategy` text, `settings` setting..., `verdict` text | 0 or 1 each | the [`Header`](crate::run::trace::Header) |
 //! | `command` part text | any | a command of a generated program, for people: its part is `prefix`, `suffix` or stage`.`branch |
 //! | `task` path \[text\] | any | a task and its name; a parent stands before its children |
 //! | `object` kind`:`number text | any | an object and its creation place; each kind is numbered from 0 |
@@ -55,6 +56,8 @@
 //!
 //! - An **operation** is its name (one word of ASCII letters, digits, `_`, `-`), an object or `-`,
 //!   the values as text or `-`, and the place as text.
+//! - A **setting** is a text `name=value`, for one that differs from its default; the text `default` alone is none. Without
+//!   the line the settings are those of the test that replays the trace.
 //! - A **draw** is `drew=` value `/` bound: the answer of a random draw, and its bound, which is exclusive.
 //! - A **text** is a bare word or in double quotes, where `\"`, `\\`, `\n`, `\r`, `\t` and `\u{...}` are escapes. A
 //!   bare word has no escapes, so that a Windows path can be one. Control characters are allowed in neither, and the
@@ -66,13 +69,16 @@
 //!
 //! # The word
 //!
-//! The decisions alone: no operations, names, objects or header. It needs no quotes in a POSIX shell.
+//! The decisions, and the settings if they are not those of the test: no operations, names, objects or header. It needs no
+//! quotes in a POSIX shell.
 //!
 //! ```text
-//! sim2:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2
+//! sim2:clock=any+cancel=worker%20%2A:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2
 //! ```
 //!
-//! After `sim2:` the steps are separated by commas. Each is a task path, and then either `x` and a
+//! After `sim2:` the settings, if they are there, are separated by `+` and end with `:`. Each is its name, `=` and its value,
+//! of which all characters but ASCII letters, digits, `-`, `_` and `.` are bytes in the form `%2A`. There may be none: then
+//! all are as by default. After that the steps are separated by commas. Each is a task path, and then either `x` and a
 //! number for that many steps in a row, or `=` value `/` bound for every draw of one step.
 
 mod checksum;
@@ -93,3 +99,6 @@ pub use write::write;
 
 /// The version both forms are written in, and the only one read.
 const VERSION: u64 = 2;
+
+/// The text in the line of settings if all are as by default.
+const DEFAULT: &str = "default";

@@ -4,13 +4,13 @@
 //! there; look-ups go by slices of the file; and there is no recursion. Every line costs
 //! O(its length · log n).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::from_utf8;
 
-use super::VERSION;
 use super::checksum::Checksum;
 use super::error::{ErrorKind, TraceError, clip};
 use super::field::{BLANK, Field, Fields, is_kind, is_op, number, task_path};
+use super::{DEFAULT, VERSION};
 use crate::run::ids::Seed;
 use crate::run::program::Part;
 use crate::run::trace::{
@@ -54,6 +54,7 @@ enum Section {
     Package,
     Seed,
     Strategy,
+    Settings,
     Verdict,
     Program,
     Tasks,
@@ -121,6 +122,7 @@ impl<'a> FileParser<'a> {
             "package" => (Section::Package, "package"),
             "seed" => (Section::Seed, "seed"),
             "strategy" => (Section::Strategy, "strategy"),
+            "settings" => (Section::Settings, "settings"),
             "verdict" => (Section::Verdict, "verdict"),
             "command" => (Section::Program, "command"),
             "task" => (Section::Tasks, "task"),
@@ -152,6 +154,7 @@ impl<'a> FileParser<'a> {
             Section::Package => self.trace.header.package = fields.text("name of the package")?,
             Section::Seed => self.trace.header.seed = Seed(fields.number("seed")?),
             Section::Strategy => self.trace.header.strategy = fields.text("strategy")?,
+            Section::Settings => self.trace.header.settings = Some(settings(fields)?),
             Section::Verdict => self.trace.header.verdict = fields.text("verdict")?,
             Section::Program => self.command(fields)?,
             Section::Tasks => self.task(fields)?,
@@ -287,6 +290,23 @@ fn version(fields: &mut Fields<'_>) -> Result<(), ErrorKind> {
     }
     let found = fields.number("version")?;
     if found == VERSION { Ok(()) } else { Err(ErrorKind::UnknownVersion(found)) }
+}
+
+/// The settings of `name=value...`, or of `default`.
+fn settings(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, ErrorKind> {
+    let first = fields.text("setting")?;
+    let (mut settings, mut names) = (Vec::new(), BTreeSet::new());
+    let mut next = Some(first).filter(|first| first != DEFAULT);
+    while let Some(text) = next {
+        let setting = text.split_once('=').filter(|(name, _)| is_op(name));
+        let (name, value) = setting.ok_or_else(|| ErrorKind::Setting(clip(&text)))?;
+        if !names.insert(name.to_owned()) {
+            return Err(ErrorKind::Setting(clip(&text)));
+        }
+        settings.push((name.to_owned(), value.to_owned()));
+        next = fields.field()?.map(Field::into_text);
+    }
+    Ok(settings)
 }
 
 /// The kind and the number of `kind:number`.

@@ -62,12 +62,15 @@ fn any_step(tasks: usize, objects: usize) -> impl Strategy<Value = TraceStep> {
 }
 
 fn any_trace() -> impl Strategy<Value = Trace> {
-    let header = (any_text(), any_text(), any::<u64>(), any_text(), any_text()).prop_map(
-        |(test, package, seed, strategy, verdict)| Header {
+    let settings = prop::collection::btree_map("[a-z_]{1,9}", any_text(), 0..3);
+    let settings = prop::option::of(settings.prop_map(|settings| settings.into_iter().collect()));
+    let header = (any_text(), any_text(), any::<u64>(), any_text(), settings, any_text()).prop_map(
+        |(test, package, seed, strategy, settings, verdict)| Header {
             test,
             package,
             seed: Seed(seed),
             strategy,
+            settings,
             verdict,
         },
     );
@@ -99,7 +102,7 @@ fn any_trace() -> impl Strategy<Value = Trace> {
 /// Files with a few words or lines changed and no checksum: what an editor makes of a trace, and
 /// what gets deeper into the reader than bytes at random.
 fn edited_file() -> impl Strategy<Value = String> {
-    let words = "simtrace command prefix 1.0 0.1 task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
+    let words = "simtrace command prefix 1.0 0.1 settings a=b default task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
                  drew=1/1 \"\\u{41}\" \" \\ \u{a0} #";
     let word = prop::sample::select(words.split(' ').collect::<Vec<_>>());
     let place = any::<prop::sample::Index>;
@@ -139,7 +142,7 @@ proptest! {
     #[test]
     fn every_inline_trace_reads_back(trace in any_trace()) {
         let word = inline(&trace);
-        let plain = |c: char| c.is_ascii_alphanumeric() || ".,:=/".contains(c);
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".,:=/+%-_".contains(c);
         prop_assert!(word.chars().all(plain), "{}", word);
         prop_assert!(is_inline(&word));
         let read = parse_inline(&word).unwrap();

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::*;
-use crate::run::ids::{Seed, TaskPath};
+use crate::run::ids::{InvalidTaskPath, Seed, TaskPath};
 use crate::run::trace::{Header, Trace, TraceDraw, TraceObject, TraceOp, TraceStep, TraceTask};
 
 /// The trace of the example in the module's documentation.
@@ -34,6 +34,10 @@ fn sample() -> Trace {
             package: "counter 0.1.0".into(),
             seed: Seed(17),
             strategy: "pct".into(),
+            settings: Some(vec![
+                ("clock".into(), "any".into()),
+                ("cancel".into(), "worker *".into()),
+            ]),
             verdict: "panic in task 0: assertion `left == right` failed\n  left: 1\n right: 2"
                 .into(),
         },
@@ -93,6 +97,7 @@ fn a_file_looks_like_this() {
         package   "counter 0.1.0"
         seed      17
         strategy  pct
+        settings  clock=any "cancel=worker *"
         verdict   "panic in task 0: assertion `left == right` failed\n  left: 1\n right: 2"
 
         task 0
@@ -115,14 +120,53 @@ fn a_file_looks_like_this() {
         also                load           atomic:0     1          tests/counter.rs:19:5
         also                unlock         mutex:0      -          tests/counter.rs:18:5
         end 8
-        checksum 170eae55e0d6ddb0
+        checksum cfb695a5ede30d19
     "#]];
     expected.assert_eq(&write(&sample()));
 }
 
 #[test]
 fn an_inline_trace_looks_like_this() {
-    expect!["sim2:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2"].assert_eq(&inline(&sample()));
+    let mut trace = sample();
+    expect!["sim2:clock=any+cancel=worker%20%2A:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2"]
+        .assert_eq(&inline(&trace));
+    trace.header.settings = Some(Vec::new());
+    expect!["sim2::0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2"].assert_eq(&inline(&trace));
+    trace.header.settings = None;
+    expect!["sim2:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2"].assert_eq(&inline(&trace));
+}
+
+#[test]
+fn settings_of_a_trace_are_all_there_are_or_unknown() {
+    let settings = |line: &str| {
+        let text = format!("simtrace 2\nstrategy pct\n{line}verdict v\ntask 0\nend 0\n");
+        parse(text.as_bytes()).map(|trace| trace.header.settings)
+    };
+    // A trace of an earlier version.
+    assert_eq!(settings(""), Ok(None));
+    assert_eq!(settings("settings default\n"), Ok(Some(Vec::new())));
+    let two = vec![("a".into(), String::new()), ("b".into(), "= \"".into())];
+    assert_eq!(settings("settings a= \"b== \\\"\"\n"), Ok(Some(two)));
+    let setting = |text: &str| Err(TraceError { line: 3, kind: ErrorKind::Setting(text.into()) });
+    for (line, expected) in [
+        ("settings a=1 default", setting("default")),
+        ("settings a=1 b", setting("b")),
+        ("settings =1", setting("=1")),
+        ("settings a=1 a=2", setting("a=2")),
+        ("settings", Err(TraceError { line: 3, kind: ErrorKind::MissingField("setting") })),
+    ] {
+        assert_eq!(settings(&format!("{line}\n")), expected, "{line}");
+    }
+    let inline = |text: &str| parse_inline(text).map(|trace| trace.header.settings);
+    assert_eq!(inline("sim2:0"), Ok(None));
+    assert_eq!(inline("sim2::0"), Ok(Some(Vec::new())));
+    assert_eq!(inline("sim2:a=%2a%2A:0"), Ok(Some(vec![("a".into(), "**".into())])));
+    for text in ["a", "a=1+", "a=%", "a=%2", "a=%+1", "a=%ff", "a=é", "a=1+a=2"] {
+        let error = InlineError { column: 6, kind: InlineErrorKind::Settings };
+        assert_eq!(inline(&format!("sim2:{text}:0")), Err(error), "{text}");
+    }
+    let error = InlineError { column: 10, kind: InlineErrorKind::TaskPath(InvalidTaskPath) };
+    assert_eq!(inline("sim2:a=1:x"), Err(error));
 }
 
 #[test]
@@ -182,7 +226,7 @@ fn an_edited_file_is_refused_until_its_checksum_line_is_gone() {
     let edited = text.replace("drew=3/10", "drew=4/10");
     let error = parse(edited.as_bytes()).unwrap_err();
     assert_eq!(error.line, text.lines().count());
-    expect!["line 28: the checksum is `170eae55e0d6ddb0` and the lines above give `7f7520a752bfdb87`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line"].assert_eq(&error.to_string());
+    expect!["line 29: the checksum is `cfb695a5ede30d19` and the lines above give `b645dc8916b8a036`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line"].assert_eq(&error.to_string());
 
     let edited = &edited[..edited.find("checksum").unwrap()];
     let draw = parse(edited.as_bytes()).unwrap().steps[5].draws[0];
@@ -253,19 +297,19 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace one"
             line 1: `one` is no version: expected a decimal number below 2^64
         "simtrace 2\nanything"
-            line 2: unknown keyword `anything`: expected test, package, seed, strategy, verdict, task, object, step, also, end or checksum
+            line 2: unknown keyword `anything`: expected test, package, seed, strategy, settings, verdict, task, object, step, also, end or checksum
         "simtrace 2\nsimtrace 2"
-            line 2: `simtrace` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
+            line 2: `simtrace` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
         "simtrace 2\nseeds 1"
-            line 2: unknown keyword `seeds`: expected test, package, seed, strategy, verdict, task, object, step, also, end or checksum
+            line 2: unknown keyword `seeds`: expected test, package, seed, strategy, settings, verdict, task, object, step, also, end or checksum
         "simtrace 2\nseed -1"
             line 2: `-1` is no seed: expected a decimal number below 2^64
         "simtrace 2\nseed 18446744073709551616"
             line 2: `18446744073709551616` is no seed: expected a decimal number below 2^64
         "simtrace 2\nseed 1\nseed 1"
-            line 3: `seed` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
+            line 3: `seed` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
         "simtrace 2\nseed 1\ntest a"
-            line 3: `test` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
+            line 3: `test` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
         "simtrace 2\ntest two words"
             line 2: `words` is one field too many: put a text with spaces in double quotes
         "simtrace 2\ntest two # words"
@@ -319,7 +363,7 @@ fn every_fault_of_a_file_has_its_line_and_remedy() {
         "simtrace 2\ntask 0\nstep 0 0\nend 2"
             line 4: `end` counts 2 steps and the file has 1: lines are missing, or the number is to be 1
         "simtrace 2\nend 0\nstep 0 0"
-            line 3: `step` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, verdict, task, object, step and also, end, checksum
+            line 3: `step` must not stand here, or not twice: the order is simtrace, test, package, seed, strategy, settings, verdict, task, object, step and also, end, checksum
         "simtrace 2\nend 0\nchecksum 0"
             line 3: the checksum is `0` and the lines above give `29ac93e0e6e8beca`: the file is damaged, or was edited; if you meant the edit, remove the `checksum` line
     "#]].assert_eq(&messages);

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::VERSION;
 use super::checksum::Checksum;
 use super::field::{BLANK, is_kind, is_op, push_text};
+use super::{DEFAULT, VERSION};
 use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 
 /// The text of a trace file, as [`parse`](super::parse()) reads it back.
@@ -15,8 +15,8 @@ use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 /// O(n log n).
 ///
 /// # Panics
-/// If the trace breaks the rules that its fields state: an index without an entry, an operation
-/// or kind that is not one word of the allowed characters, a task before its parent or twice, a
+/// If the trace breaks the rules that its fields state: an index without an entry, an operation,
+/// a kind or the name of a setting that is not one word of the allowed characters, a task before its parent or twice, a
 /// drawn value that is not below its bound.
 ///
 /// ```
@@ -76,18 +76,31 @@ pub fn write(trace: &Trace) -> String {
 }
 
 fn write_header(out: &mut String, header: &Header) {
-    let Header { test, package, seed, strategy, verdict } = header;
-    for (keyword, text) in [
-        ("test", test),
-        ("package", package),
-        ("seed", &seed.to_string()),
-        ("strategy", strategy),
-        ("verdict", verdict),
-    ] {
-        let _ = write!(out, "{keyword:<9} ");
-        push_text(out, text);
+    let Header { test, package, seed, strategy, settings, verdict } = header;
+    let mut line = |keyword: &str, texts: &[&str]| {
+        let _ = write!(out, "{keyword:<9}");
+        for text in texts {
+            out.push(' ');
+            push_text(out, text);
+        }
         out.push('\n');
+    };
+    line("test", &[test]);
+    line("package", &[package]);
+    line("seed", &[&seed.to_string()]);
+    line("strategy", &[strategy]);
+    if let Some(settings) = settings {
+        let texts: Vec<String> = settings.iter().map(setting).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        line("settings", if texts.is_empty() { &[DEFAULT] } else { &texts });
     }
+    line("verdict", &[verdict]);
+}
+
+/// The text of a setting.
+fn setting((name, value): &(String, String)) -> String {
+    assert!(is_op(name), "a setting has a name {name:?} that is not one word");
+    format!("{name}={value}")
 }
 
 /// The columns have fixed widths: if they followed the longest entry, a change in one step would

@@ -303,6 +303,7 @@ pub mod __private {
         Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,
         wants_color,
     };
+    pub use crate::report::runtimes::{RUNTIME_PARTS, RuntimePart};
     pub use crate::task::branches::{
         Branches, join_later, poll, take, take_value, try_join_later, try_poll,
     };
@@ -327,6 +328,14 @@ pub mod __private {
     #[track_caller]
     pub fn of_one_clock(one: std::time::Instant, other: std::time::Instant) {
         crate::seam::of_one_clock(one, other, crate::seam::here());
+    }
+
+    /// The grammar of a duration, for messages.
+    pub const DURATION: &str = crate::engine::duration::GRAMMAR;
+
+    /// Returns the milliseconds of a duration that a user wrote; `None` if the text is none.
+    pub fn milliseconds(text: &str) -> Option<u64> {
+        crate::engine::duration::milliseconds(text)
     }
 
     /// The error of a time-out.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
+use sim::__private::{DURATION, milliseconds};
 use sim::check::Budget;
 use sim::check::models::NilRead;
 use sim::check::verdict::{Limit, Verdict};
@@ -185,24 +186,10 @@ fn one_of(option: &str, given: &str, names: &[&str]) -> Result<usize, Usage> {
     })
 }
 
-/// `500ms`, `10s`, `2m`, `1h`; a bare number is seconds.
+/// A time, as in the attributes and variables of a test.
 fn duration(text: &str) -> Result<Duration, Usage> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let milliseconds = match unit {
-        "ms" => Some(1),
-        "s" | "" => Some(1000),
-        "m" | "min" => Some(60_000),
-        "h" => Some(3_600_000),
-        _ => None,
-    };
-    let number = number.parse::<u64>().ok();
-    match number.zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit)) {
-        Some(time) => Ok(Duration::from_millis(time)),
-        None => {
-            Err(Usage(format!("--timeout takes a time such as 500ms, 10s or 2m, not {text:?}")))
-        }
-    }
+    let time = milliseconds(text).map(Duration::from_millis);
+    time.ok_or_else(|| Usage(format!("--timeout is {text:?}, but should be {DURATION}")))
 }
 
 /// `64MB`, `2GB`; a bare number is bytes.
@@ -339,7 +326,7 @@ options:
       --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
       --tree                 show all orders that real time allows, for about eight operations
       --threads NUMBER       how many threads search, to the same result; else one a core
-  -t, --timeout TIME         give up after this, for each file: 500ms, 10s, 2m
+  -t, --timeout TIME         give up after this, for each file: 500ms, 5s, 2m, 1h; 10 is 10s
       --nodes NUMBER         give up after this many configurations; 2_000_000 if not said
       --memory SIZE          give up when the search takes more: 500MB, 4GB; 1GB if not said
   -h, --help

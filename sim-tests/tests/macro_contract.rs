@@ -5,6 +5,10 @@ use std::cell::Cell;
 
 use stub::__private::{Attributes, Site};
 
+/// The names that the macro knows. It cannot ask the library.
+#[path = "../../unpause-macros/src/strategies.rs"]
+mod strategies;
+
 /// A stand-in for the library: notes its arguments and runs the body once.
 mod stub {
     use std::cell::RefCell;
@@ -242,6 +246,36 @@ fn a_test_with_any_search_may_be_one_that_must_prove() {
         strategies.to_vec(),
         sim::strategy::SEARCHES.iter().map(|row| row.name).collect::<Vec<_>>()
     );
+}
+
+/// The names of a table of the macro, each alone and with every number.
+fn names_of(table: &[(&str, Option<(u32, u32)>)]) -> Vec<String> {
+    let names = table.iter().flat_map(|(name, numbers)| {
+        let numbers = numbers.iter().flat_map(|(least, most)| *least..=*most);
+        let numbered = numbers.map(move |number| format!("{name}:{number}"));
+        std::iter::once((*name).to_owned()).chain(numbered)
+    });
+    names.collect()
+}
+
+#[test]
+fn the_macro_knows_every_strategy_of_the_library_and_no_other() {
+    let sampling = sim::strategy::STRATEGIES.iter().flat_map(|row| {
+        let numbered = row.numbered.iter().map(|form| form.name.to_owned());
+        std::iter::once(row.name.to_owned()).chain(numbered)
+    });
+    assert_eq!(names_of(&strategies::STRATEGIES), Vec::from_iter(sampling));
+    let searches = sim::strategy::SEARCHES.iter().flat_map(|row| {
+        let numbered = row.numbered.iter().map(|name| (*name).to_owned());
+        std::iter::once(row.name.to_owned()).chain(numbered)
+    });
+    assert_eq!(names_of(&strategies::SEARCHES), Vec::from_iter(searches));
+}
+
+#[test]
+fn the_macro_reads_a_duration_as_the_library_does() {
+    let ours = include_str!("../../src/engine/config/duration.rs");
+    assert_eq!(ours, include_str!("../../unpause-macros/src/duration.rs"));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! warning.
 
 mod clock;
+pub(crate) mod duration;
 mod faults;
 mod grammar;
 mod idle;
@@ -13,6 +14,7 @@ mod list;
 mod meaning;
 mod names;
 mod row;
+mod strategy;
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -20,12 +22,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::grammar::strategy_grammar;
 pub(crate) use self::idle::idle_text;
 pub use self::invalid::InvalidSetting;
 pub(crate) use self::list::{SETTINGS, Settings};
 pub(crate) use self::meaning::{SettingTexts, differing};
 use self::names::unknown;
+use self::strategy::meant;
 pub(crate) use self::row::ProofRuns;
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
@@ -166,8 +168,9 @@ impl Settings {
             };
             let value = value.to_string_lossy();
             if !(row.read)(&mut settings, &value) {
+                let meant = if row.name == "strategy" { meant(&value) } else { String::new() };
                 let (name, value) = (name.to_owned(), value.into_owned());
-                return Err(InvalidSetting { name, value, grammar: (row.grammar)().into_owned() });
+                return Err(InvalidSetting { name, value, grammar: (row.grammar)() + &*meant });
             }
         }
         warnings.sort();
@@ -186,21 +189,6 @@ impl Settings {
             ..self
         };
         own.each_overridden_by(over)
-    }
-
-    /// The strategy of this name, registered or of the user.
-    fn chosen(&self, name: &str) -> Result<Chosen, InvalidSetting> {
-        let invalid = |grammar| InvalidSetting {
-            name: "strategy".to_owned(),
-            value: name.to_owned(),
-            grammar,
-        };
-        match &self.kind.own_strategy {
-            Some(own) if own.name == name => Chosen::own(*own).ok_or_else(|| {
-                invalid("a name of your own for your strategy: this one is taken".to_owned())
-            }),
-            _ => Chosen::parse(name).ok_or_else(|| invalid(strategy_grammar())),
-        }
     }
 
     /// What the runs of plain threads share.
@@ -319,9 +307,14 @@ impl Config {
         Config { own: Arc::new(own), ..self }
     }
 
+    /// Returns `true` if the test has plain threads.
+    pub(crate) fn is_native(&self) -> bool {
+        self.source.kind.native
+    }
+
     /// Prepares plain threads for the runs of this test, if it has any.
     pub(crate) fn prepare_native(&self) {
-        if self.source.kind.native {
+        if self.is_native() {
             native::set_points(self.points);
             native::set_chances(self.chances);
             native::set_isolation(self.isolate);

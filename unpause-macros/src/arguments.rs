@@ -8,6 +8,7 @@ use syn::ext::IdentExt;
 use syn::{Error, LitStr, Path};
 
 use crate::form::form;
+use crate::strategies::SEARCHES;
 use crate::suggest::suggest;
 use crate::value;
 
@@ -52,10 +53,6 @@ const CONFLICTS: [(&str, &str, &str); 6] = [
     ("must_prove", "seed", "one run proves nothing"),
 ];
 
-/// The strategies that can prove that no run fails. The library has them, and `macro_contract.rs` sees to it that
-/// these are all.
-const SEARCHES: [&str; 3] = ["exhaustive", "preemptions", "delays"];
-
 /// The arguments of the attribute; `None` for those left out.
 #[derive(Default)]
 pub(crate) struct Arguments {
@@ -63,15 +60,15 @@ pub(crate) struct Arguments {
     pub(crate) seeds: Option<u64>,
     /// Any.
     pub(crate) seed: Option<u64>,
-    /// Not empty.
+    /// A strategy of the library.
     pub(crate) strategy: Option<LitStr>,
     /// From 1.
     pub(crate) max_steps: Option<u32>,
-    /// In milliseconds, from 1.
+    /// In milliseconds.
     pub(crate) time_ms: Option<u64>,
-    /// In milliseconds, from 1.
+    /// In milliseconds.
     pub(crate) hang_ms: Option<u64>,
-    /// In milliseconds, from 1.
+    /// In milliseconds.
     pub(crate) limit_ms: Option<u64>,
     /// Not empty.
     pub(crate) replay: Option<LitStr>,
@@ -189,8 +186,9 @@ fn cannot_prove(strategy: Option<&LitStr>) -> Option<String> {
     };
     let strategy = strategy.value();
     let name = strategy.split_once(':').map_or(&*strategy, |(name, _)| name);
-    (!SEARCHES.contains(&name)).then(|| {
-        let searches = SEARCHES.map(|name| format!("`{name}`")).join(", ");
+    let is_search = SEARCHES.iter().any(|(search, _)| *search == name);
+    (!is_search).then(|| {
+        let searches = SEARCHES.map(|(name, _)| format!("`{name}`")).join(", ");
         format!("`must_prove` together with the strategy `{strategy}`: only searches prove something, {searches}; {write}")
     })
 }
@@ -302,7 +300,7 @@ impl Argument {
             "time" => arguments.time_ms = Some(value::milliseconds(name, &value)?),
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),
-            "strategy" => arguments.strategy = Some(value::text(name, &value)?),
+            "strategy" => arguments.strategy = Some(value::strategy(name, &value)?),
             "clock" => {
                 let known = ["last", "any"];
                 arguments.clock = Some(value::one_of_or_counted(name, &value, &known, "late")?);

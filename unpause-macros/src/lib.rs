@@ -2,17 +2,19 @@
 //! `join`).
 //!
 //! The attribute reads the arguments (`arguments`), checks the function (`function`) and writes the test (`expand`). The library
-//! defines the behaviour of a test; this crate checks only what is known at compile time. It knows neither the
-//! strategies, except for those that can prove something, nor replayed files: the run reports errors in these.
+//! defines the behaviour of a test; this crate checks only what is known at compile time. It knows the
+//! names of the strategies (`strategies`), but not replayed files: the run reports errors in these.
 
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod duration;
 mod expand;
 mod form;
 mod function;
 mod join;
 mod select;
+mod strategies;
 mod suggest;
 mod tokio;
 mod value;
@@ -33,9 +35,9 @@ use proc_macro::TokenStream;
 /// |---|---|---|
 /// | `seeds = 1000` | how many seeds to try | from 1 |
 /// | `seed = 7` | try this seed only | any `u64` |
-/// | `strategy = "pct"` | who decides which task steps | a strategy's name, not empty |
+/// | `strategy = "pct"` | who decides which task steps | the name of a strategy |
 /// | `max_steps = 5000` | a longer run fails | from 1 to `u32::MAX` |
-/// | `time = "5s"` | stop looking after this long | a whole number and `ms`, `s`, `m` or `h`, not 0 |
+/// | `time = "5s"` | stop looking after this long | a whole number and `ms`, `s`, `m` or `h`, as everywhere; without a unit it is seconds |
 /// | `hang = "30s"` | a longer step, or on real threads a longer time in which no task moves, ends the process | as `time` |
 /// | `limit = "5m"` | on real threads, a longer run ends the process | as `time` |
 /// | `replay = "x.simtrace"` | run this trace only | a file, not empty; neither `seed` nor `seeds` beside it |

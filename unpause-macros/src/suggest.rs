@@ -21,18 +21,26 @@ const SYNONYMS: [(&str, &str); 17] = [
     ("path", "crate"),
 ];
 
-/// The one of `known` that `word` was probably meant to be: the nearest that can be reached by one
-/// slip for every three letters, a slip being a letter too many, too few, wrong, or swapped with
-/// its neighbour. Without one, the meaning of the word in another tool.
+/// The one of `known` that `word` was probably meant to be: the [nearest]. Without one, the meaning of the word in
+/// another tool.
 pub(crate) fn suggest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    let synonym = || {
+        let word = word.to_lowercase();
+        SYNONYMS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
+    };
+    nearest(word, known).or_else(synonym)
+}
+
+/// The one of `known` that is nearest to `word` and can be reached by one slip for every three letters. A slip is a
+/// letter too many, too few, wrong, or swapped with its neighbour.
+pub(crate) fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let word = word.to_lowercase();
-    let nearest = known
+    known
         .iter()
         .map(|candidate| (slips(&word, candidate), *candidate))
         .filter(|(slips, candidate)| *slips <= candidate.len().max(word.len()) / 3)
         .min_by_key(|(slips, _)| *slips)
-        .map(|(_, candidate)| candidate);
-    nearest.or_else(|| SYNONYMS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours))
+        .map(|(_, candidate)| candidate)
 }
 
 /// The optimal string alignment distance (Boytsov 2011, section 2.1), in O(|a|·|b|).

@@ -4,11 +4,10 @@ use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::{Error, Lit, LitStr, Path};
 
+use crate::duration;
 use crate::form::form;
-use crate::suggest::suggest;
-
-/// The units of a duration, in milliseconds.
-const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+use crate::strategies::{SEARCHES, STRATEGIES};
+use crate::suggest::{nearest, suggest};
 
 /// A whole number from `min` to `max`, both included.
 pub(crate) fn integer(name: &str, value: &TokenStream, min: u64, max: u64) -> Result<u64, Error> {
@@ -47,10 +46,48 @@ pub(crate) fn text(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
     Ok(literal)
 }
 
-/// A duration longer than none, such as `"5s"`.
+/// A duration, such as `"5s"`, in milliseconds.
 pub(crate) fn milliseconds(name: &str, value: &TokenStream) -> Result<u64, Error> {
     let text = text(name, value)?.value();
-    duration(&text).map_err(|message| Error::new_spanned(value, format!("`{name}` {message}")))
+    duration::milliseconds(&text).ok_or_else(|| {
+        let grammar = duration::GRAMMAR;
+        Error::new_spanned(value, format!("`{name}` is {text:?}, but should be {grammar}"))
+    })
+}
+
+/// The name of a strategy of the library.
+pub(crate) fn strategy(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
+    let found = text(name, value)?;
+    match unknown_strategy(&found.value()) {
+        None => Ok(found),
+        Some(message) => Err(Error::new(found.span(), message)),
+    }
+}
+
+/// Returns the error text about a name that no strategy has; `None` if one has it.
+fn unknown_strategy(text: &str) -> Option<String> {
+    let known = || STRATEGIES.iter().chain(&SEARCHES);
+    let (name, number) = match text.split_once(':') {
+        Some((name, number)) => (name, Some(number)),
+        None => (text, None),
+    };
+    let Some((_, numbers)) = known().find(|(known, _)| *known == name) else {
+        let names = Vec::from_iter(known().map(|(name, _)| *name));
+        return Some(match nearest(name, &names) {
+            Some(meant) => format!("unknown strategy `{text}`; did you mean `{meant}`?"),
+            None => format!("unknown strategy `{text}`; there are `{}`", names.join("`, `")),
+        });
+    };
+    match (number, numbers) {
+        (None, _) => None,
+        (Some(_), None) => Some(format!("`{name}` takes no number: write `strategy = \"{name}\"`")),
+        (Some(number), Some((least, most))) => {
+            let is_one = (*least..=*most).any(|known| known.to_string() == number);
+            (!is_one).then(|| {
+                format!("`{text}`: after `{name}:` there is a number from {least} to {most}")
+            })
+        }
+    }
 }
 
 /// A path to a module or crate.
@@ -123,27 +160,6 @@ pub(crate) fn some_of(name: &str, tokens: &TokenStream) -> Result<LitStr, Error>
     Err(Error::new(found.span(), message))
 }
 
-/// Milliseconds of `<digits><unit>`.
-fn duration(text: &str) -> Result<u64, String> {
-    let units = "`ms`, `s`, `m` or `h`";
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(split);
-    if digits.is_empty() || unit.starts_with('.') {
-        return Err(format!("is a whole number and {units}, such as \"5s\" or \"500ms\""));
-    }
-    if unit.is_empty() {
-        return Err(format!("needs a unit, {units}: write \"{digits}s\""));
-    }
-    let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(format!("has no unit `{}`: use {units}", unit.trim()));
-    };
-    match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor)) {
-        Some(0) => Err("must be longer than zero".into()),
-        Some(milliseconds) => Ok(milliseconds),
-        None => Err(format!("is too long: at most {} milliseconds", u64::MAX)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn a_strategy_is_one_of_the_library() {
+        let read = |text: &str| strategy("strategy", &quote::quote!(#text)).map(|_| ());
+        for right in ["portfolio", "pct", "pct:1", "pct:8", "exhaustive", "delays:0"] {
+            assert!(read(right).is_ok(), "{right}");
+        }
+        for (wrong, expected) in [
+            ("exhaustve", "unknown strategy `exhaustve`; did you mean `exhaustive`?"),
+            ("ptc:3", "unknown strategy `ptc:3`; did you mean `pct`?"),
+            ("fifo", "unknown strategy `fifo`; there are `portfolio`, `random`, `pct`"),
+            ("pct:9", "`pct:9`: after `pct:` there is a number from 1 to 8"),
+            ("pct:01", "`pct:01`: after `pct:` there is a number from 1 to 8"),
+            ("pos:3", "`pos` takes no number: write `strategy = \"pos\"`"),
+            (" ", "`strategy` is empty"),
+        ] {
+            let message = read(wrong).expect_err(wrong).to_string();
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+
+    #[test]
     fn chances_are_words_with_commas_between_them() {
         let read = |text: &str| some_of("chances", &quote::quote!(#text)).map(|_| ());
         for right in ["timers", "weak, timers", "timers,spurious,weak", "none"] {
@@ -180,41 +216,5 @@ mod tests {
         assert_eq!(wrong("weak, timer"), format!("{grammar}, not `timer`; did you mean `timers`?"));
         assert_eq!(wrong("none, weak"), format!("{grammar}, not `none`"));
         assert!(wrong(" ").contains("is empty"));
-    }
-
-    #[test]
-    fn a_duration_is_a_whole_number_and_a_unit() {
-        let max = u64::MAX.to_string();
-        let right = [
-            ("1ms", 1),
-            ("500ms", 500),
-            ("5s", 5_000),
-            ("2m", 120_000),
-            ("1h", 3_600_000),
-            ("007s", 7_000),
-            (&format!("{max}ms"), u64::MAX),
-        ];
-        for (text, expected) in right {
-            assert_eq!(duration(text), Ok(expected), "{text}");
-        }
-        let wrong = [
-            ("s", "is a whole number"),
-            ("-5s", "is a whole number"),
-            (" 5s", "is a whole number"),
-            ("1.5s", "is a whole number"),
-            ("٥s", "is a whole number"),
-            ("5", "needs a unit"),
-            ("5 s", "has no unit `s`"),
-            ("5sec", "has no unit `sec`"),
-            ("5S", "has no unit `S`"),
-            ("1m30s", "has no unit `m30s`"),
-            ("0s", "must be longer"),
-            (&format!("{max}s"), "is too long"),
-            (&format!("{max}0ms"), "is too long"),
-        ];
-        for (text, expected) in wrong {
-            let message = duration(text).expect_err(text);
-            assert!(message.starts_with(expected), "{text}: {message}");
-        }
     }
 }

@@ -18,14 +18,15 @@ fn drawn(variables: &[(&str, &str)]) -> BTreeSet<String> {
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
-    let time = "should be a time like 500ms, 5s, 2m or 1h";
+    let time = "should be a time like 500ms, 5s, 2m or 1h; a number without a unit is seconds";
     for (name, value, grammar) in [
         ("SIM_SEED", "x", "should be a number like 17"),
         ("SIM_SEED", "", "should be a number like 17"),
         ("SIM_SEEDS", "0", "should be a number of seeds like 1000, or a range like 500..1000"),
         ("SIM_SEEDS", "9..3", "should be a number of seeds like 1000, or a range like 500..1000"),
         ("SIM_STRATEGY", "rnd", "should be the name of a strategy: portfolio"),
-        ("SIM_TIME", "5", time),
+        ("SIM_STRATEGY", "exhaustve", "; did you mean exhaustive?"),
+        ("SIM_TIME", "5sec", time),
         ("SIM_STEPS", "0", "should be a number of steps like 100000"),
         ("SIM_REPLAY", "", "should be the name of a trace file, or an inline trace sim2:…"),
         ("SIM_JOBS", "0", "should be a number of threads from 1 to 1024"),
@@ -41,10 +42,17 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
     ] {
         let ended = child("does_nothing").env(name, value).fails();
         let words =
-            format!("FAILED  shell::fixture::does_nothing: {name} is {value:?}, but {grammar}");
-        ended.says(&[&words]);
+            format!("FAILED  shell::fixture::does_nothing: {name} is {value:?}, but should be");
+        ended.says(&[&words, grammar]);
         assert_eq!(ended.stderr.lines().count(), 1, "{ended}");
     }
+}
+
+/// As on the command line of `cargo sim check`.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_time_without_a_unit_is_seconds() {
+    child("does_nothing").env("SIM_TIME", "10").passes();
 }
 
 #[test]

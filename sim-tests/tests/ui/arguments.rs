@@ -91,8 +91,8 @@ async fn negative() {}
 #[sim::test(strategy = "", replay = " ")]
 async fn empty() {}
 
-#[sim::test(time = "5")]
-async fn no_unit() {}
+#[sim::test(time = "s")]
+async fn no_number() {}
 
 #[sim::test(time = "5 sec")]
 async fn another_unit() {}
@@ -100,8 +100,8 @@ async fn another_unit() {}
 #[sim::test(time = "1.5s")]
 async fn a_fraction() {}
 
-#[sim::test(time = "0ms")]
-async fn no_time() {}
+#[sim::test(time = "-1ms")]
+async fn negative_time() {}
 
 #[sim::test(time = "18446744073709551615h")]
 async fn too_long() {}
@@ -151,3 +151,14 @@ async fn no_sense() {}
 
 #[sim::test(strategy = "exhaustive", must_prove = true)]
 async fn no_flag() {}
+
+// Strategies.
+
+#[sim::test(strategy = "exhaustve")]
+async fn a_slip_in_a_strategy() {}
+
+#[sim::test(strategy = "pct:9")]
+async fn a_strategy_of_another_number() {}
+
+#[sim::test(strategy = "fifo")]
+async fn no_such_strategy() {}

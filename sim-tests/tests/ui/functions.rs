@@ -86,7 +86,7 @@ trait Contract {
     async fn without_a_body();
 }
 
-#[sim::test(sedes = 3, time = "5")]
+#[sim::test(sedes = 3, time = "5sec")]
 #[test]
 unsafe fn everything_at_once<T>(a: u32) {
     let _: T = a;

@@ -4,11 +4,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LogMode, Shard};
+use super::{LogMode, Shard, duration};
 use crate::strategy::{SEARCHES, STRATEGIES};
-
-/// The form of a time.
-pub(super) const TIME_GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h";
 
 pub(super) fn parse_seeds(text: &str) -> Option<Range<u64>> {
     let seeds = match text.split_once("..") {
@@ -58,15 +55,7 @@ pub(super) fn folder(name: &str) -> Option<PathBuf> {
 }
 
 pub(super) fn parse_time(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let number: u64 = text[..digits].parse().ok()?;
-    match &text[digits..] {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "m" => number.checked_mul(60).map(Duration::from_secs),
-        "h" => number.checked_mul(3600).map(Duration::from_secs),
-        _ => None,
-    }
+    duration::milliseconds(text).map(Duration::from_millis)
 }
 
 /// The text of a time limit, none being no limit.
@@ -76,18 +65,5 @@ pub(super) fn time_text(time: Option<Duration>) -> String {
         0 => format!("{}s", time.as_secs()),
         // Such a number of milliseconds is a limit that is never reached.
         _ => format!("{}ms", u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read() {
-        assert_eq!(parse_time("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse_time("2m"), Some(Duration::from_secs(120)));
-        assert_eq!(parse_time("99999999999999999999h"), None);
-        assert_eq!(parse_time(""), None);
     }
 }

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::grammar::{
-    TIME_GRAMMAR, flag, flag_text, folder, parse_log, parse_seeds, parse_shard, parse_time,
+    flag, flag_text, folder, parse_log, parse_seeds, parse_shard, parse_time,
     strategy_grammar, time_text,
 };
 use super::row::Meaning::{Machine, Report, Run, Seed};
 use super::row::{ProofRuns, SettingRow, Value};
-use super::{LogMode, Shard, TestKind};
+use super::{LogMode, Shard, TestKind, duration};
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::{PATTERN_GRAMMAR, Progress};
@@ -102,7 +102,7 @@ settings! {
     time: Duration {
         variable: "SIM_TIME", argument: true, on_threads: true,
         meaning: Report,
-        grammar: TIME_GRAMMAR,
+        grammar: duration::GRAMMAR,
         read: parse_time,
     }
     /// The step limit of a run.
@@ -200,14 +200,14 @@ settings! {
     hang: Duration {
         variable: "SIM_HANG", argument: true, on_threads: true,
         meaning: Machine(|config| time_text(config.hang)),
-        grammar: TIME_GRAMMAR,
+        grammar: duration::GRAMMAR,
         read: parse_time,
     }
     /// The time limit of a run on real threads, which have no traces.
     limit: Duration {
         variable: "SIM_LIMIT", argument: true, on_threads: true,
         meaning: Report,
-        grammar: TIME_GRAMMAR,
+        grammar: duration::GRAMMAR,
         read: parse_time,
     }
     /// The runs that `tracing` subscribers receive.

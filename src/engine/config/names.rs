@@ -5,13 +5,20 @@ use super::SETTINGS;
 /// Returns the warning about an unknown variable with our prefix.
 pub(super) fn unknown(name: &str) -> String {
     let variables: Vec<&str> = SETTINGS.iter().map(|row| row.variable).collect();
-    let near = variables.iter().min_by_key(|known| distance(name, known));
-    match near {
-        Some(near) if distance(name, near) <= 3 => {
-            format!("unknown environment variable {name}: did you mean {near}?")
-        }
-        _ => format!("unknown environment variable {name}; known: {}", variables.join(", ")),
+    match nearest(name, variables.iter().copied()) {
+        Some(near) => format!("unknown environment variable {name}: did you mean {near}?"),
+        None => format!("unknown environment variable {name}; known: {}", variables.join(", ")),
     }
+}
+
+/// The one of `known` that was meant by `name`; `None` if none is near.
+pub(super) fn nearest<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let near = known.into_iter().min_by_key(|known| distance(name, known))?;
+    // A slip for every three letters, and three at most.
+    (distance(name, near) <= (near.len().max(name.len()) / 3).min(3)).then_some(near)
 }
 
 /// Returns the edit distance of `a` and `b` (Levenshtein 1966).

@@ -15,7 +15,7 @@ fn a_bad_value_names_variable_value_and_grammar() {
         ("SIM_SEEDS", "0"),
         ("SIM_SEEDS", "9..3"),
         ("SIM_STRATEGY", "rnd"),
-        ("SIM_TIME", "5"),
+        ("SIM_TIME", "5 s"),
         ("SIM_TIME", "s"),
         ("SIM_STEPS", "0"),
         ("SIM_REPLAY", ""),

@@ -151,6 +151,15 @@ fn an_example_that_is_asked_for_one_run_does_no_other() {
     assert!(!stale.status.success(), "{}", stdout(&stale));
 }
 
+/// A run with an object of the library, its clock, in a failure of the library's own: a misuse.
+const SLEEPS: &str = r#"
+#[sim::test(seeds = 1)]
+async fn sleeps() {
+    sim::time::sleep(std::time::Duration::from_secs(1)).await;
+    sim::block_on(async {});
+}
+"#;
+
 /// The crate of the README, with the manifest of the README, prints the screen of the README, and
 /// its binary is real.
 #[test]
@@ -192,11 +201,39 @@ fn the_readme_shows_what_its_test_prints() {
     let screen = screen.unwrap_or_else(|| panic!("no screen:\n{printed}\n{}", stderr(&test)));
     expect(&root().join("README.md"), &readme, blocks("text")[0], screen);
 
+    // The files of the library lie elsewhere on each machine, and a trace may be committed.
+    fs::create_dir_all(folder.join("tests")).unwrap();
+    fs::write(folder.join("tests/sleeps.rs"), SLEEPS).unwrap();
+    let test = cargo(&["test", "--test", "sleeps", "--", "--nocapture"]);
+    let printed = stdout(&test) + &stderr(&test);
+    let file = printed.lines().find_map(|line| line.strip_prefix("trace:"));
+    let file = file.unwrap_or_else(|| panic!("no trace:\n{printed}"));
+    let trace = fs::read_to_string(folder.join(file.trim())).unwrap();
+    assert!(trace.contains("<sim>/rt/timers.rs:"), "{trace}");
+    for part in trace.split_whitespace() {
+        let part = part.trim_matches('"');
+        assert!(!Path::new(part).is_absolute() && !part.contains(&here), "{part} in:\n{trace}");
+    }
+
     let run = cargo(&["run"]);
     assert_eq!(stdout(&run), "simulates: false\n", "{}", stderr(&run));
     let tree = cargo(&["tree", "-e", "no-dev,features", "-i", "unpause"]);
     assert!(tree.status.success(), "{}", stderr(&tree));
     assert!(!stdout(&tree).contains("feature \"sim\""), "{}", stdout(&tree));
+}
+
+/// The last line of the picture in ARCHITECTURE.md: the screen, the others, and the file of the trace.
+#[test]
+fn the_architecture_names_the_renderers_that_there_are() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let line = text.lines().find_map(|line| line.split_once("report ──> ")).unwrap().1;
+    let named = sim::report::RENDERERS.iter().map(|renderer| match renderer.name {
+        "text" => "the screen",
+        "rust" => "Rust source",
+        other => panic!("how does ARCHITECTURE.md name the renderer {other}?"),
+    });
+    let named: Vec<&str> = named.chain(["trace file"]).collect();
+    assert_eq!(line.split(" │ ").collect::<Vec<_>>(), named);
 }
 
 #[test]

@@ -8,9 +8,10 @@
 
 use std::ops::Range;
 
-use super::{faults, places};
+use super::faults;
 use crate::run::Run;
 use crate::run::event::{Event, Values};
+use crate::run::place::is_foreign;
 
 /// Fewer steps than this are not folded.
 const LEAST: usize = 3;
@@ -25,7 +26,7 @@ pub(super) fn of(
     range: Range<usize>,
     most: usize,
 ) -> Vec<Range<usize>> {
-    let foreign = pieces(run, events, range.clone(), places::is_foreign);
+    let foreign = pieces(run, events, range.clone(), is_foreign);
     if foreign.len() <= most {
         return foreign;
     }

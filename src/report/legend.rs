@@ -1,10 +1,10 @@
 //! The legend of a schedule: the objects shown, and the places that created them or used them first.
 
 use super::names::DisplayNames;
-use super::places;
 use super::places::cut_place;
 use crate::run::event::{Event, ValueKind};
 use crate::run::ids::ObjectId;
+use crate::run::place::{is_std, portable};
 use crate::run::{Failure, Outcome, Run, Wait};
 use unpause_check::picture::screen::{Line, Paint, Screen};
 
@@ -42,7 +42,7 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     }
     let kind = object.name.map_or(String::new(), |_| format!("{}, ", object.kind));
     let created = object.place.to_string();
-    let in_std = places::is_std(&created);
+    let in_std = is_std(&created);
     let is_alone = || run.objects.iter().filter(|other| other.place == object.place).count() == 1;
     let first = run.events.iter().find(|event| event.object == Some(id));
     // Memory of a plain thread: the run knows it from its first access on, which may still be waiting.
@@ -70,10 +70,9 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
         return text + &cut_place(&created, room.saturating_sub(taken)) + &used;
     }
     let used = first.place.to_string();
-    let created =
-        if in_std { "in std".to_owned() } else { format!("at {}", places::shown(&created)) };
+    let created = if in_std { "in std".to_owned() } else { format!("at {}", portable(&created)) };
     let text = format!("{kind}created {created}, used first at ");
-    let wanted = text.chars().count() + places::shown(&used).chars().count();
+    let wanted = text.chars().count() + portable(&used).chars().count();
     let text = if wanted <= room { text } else { format!("{kind}used first at ") };
     let place = cut_place(&used, room.saturating_sub(text.chars().count()));
     text + &place

@@ -1,6 +1,9 @@
 //! A failure in one line: for the header of a trace, and for the text a test fails with.
 
+use std::fmt::Display;
+
 use crate::run::ids::TaskId;
+use crate::run::place::portable;
 use crate::run::{Condition, Failure, Run};
 use unpause_check::verdict::Verdict;
 
@@ -10,23 +13,25 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Some(task) => task.to_string(),
         None => "main".to_owned(),
     };
+    let at = |place: &dyn Display| portable(&place.to_string());
     let line = match failure {
         Failure::Panic { task: id, message, place } if place.is_empty() => {
             format!("panic in {}: {message}", task(*id))
         }
         Failure::Panic { task: id, message, place } => {
-            format!("panic in {} at {place}: {message}", task(*id))
+            format!("panic in {} at {}: {message}", task(*id), at(place))
         }
         Failure::Memory(error) => {
             let steps: Vec<String> = error
                 .steps
                 .iter()
-                .map(|step| format!("{} at {} by {}", step.label, step.place, task(step.task)))
+                .map(|step| format!("{} at {} by {}", step.label, at(&step.place), task(step.task)))
                 .collect();
             format!("{}: {}; {}", error.problem, error.message, steps.join(", "))
         }
         Failure::Invariant { name, task: id, place } => {
-            format!("invariant {name:?} at {place} does not hold after a step of {}", task(*id))
+            let (place, task) = (at(place), task(*id));
+            format!("invariant {name:?} at {place} does not hold after a step of {task}")
         }
         Failure::Error { message } => format!("the test returned the error {message}"),
         Failure::Deadlock { waits } => {
@@ -34,20 +39,21 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
                 .iter()
                 .map(|wait| {
                     let op = wait.op.map_or("wait", |op| op.name);
-                    format!("{} at {op}, {}", task(wait.task), wait.place)
+                    format!("{} at {op}, {}", task(wait.task), at(&wait.place))
                 })
                 .collect();
             format!("deadlock: {}", waits.join("; "))
         }
         Failure::StepLimit { steps, .. } => format!("step limit reached after {steps} steps"),
         Failure::Starved { task: id, steps, place } => {
+            let place = at(place);
             format!("{}, spawned at {place}, is starved after {steps} steps", task(*id))
         }
         Failure::History { condition, verdict: Verdict::Unknown(why), place, .. } => {
-            format!("{condition} {why}, checked at {place}")
+            format!("{condition} {why}, checked at {}", at(place))
         }
         Failure::History { condition, place, .. } => {
-            format!("{condition} violated, checked at {place}")
+            format!("{condition} violated, checked at {}", at(place))
         }
         Failure::Diverged { step, expected, found } => {
             format!("diverged at step {step}: expected {expected}, found {found}")
@@ -56,9 +62,10 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
             format!("non-determinism at step {step}: first {first}, then {second}")
         }
         Failure::Crash { task: id, cause, message, place } => {
-            format!("{cause} in {} at {place}: {message}", task(*id))
+            format!("{cause} in {} at {}: {message}", task(*id), at(place))
         }
         Failure::Hang { task: id, place, seconds, .. } if !place.is_empty() => {
+            let place = at(place);
             format!("hang: {} did not reach a point for {seconds} s, at {place}", task(*id))
         }
         Failure::Hang { task: id, last, seconds, .. } => {
@@ -80,7 +87,7 @@ pub fn one_line(failure: &Failure, run: &Run) -> String {
         Failure::Unproven { why } => format!("the search proved nothing: {why}"),
         Failure::Unreadable { message } => message.clone(),
         Failure::Misuse { message, place } if place.is_empty() => message.clone(),
-        Failure::Misuse { message, place } => format!("{message} (at {place})"),
+        Failure::Misuse { message, place } => format!("{message} (at {})", at(place)),
     };
     // The message of a panic may have several lines, and callers print one line for each failure.
     line.replace(['\n', '\r'], " ")

@@ -15,6 +15,7 @@ pub(crate) mod met;
 pub(crate) mod note;
 pub mod op;
 pub(crate) mod panics;
+pub(crate) mod place;
 pub(crate) mod points;
 pub(crate) mod pool;
 pub mod program;

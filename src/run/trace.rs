@@ -9,6 +9,7 @@ pub mod format;
 use crate::run::Run;
 use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::{ObjectId, Seed, TaskPath};
+use crate::run::place::portable;
 use crate::run::program::{CommandRecord, Part};
 
 /// All decisions of a run, with what was done at each.
@@ -34,7 +35,7 @@ impl Trace {
             |t: &crate::run::TaskRecord| TraceTask { path: t.path.clone(), name: t.name.clone() };
         let object = |o: &crate::run::ObjectRecord| TraceObject {
             kind: o.kind.to_owned(),
-            place: o.place.to_string(),
+            place: portable(&o.place.to_string()),
         };
         let step = |s: &crate::run::StepRecord| TraceStep {
             task: s.task.index(),
@@ -48,7 +49,7 @@ impl Trace {
                 step.operations.push(TraceOp {
                     op: event.op.name.to_owned(),
                     object: event.object.map(ObjectId::index),
-                    place: event.place.to_string(),
+                    place: portable(&event.place.to_string()),
                     values: show_values(event, run),
                 });
             }
@@ -127,7 +128,8 @@ pub struct TraceTask {
 pub struct TraceObject {
     /// Its kind, such as `atomic`: one word of ASCII letters, digits and `-`.
     pub kind: String,
-    /// The place that created it, as `file:line:column`.
+    /// The place that created it, as `file:line:column`. A file of another crate begins with that crate's folder, a file of
+    /// this library with `<sim>`.
     pub place: String,
 }
 

@@ -7,6 +7,7 @@ use super::roster::{Roster, path_of};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Seed, TaskPath};
+use crate::run::place::portable;
 use crate::run::trace::{Trace, TraceDraw, TraceOp};
 
 /// Replays a trace strictly.
@@ -70,7 +71,7 @@ impl Replay {
         };
         let named = |op: &str, object: Option<usize>, place: &dyn std::fmt::Display| {
             let object = object.map_or(String::new(), |object| format!(" of object {object}"));
-            format!("{op}{object} at {place}")
+            format!("{op}{object} at {}", portable(&place.to_string()))
         };
         let expected =
             expected.operations.iter().map(|d| named(&d.op, d.object, &d.place)).collect();

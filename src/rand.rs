@@ -16,6 +16,7 @@ use crate::seam::{self, native::on_carrier};
 /// ```
 /// assert!(sim::rand::below(6) < 6);
 /// ```
+#[track_caller]
 pub fn below(bound: u64) -> u64 {
     assert!(bound > 0, "there is no number below 0: give a bound of at least 1");
     on_carrier(|| seam::draw(bound, "rand"))
@@ -29,6 +30,7 @@ pub fn below(bound: u64) -> u64 {
 /// ```
 /// assert!((10..20).contains(&sim::rand::range(10..20)));
 /// ```
+#[track_caller]
 pub fn range(range: Range<u64>) -> u64 {
     assert!(range.start < range.end, "there is no number in the empty range {range:?}");
     range.start + below(range.end - range.start)

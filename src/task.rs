@@ -365,6 +365,7 @@ impl std::error::Error for SpawnerSet {}
 /// ```
 /// assert_eq!(sim::block_on(async { 1 + 1 }), 2);
 /// ```
+#[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     assert!(
         !seam::in_run(),

@@ -18,6 +18,9 @@ mod bans;
 #[path = "tidy/safety.rs"]
 mod safety;
 
+#[path = "tidy/callers.rs"]
+mod callers;
+
 #[path = "tidy/form.rs"]
 mod form;
 
@@ -47,6 +50,11 @@ fn data_and_siblings_touch_nothing_outside_the_run() {
     let tree = Tree::of_the_repository();
     assert_none(bans::check(&Library::parse(&tree.files)));
     assert_none(bans::check_all(&Library::parse_below(bans::CHECKERS, &tree.files)));
+}
+
+#[test]
+fn a_panic_of_misuse_names_the_line_of_the_caller() {
+    assert_none(callers::check(&Tree::of_the_repository().files));
 }
 
 #[test]

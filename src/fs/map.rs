@@ -128,6 +128,7 @@ impl Map {
     ///
     /// # Panics
     /// If it is not aligned to its size, or not in the map.
+    #[track_caller]
     pub fn word<T: Number>(&self, at: u64) -> MapWord<T> {
         let size = size_of::<T>() as u64;
         assert!(at % size == 0, "a word of {size} bytes at {at} is not aligned");
@@ -218,6 +219,7 @@ impl Map {
     ///
     /// # Panics
     /// If they are not in the map.
+    #[track_caller]
     pub fn flush_async(&self, range: Range<u64>) -> io::Result<()> {
         self.inner.bytes_at(range.start, range.end.saturating_sub(range.start));
         Ok(())

@@ -124,6 +124,7 @@ impl<T: Number> MapWord<T> {
         self.load_at(order, here())
     }
 
+    #[track_caller]
     fn load_at(&self, order: Ordering, here: Here) -> impl Future<Output = T> + Send + use<'_, T> {
         expect_of_load(order);
         self.operation(&LOAD, here, |_| None, |(old, _)| Values::Read(old), old)
@@ -179,6 +180,7 @@ impl<T: Number> MapWord<T> {
         self.compare_exchange_at((current, new), failure, here())
     }
 
+    #[track_caller]
     fn compare_exchange_at(
         &self,
         (current, new): (T, T),

@@ -147,6 +147,7 @@ impl Schedule {
     ///
     /// assert_eq!(Schedule::from_trace(&Trace::default()), Schedule::default());
     /// ```
+    #[track_caller]
     pub fn from_trace(trace: &Trace) -> Schedule {
         let mut schedule = Schedule {
             tasks: trace.tasks.iter().map(|task| task.path.clone()).collect(),

@@ -19,6 +19,7 @@ pub(crate) const FETCH_XOR: Op = Op::new("fetch_xor", Access::ReadModifyWrite);
 
 /// Panics for an ordering that a load cannot have, as std does.
 #[inline]
+#[track_caller]
 pub(crate) fn expect_of_load(order: Ordering) {
     assert!(
         !matches!(order, Ordering::Release | Ordering::AcqRel),
@@ -28,6 +29,7 @@ pub(crate) fn expect_of_load(order: Ordering) {
 
 /// Panics for an ordering that a store cannot have, as std does.
 #[inline]
+#[track_caller]
 pub(crate) fn expect_of_store(order: Ordering) {
     assert!(
         !matches!(order, Ordering::Acquire | Ordering::AcqRel),
@@ -37,6 +39,7 @@ pub(crate) fn expect_of_store(order: Ordering) {
 
 /// Panics for an ordering that a compare-exchange which fails cannot have, as std does.
 #[inline]
+#[track_caller]
 pub(crate) fn expect_of_failure(order: Ordering) {
     assert!(
         !matches!(order, Ordering::Release | Ordering::AcqRel),

@@ -57,6 +57,7 @@ impl JoinError {
     ///
     /// # Panics
     /// If the task was aborted.
+    #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send> {
         match self.try_into_panic() {
             Ok(payload) => payload,

@@ -124,6 +124,7 @@ impl<T: Value> Atomic<T> {
     }
 
     #[inline]
+    #[track_caller]
     fn load_at(&self, order: Ordering, here: Here) -> impl Future<Output = T> + Send + use<'_, T> {
         expect_of_load(order);
         self.word.point(&LOAD, here, move |backend| self.word.load(backend, order))
@@ -187,6 +188,7 @@ impl<T: Value> Atomic<T> {
     }
 
     #[inline]
+    #[track_caller]
     fn compare_exchange_at(
         &self,
         (current, new): (T, T),

@@ -185,6 +185,7 @@ impl LocalSet {
     /// });
     /// assert_eq!(sum, 8);
     /// ```
+    #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::block_on(self.run_until(future))
     }

@@ -268,6 +268,7 @@ where
     }
 
     /// As [`assert_linearizable`](Self::assert_linearizable), called at `place`, within this budget.
+    #[track_caller]
     pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
         let verdict = self.checked(budget, true);
         if verdict.is_consistent() {

@@ -148,12 +148,15 @@ macro_rules! __instant {
 
             /// # Panics
             /// If the clock cannot represent the result.
+            #[track_caller]
             fn add(self, duration: ::std::time::Duration) -> $instant {
-                $instant::from_std(self.std + duration)
+                let sum = self.std.checked_add(duration);
+                $instant::from_std(sum.expect("overflow when adding duration to instant"))
             }
         }
 
         impl ::std::ops::AddAssign<::std::time::Duration> for $instant {
+            #[track_caller]
             fn add_assign(&mut self, duration: ::std::time::Duration) {
                 *self = *self + duration;
             }
@@ -174,12 +177,16 @@ macro_rules! __instant {
 
             /// # Panics
             /// If the clock cannot represent the result.
+            #[track_caller]
             fn sub(self, duration: ::std::time::Duration) -> $instant {
-                $instant::from_std(self.std - duration)
+                let difference = self.std.checked_sub(duration);
+                let text = "overflow when subtracting duration from instant";
+                $instant::from_std(difference.expect(text))
             }
         }
 
         impl ::std::ops::SubAssign<::std::time::Duration> for $instant {
+            #[track_caller]
             fn sub_assign(&mut self, duration: ::std::time::Duration) {
                 *self = *self - duration;
             }

@@ -75,12 +75,15 @@ impl std::ops::Add<Duration> for SystemTime {
 
     /// # Panics
     /// If the result cannot be represented.
+    #[track_caller]
     fn add(self, duration: Duration) -> SystemTime {
-        (self.std + duration).into()
+        let sum = self.std.checked_add(duration);
+        sum.expect("overflow when adding duration to instant").into()
     }
 }
 
 impl std::ops::AddAssign<Duration> for SystemTime {
+    #[track_caller]
     fn add_assign(&mut self, duration: Duration) {
         *self = *self + duration;
     }
@@ -91,12 +94,15 @@ impl std::ops::Sub<Duration> for SystemTime {
 
     /// # Panics
     /// If the result cannot be represented.
+    #[track_caller]
     fn sub(self, duration: Duration) -> SystemTime {
-        (self.std - duration).into()
+        let difference = self.std.checked_sub(duration);
+        difference.expect("overflow when subtracting duration from instant").into()
     }
 }
 
 impl std::ops::SubAssign<Duration> for SystemTime {
+    #[track_caller]
     fn sub_assign(&mut self, duration: Duration) {
         *self = *self - duration;
     }

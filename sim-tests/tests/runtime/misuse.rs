@@ -31,6 +31,53 @@ fn block_on_inside_a_run_panics_clearly() {
     );
 }
 
+/// Misuses that panic, by the name of the function.
+const MISUSES: &[(&str, fn())] = &[
+    ("block_on", || sim::block_on(async {})),
+    ("LocalSet::block_on", || sim::task::LocalSet::new().block_on(async {})),
+    ("task::id", || _ = sim::task::id()),
+    ("rand::below", || _ = sim::rand::below(0)),
+    ("rand::range", || _ = sim::rand::range(3..3)),
+    ("interval", || drop(sim::time::interval(Duration::ZERO))),
+    ("Instant::add", || _ = sim::time::Instant::now() + Duration::MAX),
+    ("Instant::sub", || _ = sim::time::Instant::now() - Duration::MAX),
+    ("Instant::add_assign", || {
+        let mut now = sim::time::Instant::now();
+        now += Duration::MAX;
+    }),
+    ("SystemTime::add", || _ = sim::time::SystemTime::now() + Duration::MAX),
+    ("SystemTime::sub", || _ = sim::time::SystemTime::now() - Duration::MAX),
+    ("Runner::run", || drop(Runner::new().run(async || ()))),
+    ("Runner::try_run", || _ = Runner::new().try_run(async || ())),
+    ("Runner::run_seed", || drop(Runner::new().run_seed(0, async || ()))),
+    ("Runner::each_run", || drop(Runner::new().hermetic().each_run(async || (), drop))),
+    ("Script::branch", || drop(sim::Script::new().branch(2_000, 0, ()))),
+    ("Shape::max_suffix_length", || _ = sim::Shape::chunks().max_suffix_length(0)),
+    ("Node::wipe", || sim::node("up").wipe()),
+    ("Nemesis::faults", || _ = sim::nemesis::Nemesis::new().faults(3..=2)),
+    ("Atomic::load", || drop(sim::Atomic::new(0).load(sim::Ordering::Release))),
+    ("Schedule::from_trace", || drop(sim::run::schedule::Schedule::from_trace(&torn()))),
+    ("format::inline", || drop(sim::run::trace::format::inline(&torn()))),
+    ("format::write", || drop(sim::run::trace::format::write(&torn()))),
+];
+
+/// A trace with a step of a task that it does not have.
+fn torn() -> sim::run::trace::Trace {
+    let step = sim::run::trace::TraceStep { task: 3, ..Default::default() };
+    sim::run::trace::Trace { steps: vec![step], ..Default::default() }
+}
+
+/// The place of the library would not help. `tidy` sees to it that every function has the attribute.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_panic_of_misuse_has_the_place_of_its_caller() {
+    for (name, misuse) in MISUSES {
+        let failure = fails("misuse_place", async || misuse());
+        let Failure::Panic { place, .. } = &failure else { panic!("{name}: {failure:?}") };
+        assert!(place.starts_with(file!()), "{name} panics at {place}");
+    }
+}
+
 #[test]
 fn a_waker_kept_beyond_its_run_wakes_nobody() {
     static KEPT: StdMutex<Vec<Waker>> = StdMutex::new(Vec::new());

@@ -27,6 +27,7 @@ impl Runner {
     /// // The body went to its point, and then from it to its end.
     /// assert!(!sim::SIMULATED || (run.steps.len(), run.events.len()) == (2, 1));
     /// ```
+    #[track_caller]
     pub fn run_seed<B, R>(&self, seed: u64, body: B) -> Run
     where
         B: AsyncFn() -> R + Sync,
@@ -91,6 +92,7 @@ impl Runner {
     ///     assert_eq!(report.runs, 3);
     /// }
     /// ```
+    #[track_caller]
     pub fn each_run<B, R>(&self, body: B, mut visit: impl FnMut(Run)) -> Report
     where
         B: AsyncFn() -> R + Sync,

@@ -256,6 +256,7 @@ impl Runner {
     ///
     /// # Panics
     /// If a setting cannot be used; the text names it, its value and its grammar.
+    #[track_caller]
     pub fn run<B, R>(&self, body: B) -> Report
     where
         B: AsyncFn() -> R + Sync,
@@ -284,6 +285,7 @@ impl Runner {
     /// });
     /// assert!(report.searched.unwrap().is_proof());
     /// ```
+    #[track_caller]
     pub fn run_native<R: TestResult + 'static>(&self, body: fn() -> R) -> Report {
         let _only = native::exclusive();
         let body = FunctionBody::new(async || native::run(body, false).await);
@@ -307,6 +309,7 @@ impl Runner {
     /// let error = runner.try_run(async || ()).unwrap_err();
     /// assert_eq!(error.name, "strategy");
     /// ```
+    #[track_caller]
     pub fn try_run<B, R>(&self, body: B) -> Result<Report, InvalidSetting>
     where
         B: AsyncFn() -> R + Sync,
@@ -315,6 +318,7 @@ impl Runner {
         Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
     }
 
+    #[track_caller]
     fn try_run_body(
         &self,
         body: &dyn TestBody,
@@ -325,6 +329,7 @@ impl Runner {
     }
 
     /// The same with settings that were read. The results are written only if they are `kept`.
+    #[track_caller]
     fn run_config(
         &self,
         config: Config,

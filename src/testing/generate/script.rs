@@ -59,6 +59,7 @@ impl<Op> Script<Op> {
     /// # Panics
     /// If one of the numbers is above 1000.
     #[must_use]
+    #[track_caller]
     pub fn branch(self, stage: u32, branch: u32, op: Op) -> Script<Op> {
         assert!(
             stage <= MOST && branch <= MOST,

@@ -34,6 +34,7 @@ const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 /// assert_eq!(inline(&trace), "sim2:0x3,0.1,0.0=3/10");
 /// # Ok::<(), sim::run::trace::format::InlineError>(())
 /// ```
+#[track_caller]
 pub fn inline(trace: &Trace) -> String {
     let same_run =
         |a: &TraceStep, b: &TraceStep| a.task == b.task && a.draws.is_empty() && b.draws.is_empty();

@@ -34,6 +34,7 @@ use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 /// assert!(text.starts_with("simtrace 2\n"));
 /// assert_eq!(parse(text.as_bytes()), Ok(trace));
 /// ```
+#[track_caller]
 pub fn write(trace: &Trace) -> String {
     let paths = task_paths(trace);
     let objects = object_names(trace);
@@ -155,6 +156,7 @@ fn end_line(out: &mut String) {
 }
 
 /// The text of every task's path.
+#[track_caller]
 fn task_paths(trace: &Trace) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut paths = Vec::with_capacity(trace.tasks.len());
@@ -169,6 +171,7 @@ fn task_paths(trace: &Trace) -> Vec<String> {
 }
 
 /// The name of every object: its kind and its number among the objects of that kind.
+#[track_caller]
 fn object_names(trace: &Trace) -> Vec<String> {
     let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
     let mut names = Vec::with_capacity(trace.objects.len());

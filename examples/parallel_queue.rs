@@ -151,10 +151,10 @@ fn main() -> ExitCode {
 //   main  waits for 0.1 to end                                        examples/parallel_queue.rs:116:5
 //   0.1   waits, last access at                                      examples/parallel_queue.rs:108:22
 //
-//   No task of this run is left that could wake them. A task that only `waits` waits for something
-//   that is not of this library. If a thread or a timer outside of the run should have woken it: a run
-//   cannot wait for those. Use sim::spawn in place of std::thread and sim::time in place of timers,
-//   and keep I/O out of the test.
+//   No task is left that could wake them. A task that only `waits` waits for something that is not of
+//   this library. If a thread or a timer outside of the run should have woken it: a run cannot wait
+//   for those. Use sim::spawn in place of std::thread and sim::time in place of timers, and keep I/O
+//   out of the test.
 //
 // ── schedule ── 8 steps, 4 switches, 1 preemption ───────────────────────────────────────────────────
 //

@@ -41,12 +41,20 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
     }
     if circle.is_empty() {
-        // A task that waits for something foreign may be woken from outside the run.
+        // A task that waits for something foreign may be woken from outside the run. So may a task that waits for a message
+        // or a notification, if nothing in the run explains why none comes: a sender, say, may have moved to a thread.
         let foreign = waits.iter().any(|wait| wait.op.is_none());
-        let text =
-            if foreign { WAITS_FOR_FOREIGN } else { "No task is left that could wake them." };
+        let unexplained = |wait: &Wait| {
+            let comes = wait.op.is_some_and(|op| matches!(op.access, Access::Act | Access::Wait));
+            comes && wait.target.is_none() && reasons(run, all, wait, names).is_empty()
+        };
+        let text = match () {
+            () if foreign => format!("{NOBODY_IS_LEFT} {ONLY_WAITS} {OUTSIDE}"),
+            () if all.iter().any(unexplained) => format!("{NOBODY_IS_LEFT} {OUTSIDE}"),
+            () => NOBODY_IS_LEFT.to_owned(),
+        };
         screen.blank();
-        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, text));
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &text));
     }
     stalled(screen, run, names);
 }
@@ -163,10 +171,13 @@ fn stalled(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
     }
 }
 
-const WAITS_FOR_FOREIGN: &str = "No task of this run is left that could wake them. A task that only `waits` waits for \
-    something that is not of this library. If a thread or a timer outside of the run should have woken it: a run \
-    cannot wait for those. Use sim::spawn in place of std::thread and sim::time in place of timers, and keep I/O out of \
-    the test.";
+const NOBODY_IS_LEFT: &str = "No task is left that could wake them.";
+
+const ONLY_WAITS: &str =
+    "A task that only `waits` waits for something that is not of this library.";
+
+const OUTSIDE: &str = "If a thread or a timer outside of the run should have woken it: a run cannot wait for those. Use \
+    sim::spawn in place of std::thread and sim::time in place of timers, and keep I/O out of the test.";
 
 fn names_of_circle(circle: &[TaskId], names: &DisplayNames<'_>) -> String {
     let shown = circle.iter().chain(circle.first()).map(|t| names.task(*t));

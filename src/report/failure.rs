@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::deadlock;
 use super::names::DisplayNames;
-use super::places::{self, cut_place};
+use super::places::cut_place;
+use super::runtimes;
 use super::statistics::{self, share};
 use super::{Finding, Report};
 use crate::run::event::{Event, show_time};
 use crate::run::ids::TaskId;
+use crate::run::place::{is_std, portable};
 use crate::run::{Failure, Outcome, Run, Spin, circle_of};
 use unpause_check::picture::draw;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
@@ -118,32 +120,32 @@ pub(super) fn facts(
         }
         Failure::Misuse { message, place } | Failure::Crash { message, place, .. } => {
             text(screen, message);
-            field(screen, "at", &places::shown(place));
+            field(screen, "at", &portable(place));
         }
         Failure::Memory(error) => {
             for step in &error.steps {
                 let from = match step.called_from.is_empty() {
                     true => String::new(),
-                    false => format!(", called from {}", places::shown(&step.called_from)),
+                    false => format!(", called from {}", portable(&step.called_from)),
                 };
-                let place = places::shown(&step.place);
+                let place = portable(&step.place);
                 field(screen, &step.label, &format!("{place} by {}{from}", names.task(step.task)));
             }
         }
         Failure::Invariant { task, place, .. } => {
             let step = finding.run.steps.len().saturating_sub(1);
             field(screen, "broken by", &format!("{} in step {step}", names.task(*task)));
-            field(screen, "checked at", &places::shown(place));
+            field(screen, "checked at", &portable(place));
         }
         Failure::Error { message } | Failure::Unreadable { message } => text(screen, message),
         Failure::Starved { place, .. } => {
-            field(screen, "spawned at", &places::shown(&place.to_string()));
+            field(screen, "spawned at", &portable(&place.to_string()));
         }
         Failure::History { place, verdict, .. } => {
             if let Verdict::Unknown(exhausted) = verdict {
                 text(screen, &exhausted.to_string());
             }
-            field(screen, "checked at", &places::shown(&place.to_string()));
+            field(screen, "checked at", &portable(&place.to_string()));
         }
         Failure::Diverged { expected, found, .. } => {
             field(screen, "expected", expected);
@@ -157,7 +159,7 @@ pub(super) fn facts(
         Failure::Hang { last, place, .. } => {
             field(screen, "last", last);
             if !place.is_empty() {
-                field(screen, "at", &places::shown(place));
+                field(screen, "at", &portable(place));
             }
         }
         Failure::TimeLimit { running, .. } => field(screen, "not ended", running),
@@ -191,7 +193,7 @@ pub(super) fn facts(
                 if condition.percent > 0 {
                     field(screen, "held", &share(condition, *runs));
                 }
-                field(screen, "at", &places::shown(&condition.place.to_string()));
+                field(screen, "at", &portable(&condition.place.to_string()));
             }
         }
         // The search reports it, below.
@@ -246,7 +248,9 @@ pub(super) fn details(
             }
         }
         Failure::Unproven { .. } => help(screen, UNPROVEN),
-        Failure::Panic { message, .. } if message.contains(NO_REACTOR) => help(screen, NO_RUNTIME),
+        Failure::Panic { message, .. } if runtimes::is_needed(message) => {
+            help(screen, &runtimes::advice(finding.needs_runtime.as_deref()));
+        }
         Failure::Memory(error) if !error.remedy.is_empty() => help(screen, &error.remedy),
         Failure::Memory(_)
         | Failure::Panic { .. }
@@ -279,17 +283,17 @@ pub(super) fn output(screen: &mut Screen, output: &str) {
 /// Returns the place where a task panicked. For a place in the standard library its caller is more
 /// useful.
 fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
-    let shown = places::shown(place);
-    if !places::is_std(place) {
+    let shown = portable(place);
+    if !is_std(place) {
         return shown;
     }
     if let Some(caller) = &finding.called_from {
-        return format!("{}, in {shown}", places::shown(caller));
+        return format!("{}, in {shown}", portable(caller));
     }
     let task_name = names.task(task);
     match finding.run.events.iter().rev().find(|event| event.task == task) {
         Some(event) => {
-            let last = places::shown(&event.place.to_string());
+            let last = portable(&event.place.to_string());
             format!(
                 "{shown}, in std, called by {task_name} after `{}` at {last}",
                 names.event(event)
@@ -340,13 +344,6 @@ const STARVED: &str = "Other tasks can have this one repeat itself, as with a lo
 const MOVING_TIME: &str = "A loop with a timer, such as an interval, goes on for ever, and the body waits for \
     something that it does not bring about. End the loop by a condition, or abort its task. If the test only needs \
     so many steps, raise `max_steps`.";
-
-/// A part of the panic of a timer or socket of tokio that is used outside of tokio's runtime.
-const NO_REACTOR: &str = "there is no reactor running";
-
-const NO_RUNTIME: &str = "A run is no runtime of tokio, whose timers, sockets, files and processes do not work in it.\n\
-    In place of tokio::time use sim::time, which has the same names and a virtual clock.\n\
-    With unpause-tokio, UNPAUSE_TOKIO_REAL names the tests that run on tokio.";
 
 const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. It takes no steps while \
     nothing changes. If no task is left to change anything, the run fails at once as a deadlock.";

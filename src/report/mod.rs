@@ -16,6 +16,7 @@ mod nodes;
 mod one_line;
 mod places;
 mod program;
+pub(crate) mod runtimes;
 mod schedule;
 mod source;
 mod statistics;
@@ -37,7 +38,6 @@ pub use one_line::one_line;
 pub use unpause_check::picture::{Style, history_text};
 // For the panic hook of simulated runs, which the real build lacks.
 #[allow(unused_imports)]
-pub(crate) use places::is_std;
 pub use source::rust;
 pub use text::text;
 
@@ -308,6 +308,9 @@ pub struct Finding {
     /// The first place outside of the standard library from which it panicked, as `file:line`, if the run
     /// panicked in there and that place could be had.
     pub called_from: Option<String>,
+    /// The function of tokio that was called, such as `tokio::task::spawn::spawn`, if the run panicked because it is no
+    /// runtime of tokio, and the function could be had.
+    pub needs_runtime: Option<String>,
     /// The path of the trace file, if one was written.
     pub trace_file: Option<String>,
     /// The error if the trace file could not be written.
@@ -334,6 +337,7 @@ impl Finding {
             shrunk: None,
             proof: None,
             called_from: None,
+            needs_runtime: None,
             trace_file: None,
             trace_error: None,
             source_file: None,

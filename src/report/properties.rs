@@ -111,13 +111,15 @@ fn history() -> impl Strategy<Value = HistoryRecord> {
         vec(text_of_a_user(), 0..4),
         vec(operation(), 0..60),
         proptest::option::of(verdict()),
+        proptest::option::of(text_of_a_user()),
     );
-    parts.prop_map(|(model, clients, operations, verdict)| HistoryRecord {
+    parts.prop_map(|(model, clients, operations, verdict, remark)| HistoryRecord {
         model,
         clients,
         operations,
         verdict,
         lines: None,
+        remark,
     })
 }
 
@@ -293,6 +295,7 @@ fn report() -> impl Strategy<Value = Report> {
             shrunk: Some(Shrinking { replays: 3, size: original, complete: real }),
             proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1, longer: None }),
             called_from: Some(text.clone()),
+            needs_runtime: Some(text.clone()),
             trace_file: Some(text.clone()),
             trace_error: Some(text.clone()),
             source_file: Some(text.clone()),
@@ -382,7 +385,13 @@ fn proper_history() -> impl Strategy<Value = HistoryRecord> {
         let evidence = Evidence { misfit, ..Evidence::default() };
         let clients = (0..4).map(|n| format!("client{n}")).collect();
         let verdict = Some(Verdict::Violated(Box::new(evidence)));
-        HistoryRecord { model: "model".to_owned(), clients, operations, verdict, lines: None }
+        HistoryRecord {
+            model: "model".to_owned(),
+            clients,
+            operations,
+            verdict,
+            ..HistoryRecord::default()
+        }
     })
 }
 

@@ -122,6 +122,7 @@ impl Sample {
             shrunk: Some(Shrinking { replays: 312, size, complete: true }),
             proof: None,
             called_from: None,
+            needs_runtime: None,
             replay: Some(format!("SIM_REPLAY={file} cargo test -p demo {test} -- --exact")),
             trace_file: Some(file),
             trace_error: None,
@@ -187,7 +188,7 @@ pub(super) fn lost_update() -> Report {
             call(0, "get", 9, Some(("1", 10))),
         ],
         verdict: Some(Verdict::Violated(Box::new(evidence))),
-        lines: None,
+        ..HistoryRecord::default()
     }];
     let failure = Failure::History {
         history: 0,
@@ -295,7 +296,7 @@ pub(super) fn queue() -> Report {
         clients: vec!["producer".to_owned(), "consumer".to_owned()],
         operations,
         verdict: Some(verdict.clone()),
-        lines: None,
+        ..HistoryRecord::default()
     }];
     let condition = "sequential consistency".to_owned();
     let failure = Failure::History { history: 0, condition, verdict, place: here() };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sim::report::text;
 use sim::run::Failure;
 use sim::spawn;
-use sim::tokio::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, watch};
+use sim::tokio::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::fails;
 
@@ -13,8 +13,9 @@ use crate::fails;
 fn waits(body: impl AsyncFn() + Sync, words: &[&str]) {
     let Some((failure, screen)) = fails(body) else { return };
     assert!(matches!(failure, Failure::Deadlock { .. }), "{screen}");
+    let shown = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in words {
-        assert!(screen.contains(word), "{word:?} is not in\n{screen}");
+        assert!(shown.contains(word), "{word:?} is not in\n{screen}");
     }
 }
 
@@ -44,6 +45,68 @@ fn a_receiver_without_messages_is_named() {
         },
         &["changed", "watch", "deadlocks.rs"],
     );
+}
+
+/// The part of the advice about threads outside of the run.
+const OUTSIDE: &str = "If a thread or a timer outside of the run should have woken it";
+
+/// A thread that sends when the run is over.
+fn later(send: impl FnOnce() + Send + 'static) {
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        // Each of these objects belongs to the run that made it.
+        _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(send));
+    });
+}
+
+#[test]
+fn a_receiver_whose_sender_is_in_a_thread_is_told_of_threads() {
+    waits(
+        async || {
+            let (sender, mut receiver) = mpsc::channel::<u8>(1);
+            later(move || _ = sender.try_send(1));
+            receiver.recv().await;
+        },
+        &["recv", OUTSIDE],
+    );
+    waits(
+        async || {
+            let (sender, receiver) = oneshot::channel::<u8>();
+            later(move || _ = sender.send(1));
+            _ = receiver.await;
+        },
+        &["oneshot", OUTSIDE],
+    );
+    waits(
+        async || {
+            let (sender, mut receiver) = watch::channel(1);
+            later(move || _ = sender.send(1));
+            _ = receiver.changed().await;
+        },
+        &["changed", OUTSIDE],
+    );
+    waits(
+        async || {
+            let notify = Arc::new(Notify::new());
+            let own = notify.clone();
+            later(move || own.notify_one());
+            notify.notified().await;
+        },
+        &["notify", OUTSIDE],
+    );
+}
+
+/// The run has the reason: a task has the lock, and keeps it.
+#[test]
+fn a_wait_that_the_run_explains_is_not_told_of_threads() {
+    let body = async || {
+        let lock = Arc::new(Mutex::new(0));
+        let _held = lock.lock().await;
+        _ = lock.lock().await;
+    };
+    let Some((failure, screen)) = fails(body) else { return };
+    assert!(matches!(failure, Failure::Deadlock { .. }), "{screen}");
+    assert!(!screen.contains(OUTSIDE), "{screen}");
 }
 
 #[test]

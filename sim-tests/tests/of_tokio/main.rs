@@ -18,6 +18,7 @@ mod locks;
 mod mpsc;
 mod names;
 mod parity;
+mod runtimes;
 mod select;
 mod unbounded;
 mod watch;

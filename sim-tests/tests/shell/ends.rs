@@ -93,6 +93,32 @@ fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_run_that_blocks_its_thread_is_noted() {
+    for variant in ["sleep", "join"] {
+        let ended =
+            captured("threads::sleeps_on_the_thread").env("UNPAUSE_VARIANT", variant).passes();
+        ended.says(&[
+            "note: shell::fixture::threads::sleeps_on_the_thread: a run stood still for ",
+            "thread::sleep (use sim::time::sleep), the join of a std::thread (use sim::spawn)",
+        ]);
+    }
+    let fixed = captured("threads::sleeps_on_the_thread").env("UNPAUSE_VARIANT", "fixed").passes();
+    assert_eq!(fixed.stderr, "");
+}
+
+/// The workers of two runs both count from one, so the position in a run says nothing about another run.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn one_caught_panic_in_each_of_many_runs_is_no_second_panic() {
+    assert_eq!(captured("threads::catches_a_panic_in_each_run").passes().stderr, "");
+    let twice =
+        captured("threads::catches_a_panic_in_each_run").env("UNPAUSE_VARIANT", "twice").passes();
+    twice.says(&["a second panic in one step", "first:  \"caught\"", "second: \"again\""]);
+}
+
+#[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_start() {
     let runs = || captured("aborts").env("SIM_JOBS", "1");

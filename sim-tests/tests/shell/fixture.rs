@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use sim::check::models::{CounterOp, CounterRet};
 use sim::{Atomic, Cell, Mutex};
 
+mod threads;
+
 /// Returns `true` if a test must do nothing.
 fn off() -> bool {
     !sim::SIMULATED || std::env::var_os("UNPAUSE_FIXTURE").is_none()

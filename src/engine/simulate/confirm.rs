@@ -36,13 +36,13 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
     });
     let trace = session.trace(&run);
-    let (mut warning, mut called_from) = (None, None);
+    let (mut warning, mut callers) = (None, hook::Callers::default());
     let run = match &run.outcome {
         // There is nothing to replay: the next run would be yet another one.
         Outcome::Failed(Failure::NonDeterminism { .. }) => run,
         _ => {
             let again = session.loudly(|| session.replay(&trace));
-            called_from = hook::called_from();
+            callers = hook::callers();
             warning = other_history(&run, &again);
             // The report names the strategy that found the failure, not the replay.
             let (seed, strategy) = (run.seed, run.strategy.clone());
@@ -55,7 +55,8 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         original,
         shrunk,
         proof,
-        called_from,
+        called_from: callers.of_std,
+        needs_runtime: callers.of_runtime,
         trace_file,
         trace_error,
         replay,
@@ -84,7 +85,8 @@ fn is_undecided(run: &Run) -> bool {
 /// The failure that reports the first step that differs.
 pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
     let job = WorkerJob::Again(Arc::new(run.clone()));
-    let again = session.run_with(job.strategy(), "again", run.seed, job);
+    let again =
+        session.seeing_standstill(|| session.run_with(job.strategy(), "again", run.seed, job));
     // Programs are generated before anything runs.
     same_programs(run, &again)?;
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {

@@ -5,9 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
-use crate::report::is_std;
+use crate::report::runtimes;
 use crate::rt::in_run;
 use crate::run::panics::{self, PanicHandling, Panicked};
+use crate::run::place::is_std;
 use crate::seam::native;
 
 thread_local! {
@@ -19,8 +20,14 @@ thread_local! {
     static PANICKED_AT: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
     /// True if a panic in the standard library captures the place of its caller.
     static TRACES_CALLS: Cell<bool> = const { Cell::new(false) };
-    /// The caller of the last function of the standard library that panicked.
-    static CALLED_FROM: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// The callers of the last panic.
+    static CALLERS: RefCell<Callers> = RefCell::default();
+}
+
+/// Forgets the position of the last panic on this thread. Called when the thread begins or leaves the runs of a worker:
+/// each worker counts its runs from 1, so the positions of two workers may be equal.
+pub(super) fn forget_position() {
+    PANICKED_AT.set(None);
 }
 
 /// Installs the hook, the first time it is called.
@@ -37,8 +44,7 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     }
     let panicked = panics::panicked(info);
     if TRACES_CALLS.get() {
-        let caller = if is_std(&panicked.place) { caller_of_std() } else { None };
-        CALLED_FROM.replace(caller);
+        CALLERS.replace(Callers::of(&panicked));
     }
     let position = super::watchdog::position();
     // A panic that the program caught in an earlier step does not matter for this one.
@@ -73,8 +79,8 @@ fn tell(first: &Panicked, second: &Panicked) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Does `act` and keeps, of the last panic in it, [who called it](called_from). That takes milliseconds for
-/// each panic in the standard library, and nothing for all others.
+/// Does `act` and keeps the [callers] of the last panic in it. That takes milliseconds for each panic in the standard
+/// library or for want of a runtime, and nothing for all others.
 pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {
@@ -82,46 +88,111 @@ pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
             TRACES_CALLS.set(self.0);
         }
     }
-    CALLED_FROM.take();
+    CALLERS.take();
     let _before = Before(TRACES_CALLS.replace(true));
     act()
 }
 
-/// The place, as `file:line`, from which the standard library was called when it panicked last in
-/// [`tracing_calls`]; none if it was not the standard library that panicked, or if the program has no
-/// information for debuggers.
-pub(super) fn called_from() -> Option<String> {
-    CALLED_FROM.take()
-}
-
-/// The first frame outside of the standard library below the panic.
+/// The functions below a panic that a report names, if they are not those that panicked.
 ///
-/// Of a backtrace std gives no more than texts. This one reads the `Debug` text, which names file and line
-/// of each frame; if it should ever look otherwise, no place is found.
-#[cold]
-fn caller_of_std() -> Option<String> {
-    let frames = format!("{:?}", Backtrace::force_capture());
-    first_outside(&frames)
+/// Of a backtrace std gives no more than texts. These are read from the `Debug` text, which names function, file and line
+/// of each frame; if it should ever look otherwise, nothing is found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Callers {
+    /// The place, as `file:line`, from which the standard library was called, if that panicked; none if the program has
+    /// no information for debuggers.
+    pub(super) of_std: Option<String>,
+    /// The called function of tokio, if it panicked because a run is no runtime of tokio.
+    pub(super) of_runtime: Option<String>,
 }
 
-fn first_outside(frames: &str) -> Option<String> {
-    let frames = frames.split("{ fn: ").skip(1).map(|frame| {
+impl Callers {
+    #[cold]
+    fn of(panicked: &Panicked) -> Callers {
+        let (in_std, in_tokio) = (is_std(&panicked.place), runtimes::is_needed(&panicked.message));
+        if !in_std && !in_tokio {
+            return Callers::default();
+        }
+        let frames = format!("{:?}", Backtrace::force_capture());
+        Callers {
+            of_std: if in_std { first_outside(&frames) } else { None },
+            of_runtime: if in_tokio { last_of_tokio(&frames) } else { None },
+        }
+    }
+}
+
+/// Returns the callers of the last panic in [`tracing_calls`].
+pub(super) fn callers() -> Callers {
+    CALLERS.take()
+}
+
+/// A frame of a backtrace.
+#[derive(Clone, Copy)]
+struct Frame<'a> {
+    function: &'a str,
+    file: Option<&'a str>,
+    line: Option<&'a str>,
+}
+
+impl Frame<'_> {
+    fn is_std(&self) -> bool {
+        match self.file {
+            Some(file) => is_std(file),
+            None => {
+                ["core::", "alloc::", "std::", "<"].iter().any(|of| self.function.starts_with(of))
+            }
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// The path of a function of tokio; `None` for other functions. The name of an inlined function has no path, but its
+    /// file has one.
+    fn in_tokio(&self) -> Option<String> {
+        let function = self.function.trim_start_matches('<').trim_end_matches("::{{closure}}");
+        if function.starts_with("tokio::") {
+            return Some(function.to_owned());
+        }
+        let file = self.file?.replace('\\', "/");
+        let (folder, path) = file.rsplit_once("/src/")?;
+        let folder = folder.rsplit('/').next()?;
+        let version = folder.strip_prefix("tokio").map(|rest| rest.trim_start_matches('-'))?;
+        if !version.is_empty() && !version.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let module = path.strip_suffix(".rs")?.trim_end_matches("/mod").replace('/', "::");
+        let name = function.split('<').next().unwrap_or_default().rsplit("::").next()?;
+        Some(format!("tokio::{module}::{name}"))
+    }
+}
+
+/// The frames below a panic, the innermost first.
+fn below_the_panic(frames: &str) -> impl Iterator<Item = Frame<'_>> {
+    let frames = frames.split("{ fn: \"").skip(1).map(|frame| {
+        let function = frame.split('"').next().unwrap_or_default();
         let file =
             frame.split_once(", file: \"").and_then(|(_, rest)| rest.split_once("\", line: "));
         let line =
             file.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
-        (frame, file.map(|(file, _)| file), line)
+        Frame { function, file: file.map(|(file, _)| file), line }
     });
     // The hook itself, and what called it.
-    let below = frames.skip_while(|(frame, ..)| !frame.contains("panicking::panic_fmt"));
-    let mut outside = below.skip(1).skip_while(|(frame, file, _)| match file {
-        Some(file) => is_std(file),
-        None => ["core::", "alloc::", "std::", "<"].iter().any(|of| frame[1..].starts_with(of)),
-    });
+    frames.skip_while(|frame| !frame.function.contains("panicking::panic_fmt")).skip(1)
+}
+
+/// The place of the first frame outside of the standard library below the panic.
+fn first_outside(frames: &str) -> Option<String> {
     // Without information for debuggers it has no place, and what comes behind it did not call std.
-    let (_, file, line) = outside.next()?;
-    let file = file.filter(|file| file.ends_with(".rs"))?.trim_start_matches("./");
-    Some(format!("{file}:{}", line?))
+    let outside = below_the_panic(frames).find(|frame| !frame.is_std())?;
+    let file = outside.file.filter(|file| file.ends_with(".rs"))?.trim_start_matches("./");
+    Some(format!("{file}:{}", outside.line?))
+}
+
+/// The function of tokio that other code called below the panic.
+fn last_of_tokio(frames: &str) -> Option<String> {
+    let frames = below_the_panic(frames).map(|frame| (frame.is_std(), frame.in_tokio()));
+    let inner = frames.take_while(|(is_std, in_tokio)| *is_std || in_tokio.is_some());
+    inner.filter_map(|(_, in_tokio)| in_tokio).last()
 }
 
 /// Does `act` with panics passed on: the hook that was there before prints message and backtrace.
@@ -157,5 +228,31 @@ mod tests {
         let bare = frames.replace(", file: \"./src/grow.rs\", line: 12", "");
         assert_eq!(first_outside(&bare.replace("main.rs", "pthread_create.c")), None);
         assert_eq!(first_outside(&frames.replace("panic_fmt", "other")), None);
+    }
+
+    #[test]
+    fn the_called_function_of_tokio_is_the_outermost() {
+        let frames = "Backtrace [{ fn: \"core::panicking::panic_fmt\" }, \
+             { fn: \"tokio::runtime::scheduler::Handle::current\", file: \"/t/src/runtime/scheduler/mod.rs\", line: 92 }, \
+             { fn: \"std::thread::local::LocalKey<T>::try_with\" }, \
+             { fn: \"tokio::net::tcp::listener::TcpListener::bind::{{closure}}\", file: \"/t/src/net.rs\", line: 9 }, \
+             { fn: \"app::serve::{{closure}}\", file: \"./src/lib.rs\", line: 12 }, \
+             { fn: \"tokio::later\", file: \"/t/src/lib.rs\", line: 1 }]";
+        let found = last_of_tokio(frames);
+        assert_eq!(found.as_deref(), Some("tokio::net::tcp::listener::TcpListener::bind"));
+        let other = frames.replace("tokio::", "other::");
+        assert_eq!(last_of_tokio(&other), None);
+        // Inlined, so that its name has no path.
+        let of = |file: &str| {
+            let frame = format!("{{ fn: \"spawn_local<app::Task>\", file: \"{file}\", line: 9 }}");
+            last_of_tokio(&format!("Backtrace [{{ fn: \"core::panicking::panic_fmt\" }}, {frame}]"))
+        };
+        let inlined = of("/u/registry/src/index/tokio-1.54.1/src/task/local.rs");
+        assert_eq!(inlined.as_deref(), Some("tokio::task::local::spawn_local"));
+        assert_eq!(
+            of("/u/checkouts/tokio-0123/abc/tokio/src/time/mod.rs").as_deref(),
+            Some("tokio::time::spawn_local")
+        );
+        assert_eq!(of("/u/registry/src/index/tokio-util-0.7.1/src/task/local.rs"), None);
     }
 }

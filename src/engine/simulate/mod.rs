@@ -15,6 +15,7 @@ mod reorder;
 mod replays;
 mod seek;
 mod session;
+mod standstill;
 mod watchdog;
 
 use crate::engine::assignment::{Account, Assignment};
@@ -34,6 +35,7 @@ use self::recount::recount;
 use self::session::Session;
 
 /// Runs `body` as the assignment says and reports.
+#[track_caller]
 pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
     refuse_nesting();
     hook::install();
@@ -48,6 +50,7 @@ pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
 }
 
 /// The run of one seed, as it comes: not confirmed, not shrunk, not written down.
+#[track_caller]
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     unrecorded(config, site, body, |session| {
         if let Some(search) = config.strategy.search() {
@@ -60,20 +63,21 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
 }
 
 /// All runs of a search, those that fail too, each shown to `visit`.
+#[track_caller]
 pub(crate) fn each_run(
     config: &Config,
     site: &Site,
     body: &dyn TestBody,
     visit: &mut dyn FnMut(Run),
 ) -> Report {
+    let Some(search) = config.strategy.search() else {
+        panic!(
+            "the strategy {:?} samples runs and never explores them all: use a search, such as \
+             \"exhaustive\"",
+            config.strategy.name()
+        )
+    };
     unrecorded(config, site, body, |session| {
-        let search = config.strategy.search().unwrap_or_else(|| {
-            panic!(
-                "the strategy {:?} samples runs and never explores them all: use \
-                 a search, such as \"exhaustive\"",
-                config.strategy.name()
-            )
-        });
         let mut explored = exhaust(session, &search, RunVisitor::Each(visit));
         let finding = explored.found.take().map(|found| Finding::of(found.run, found.origin));
         // Every run was shown, so nothing is judged.
@@ -82,6 +86,7 @@ pub(crate) fn each_run(
 }
 
 /// Does `act` with a watched session that leaves no results.
+#[track_caller]
 fn unrecorded<T>(
     config: &Config,
     site: &Site,
@@ -104,6 +109,7 @@ fn no_such_run(seed: Seed) -> Failure {
     }
 }
 
+#[track_caller]
 fn refuse_nesting() {
     assert!(!in_run(), "a Runner was started inside a run: start it outside of the body");
 }

@@ -143,8 +143,10 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
         Origin::File(file) => file.clone(),
         _ => format::inline(trace),
     };
+    let callers = hook::callers();
     let finding = Finding {
-        called_from: hook::called_from(),
+        called_from: callers.of_std,
+        needs_runtime: callers.of_runtime,
         replay: Some(session.site.replay_command(&source, trace.header.settings.is_some())),
         record: diverged.then(|| session.site.search_command()),
         ..Finding::of(run, from)

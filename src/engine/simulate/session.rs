@@ -1,11 +1,11 @@
 //! A session: the body of a test, its settings, and ways to run it once. All parts of the engine share it.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use super::hook;
 use super::watchdog::{Watchdog, WatchedWorker, WorkerJob};
+use super::{hook, standstill};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::{Config, LogMode};
 use crate::engine::persistence;
@@ -33,13 +33,16 @@ pub(crate) struct Session<'a> {
     pub(super) watch: Watchdog,
     /// The number of rehearsals of the strategy.
     rehearsals: AtomicU32,
+    /// The note about a run that blocked its thread, if one did.
+    stood_still: OnceLock<String>,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(assignment: &'a Assignment<'a>, body: &'a dyn TestBody) -> Session<'a> {
         let Assignment { config, site, .. } = *assignment;
         let (watch, rehearsals) = (Watchdog::new(site, config.hang), AtomicU32::new(0));
-        Session { assignment, config, site, body, watch, rehearsals }
+        let stood_still = OnceLock::new();
+        Session { assignment, config, site, body, watch, rehearsals, stood_still }
     }
 
     /// The same, with each run noted before it begins, if that is wanted.
@@ -141,7 +144,7 @@ impl<'a> Session<'a> {
     }
 
     /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook. Of a panic
-    /// in the standard library, the [place](hook::called_from) that it was called from is kept.
+    /// in the standard library, or for want of a runtime, the [callers](hook::callers) are kept.
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
         let act = || native::noting_calls(|| hook::tracing_calls(act));
         match (self.config.log, self.config.backtrace) {
@@ -164,9 +167,24 @@ impl<'a> Session<'a> {
     // ---- reports
 
     /// The report of this test.
-    pub(super) fn report(&self, account: Account) -> Report {
+    pub(super) fn report(&self, mut account: Account) -> Report {
         let rehearsals = self.rehearsals.load(Ordering::Relaxed);
+        account.notes.extend(self.stood_still.get().cloned());
         self.assignment.report(Account { rehearsals, ..account })
+    }
+
+    /// Does `act`, which makes a run, and keeps a note if the run blocks the thread. Plain threads may: their calls are
+    /// those of the system, or wait for a process.
+    pub(super) fn seeing_standstill<T>(&self, act: impl FnOnce() -> T) -> T {
+        if self.config.is_native() || self.config.log == LogMode::All {
+            return act();
+        }
+        let (done, stood) = standstill::during(act);
+        if let Some(stood) = stood {
+            // The first one is enough.
+            let _ = self.stood_still.set(standstill::note(&self.site.test, stood));
+        }
+        done
     }
 
     /// The trace of a run of this test.

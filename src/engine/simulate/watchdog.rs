@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
+use super::hook;
 use super::session::Session;
 use crate::engine::assignment::Account;
 use crate::engine::patience::Patience;
@@ -177,6 +178,7 @@ impl Drop for Unwatch<'_> {
         if let Some(before) = &self.before {
             before.paused.store(false, Ordering::Relaxed);
         }
+        hook::forget_position();
         HERE.with(|here| *here.borrow_mut() = self.before.take());
         beat::watch(std::mem::take(&mut self.watcher_before));
         if let Some((notes, line)) = &self.watched.notes {
@@ -243,6 +245,7 @@ impl Watchdog {
         let watched = Arc::new(watched);
         watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
+        hook::forget_position();
         let before = HERE.with(|here| here.borrow_mut().replace(watched.clone()));
         if let Some(before) = &before {
             before.paused.store(true, Ordering::Relaxed);

@@ -1,0 +1,39 @@
+//! Tests about the thread that a run is on: what blocks it, and what its panic hook hears.
+
+use sim::Cell;
+
+use super::{off, variant};
+
+/// Blocks the thread of the run, and says nothing of it to anybody.
+#[sim::test(seeds = 2)]
+async fn sleeps_on_the_thread() {
+    if !off() && !variant("fixed") {
+        Cell::new(0).set(1).await;
+        match variant("join") {
+            true => std::thread::spawn(nap).join().unwrap(),
+            false => nap(),
+        }
+    }
+}
+
+fn nap() {
+    std::thread::sleep(std::time::Duration::from_millis(60));
+}
+
+/// A program of its own that makes one run after another. Each run catches one panic, in the same step.
+#[test]
+fn catches_a_panic_in_each_run() {
+    if off() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|_| ()));
+    for seed in 0..20 {
+        let run = sim::Runner::new().run_seed(seed, async || {
+            Cell::new(0).set(1).await;
+            let caught = std::panic::catch_unwind(|| panic!("caught"));
+            assert!(caught.is_err());
+            assert!(!variant("twice") || std::panic::catch_unwind(|| panic!("again")).is_err());
+        });
+        assert_eq!(run.outcome, sim::run::Outcome::Passed);
+    }
+}

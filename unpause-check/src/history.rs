@@ -62,4 +62,7 @@ pub struct HistoryRecord {
     /// The history as JSON lines, which the package `unpause-histories` reads; none if the model does not
     /// define them ([`Model::written`](crate::Model::written)).
     pub lines: Option<String>,
+    /// A sentence about the verdict that the operations do not show, such as the failed call that would explain it; none
+    /// if there is nothing to say.
+    pub remark: Option<String>,
 }

@@ -42,6 +42,7 @@
 
 #![forbid(unsafe_code)]
 
+mod failed;
 mod forest;
 mod hash;
 mod limits;
@@ -64,6 +65,7 @@ pub mod transactions;
 pub mod unique;
 pub mod verdict;
 
+pub use failed::explained_by_failed;
 pub use forest::{Branch, BranchOutcome, Forest, forest};
 pub use history::{HistoryRecord, Operation};
 pub use limits::{Budget, Malformed, MalformedKind};

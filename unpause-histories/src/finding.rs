@@ -6,7 +6,7 @@ use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::picture::{Style, history_text};
 use unpause_check::verdict::{Anomaly, Evidence, Verdict};
 
-use crate::recording::{Answer, Callers, Recording};
+use crate::recording::{Answer, Call, Callers, Recording};
 
 /// The verdict on a recording, with the data to show it.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl HistoryFinding {
             },
             operations: texts,
             verdict: Some(verdict.clone()),
-            lines: None,
+            ..HistoryRecord::default()
         };
         HistoryFinding {
             model: naming.model,
@@ -253,6 +253,23 @@ impl HistoryFinding {
         evidence.anomaly = Some(Anomaly { name: anomaly.name.clone(), text, edges: Vec::new() });
         let verdict = Some(Verdict::Violated(Box::new(evidence)));
         history_text(&HistoryRecord { verdict, ..self.history.clone() }, style)
+    }
+
+    /// This finding, with a remark about the failed call that would explain it.
+    pub(crate) fn explained_by(mut self, recording: &Recording, call: usize, op: &str) -> Self {
+        let Call { client, place, end, .. } = &recording.calls[call];
+        let lines = match end {
+            Some(end) if end.place.line != place.line => {
+                format!("lines {} and {}", place.line, end.place.line)
+            }
+            _ => format!("line {}", place.line),
+        };
+        self.history.remark = Some(format!(
+            "These are explained if `{op}` by {}, on {lines}, took effect. It is recorded as :fail, which says that it \
+             did not. A call without an answer is :info.",
+            self.history.clients[*client as usize],
+        ));
+        self
     }
 
     fn is_round(&self, anomaly: Option<&Anomaly>) -> bool {

@@ -16,6 +16,10 @@ pub struct Operations<O, R> {
     /// For each of them the index of its call in [`Recording::calls`]. Failed calls and calls without
     /// information have no operation.
     pub calls: Vec<u32>,
+    /// The failed calls as operations, without returns. No condition takes them into account.
+    pub failed: Vec<Operation<O, R>>,
+    /// For each of them the index of its call.
+    pub failed_calls: Vec<u32>,
     /// The number of calls that read `nil` and are not checked, because the value was not recorded: see
     /// [`NilRead::Anything`].
     pub unchecked: usize,
@@ -28,8 +32,10 @@ impl<O, R> Operations<O, R> {
             let op = form(op);
             Operation { client, op, invoked, returned }
         };
-        let operations = self.operations.into_iter().map(changed).collect();
-        Operations { operations, calls: self.calls, unchecked: self.unchecked }
+        let Operations { operations, calls, failed, failed_calls, unchecked } = self;
+        let operations = operations.into_iter().map(&changed).collect();
+        let failed = failed.into_iter().map(&changed).collect();
+        Operations { operations, calls, failed, failed_calls, unchecked }
     }
 }
 
@@ -113,11 +119,26 @@ fn convert<M: RegisteredModel, O, F: FnOnce(RecordedOp<M>) -> O>(
     nil: NilRead,
     mut split: impl FnMut(&Call) -> Result<(F, Datum, Pairs), Problem>,
 ) -> Result<Operations<O, RecordedRet<M>>, Problem> {
-    let mut converted = Operations { operations: Vec::new(), calls: Vec::new(), unchecked: 0 };
+    let mut converted = Operations {
+        operations: Vec::new(),
+        calls: Vec::new(),
+        failed: Vec::new(),
+        failed_calls: Vec::new(),
+        unchecked: 0,
+    };
     for (index, call) in recording.calls.iter().enumerate() {
         let answer = call.end.as_ref().map(|end| &end.answer);
         check_name::<M>(call)?;
         if answer == Some(&Answer::Fail) && !recording.failures_are_answers {
+            // A call that is not one of the model did nothing, so it is no error either.
+            if let Ok((wrap, asked, _)) = split(call) {
+                if let Ok(op) = M::call(&call.f, &asked) {
+                    let (client, invoked) = (call.client, call.invoked);
+                    let operation = Operation { client, op: wrap(op), invoked, returned: None };
+                    converted.failed.push(operation);
+                    converted.failed_calls.push(index as u32);
+                }
+            }
             continue;
         }
         let (wrap, asked, pairs) = split(call)?;

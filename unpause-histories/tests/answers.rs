@@ -304,3 +304,33 @@ fn a_question_about_no_calls_is_answered_as_one() {
     let problem = condition.check(&recording, &Question::default()).unwrap_err();
     assert!(problem.message.contains("there is no call"), "{problem}");
 }
+
+/// A write of `value` with this answer, and a read of 2 after it.
+fn read_after(answer: &str, value: u64) -> HistoryFinding {
+    let text = format!(
+        "{{:process 0 :type :invoke :f :write :value 1}}\n{{:process 0 :type :ok :f :write :value 1}}\n\
+         {{:process 1 :type :invoke :f :write :value {value}}}\n\
+         {{:process 1 :type :{answer} :f :write :value {value}}}\n\
+         {{:process 2 :type :invoke :f :read :value nil}}\n{{:process 2 :type :ok :f :read :value 2}}\n"
+    );
+    check("linearizable", Some("register"), "edn", &text).unwrap()
+}
+
+#[test]
+fn a_read_of_a_value_whose_write_is_recorded_as_failed_names_that_write() {
+    let text = |finding: &HistoryFinding| {
+        let text = finding.text("h.edn", &Default::default());
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let finding = read_after("fail", 2);
+    let remark = "These are explained if `Write(2)` by process 1, on lines 3 and 4, took effect. It is recorded as \
+                  :fail, which says that it did not. A call without an answer is :info.";
+    assert!(finding.verdict.is_violated());
+    assert!(text(&finding).contains(remark), "{}", text(&finding));
+    // Nor was it nobody who wrote the value.
+    assert!(!text(&finding).contains("nobody"), "{}", text(&finding));
+    // Another value explains nothing, and a call without an answer is no failure.
+    let other = read_after("fail", 3);
+    assert!(other.verdict.is_violated() && !text(&other).contains(":fail"), "{}", text(&other));
+    assert!(read_after("info", 2).verdict.is_consistent());
+}

@@ -379,3 +379,22 @@ fn audit(locked: bool) -> impl AsyncFn() + Sync {
 fn v46_an_audit_without_a_lock_is_told_from_one_with() {
     twins("v46", audit(false), audit(true));
 }
+
+/// A client that lost the answer and records a failure.
+#[test]
+fn a_failed_call_that_took_effect_is_named() {
+    let shows = |value: u64| {
+        let report = runner("failed").seeds(0..1).run(async || {
+            let history = History::new(Register::new(0u64));
+            history.invoke(RegisterOp::Write(value)).fail();
+            history.invoke(RegisterOp::Read).ok(RegisterRet::Value(2));
+            history.assert_linearizable();
+        });
+        let screen = sim::report::text(&report, &Default::default());
+        assert!(screen.contains("VIOLATED") || screen.contains("is not linearizable"), "{screen}");
+        screen.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let remark = "These are explained if `Write(2)` by main took effect. It is recorded as failed";
+    assert!(shows(2).contains(remark), "{}", shows(2));
+    assert!(!shows(3).contains("took effect"), "{}", shows(3));
+}

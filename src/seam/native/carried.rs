@@ -87,10 +87,10 @@ impl Written for CommandLayout {
 }
 
 pub(super) fn write_history(history: &HistoryRecord, to: &mut Vec<u8>) {
-    let HistoryRecord { model, clients, operations, verdict, lines } = history.clone();
+    let HistoryRecord { model, clients, operations, verdict, lines, remark } = history.clone();
     let operation = |of: Operation<String, String>| (of.client, of.op, of.invoked, of.returned);
     let operations: Vec<_> = operations.into_iter().map(operation).collect();
-    (model, clients, operations, lines).write(to);
+    (model, clients, operations, (lines, remark)).write(to);
     verdict.is_some().write(to);
     if let Some(verdict) = &verdict {
         write_verdict(verdict, to);
@@ -99,11 +99,11 @@ pub(super) fn write_history(history: &HistoryRecord, to: &mut Vec<u8>) {
 
 pub(super) fn read_history(from: &mut &[u8]) -> Option<HistoryRecord> {
     type Calls = Vec<(u32, String, u64, Option<(String, u64)>)>;
-    let (model, clients, calls, lines): (_, _, Calls, _) = Written::read(from)?;
+    let (model, clients, calls, (lines, remark)): (_, _, Calls, _) = Written::read(from)?;
     let operation = |(client, op, invoked, returned)| Operation { client, op, invoked, returned };
     let operations = calls.into_iter().map(operation).collect();
     let verdict = if bool::read(from)? { Some(read_verdict(from)?) } else { None };
-    Some(HistoryRecord { model, clients, operations, verdict, lines })
+    Some(HistoryRecord { model, clients, operations, verdict, lines, remark })
 }
 
 fn write_verdict(verdict: &Verdict, to: &mut Vec<u8>) {

@@ -161,9 +161,19 @@ impl<M: Model> Records<M> {
         found.or_else(newest)
     }
 
-    /// The calls by time of invocation, their times numbered from 0.
+    /// The calls that did not fail, by time of invocation, their times numbered from 0.
     pub(super) fn ranked<O, R>(
         &self,
+        op: impl Fn(&RecorderCall<M>) -> O,
+        ret: impl Fn(&M::Ret) -> R,
+    ) -> Vec<Operation<O, R>> {
+        self.ranked_among(|call| !call.failed, op, ret)
+    }
+
+    /// The same of other calls.
+    pub(super) fn ranked_among<O, R>(
+        &self,
+        wanted: impl Fn(&RecorderCall<M>) -> bool,
         op: impl Fn(&RecorderCall<M>) -> O,
         ret: impl Fn(&M::Ret) -> R,
     ) -> Vec<Operation<O, R>> {
@@ -173,7 +183,7 @@ impl<M: Model> Records<M> {
         };
         let mut order: Vec<(Stamp, usize)> = Vec::with_capacity(self.calls.len());
         let mut stamps: Vec<Stamp> = Vec::with_capacity(2 * self.calls.len());
-        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.failed) {
+        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| wanted(call)) {
             order.push((begin(call), index));
             stamps.push(begin(call));
             stamps.extend(call.returned.as_ref().map(|(_, stamp)| *stamp));

@@ -1,11 +1,46 @@
 //! A recorder as its run sees it: the history in text, and other orders of its calls.
 
-use super::records::RecorderCall;
+use super::records::{RecorderCall, Records};
 use super::{NODES, Recorder, patience};
 use crate::run::panics::{caught, text_of};
 use crate::run::recording::{HistorySource, Timed};
 use unpause_check::history::{HistoryRecord, Operation, json_lines};
-use unpause_check::{Budget, Model, linearizable};
+use unpause_check::verdict::Verdict;
+use unpause_check::{Budget, Model, explained_by_failed, linearizable};
+
+impl<M: Model> Recorder<M> {
+    /// The remark about a failed call that would explain the violated history.
+    fn explained_by_failed(&self, records: &Records<M>) -> Option<String> {
+        let Some(Verdict::Violated(evidence)) = &records.verdict else { return None };
+        if !records.calls.iter().any(|call| call.failed) {
+            return None;
+        }
+        let asked = |call: &RecorderCall<M>| (call.op.clone(), call.made);
+        let ranked =
+            |failed: bool| records.ranked_among(|call| call.failed == failed, asked, M::Ret::clone);
+        // One later, so that a failed call can be before all.
+        let plain = |call: &Operation<(M::Op, u64), M::Ret>| {
+            let Operation { client, op: (op, _), invoked, returned } = call.clone();
+            let returned = returned.map(|(ret, time)| (ret, time + 1));
+            Operation { client, op, invoked: invoked + 1, returned }
+        };
+        let others = ranked(false);
+        // Times of failed calls are often not known, but which calls were made before.
+        let last = others.get(evidence.misfit)?.op.1;
+        let failed = ranked(true).into_iter().filter(|call| call.op.1 <= last);
+        let failed = failed.map(|call| Operation { invoked: 0, returned: None, ..plain(&call) });
+        let (failed, others): (Vec<_>, Vec<_>) =
+            (failed.collect(), others.iter().map(plain).collect());
+        let explains = || explained_by_failed(&self.initial, &others, &failed, evidence);
+        let call = &failed[caught(explains)??];
+        let (op, by) =
+            (text_of(|| M::op_text(&call.op)), &records.lanes[call.client as usize].name);
+        Some(format!(
+            "These are explained if `{op}` by {by} took effect. It is recorded as failed, with `Invoked::fail`, which says \
+             that it did not. A call without an answer ends with `Invoked::info`.",
+        ))
+    }
+}
 
 impl<M> HistorySource for Recorder<M>
 where
@@ -27,6 +62,7 @@ where
             operations: records.ranked(asked, |ret| text_of(|| M::ret_text(ret))),
             verdict: records.verdict.clone(),
             lines: self.initial.written_before().as_deref().and_then(lines),
+            remark: self.explained_by_failed(&records),
         }
     }
 

@@ -52,6 +52,10 @@ pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdi
         screen.blank();
         screen.paragraph(2, (Paint::Plain, ""), (Paint::Strong, &sentence));
     }
+    if let Some(remark) = history.remark.as_ref().filter(|_| evidence.is_some()) {
+        screen.blank();
+        screen.paragraph(2, (Paint::Plain, ""), (Paint::Plain, &clean(remark)));
+    }
 }
 
 /// A text with `` `Read` by main `` in the place of `Operation 7`: pictures have no such numbers.

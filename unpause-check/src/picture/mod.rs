@@ -31,8 +31,7 @@ use crate::history::HistoryRecord;
 ///     model: "register".to_owned(),
 ///     clients: vec!["process 4".to_owned()],
 ///     operations: vec![read],
-///     verdict: None,
-///     lines: None,
+///     ..HistoryRecord::default()
 /// };
 /// let picture = history_text(&history, &Style::default());
 /// assert!(picture.contains("process 4") && picture.contains("read → 7"));

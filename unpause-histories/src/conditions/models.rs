@@ -4,7 +4,8 @@ use unpause_check::history::Operation;
 use unpause_check::models::{RegisteredModel, Visitor, registry};
 use unpause_check::verdict::Verdict;
 use unpause_check::{
-    Forest, Malformed, MalformedKind, Model, forest, linearizable_parallel, quiescent, sequential,
+    Forest, Malformed, MalformedKind, Model, explained_by_failed, forest, linearizable_parallel,
+    quiescent, sequential,
 };
 
 use super::Question;
@@ -90,9 +91,19 @@ pub(super) fn check(
                 let told = operation.returned.as_ref().map(|(ret, _)| M::ret_text(ret));
                 (M::op_text(&operation.op), told)
             };
-            let Operations { operations, calls, unchecked } = operations;
-            let finding =
+            let Operations { operations, calls, failed, failed_calls, unchecked } = operations;
+            let explains = match &verdict {
+                Verdict::Violated(evidence) => {
+                    explained_by_failed(initial, &operations, &failed, evidence)
+                }
+                Verdict::Consistent(_) | Verdict::Unknown(_) => None,
+            };
+            let mut finding =
                 HistoryFinding::new(recording, &operations, &calls, verdict, naming, texts);
+            if let Some(index) = explains {
+                let (call, op) = (failed_calls[index] as usize, M::op_text(&failed[index].op));
+                finding = finding.explained_by(recording, call, &op);
+            }
             Ok(HistoryFinding { configurations, unchecked, by_key: as_a.by_key, ..finding })
         }
     }

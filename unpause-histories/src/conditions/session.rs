@@ -41,15 +41,18 @@ pub(super) fn check(
 ) -> Result<HistoryFinding, Problem> {
     let nil = question.nil.unwrap_or(recording.nil);
     let by_key = is_by_key::<Register>(recording, question.keys);
-    let Operations { operations, calls, unchecked } = if by_key {
-        operations_by_key::<Register>(recording, nil)?
+    let (operations, calls, unchecked) = if by_key {
+        let Operations { operations, calls, unchecked, .. } =
+            operations_by_key::<Register>(recording, nil)?;
+        (operations, calls, unchecked)
     } else {
-        let Operations { operations, calls, unchecked } = operations::<Register>(recording, nil)?;
+        let Operations { operations, calls, unchecked, .. } =
+            operations::<Register>(recording, nil)?;
         let keyed = |o: Operation<RegisterOp<Datum>, _>| {
             let Operation { client, op, invoked, returned } = o;
             Operation { client, op: Keyed { key: Datum::Nil, op }, invoked, returned }
         };
-        Operations { operations: operations.into_iter().map(keyed).collect(), calls, unchecked }
+        (operations.into_iter().map(keyed).collect(), calls, unchecked)
     };
     let place = |operation: usize| recording.calls[calls[operation] as usize].place;
     let initial = question.initial.clone().unwrap_or_default();

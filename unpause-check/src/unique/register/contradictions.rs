@@ -15,7 +15,7 @@ impl RegisterCheck<'_> {
         let mut story = Contradiction::default();
         let it = story.name(self.seen[value as usize]);
         self.with_proof(&mut story, self.seen[value as usize]);
-        let text = format!("{it} found a value that nobody had written.");
+        let text = format!("{it} found a value that no operation of the history writes.");
         story.ruling("read of a value never written", text)
     }
 

@@ -27,10 +27,10 @@ pub use self::invalid::InvalidSetting;
 pub(crate) use self::list::{SETTINGS, Settings};
 pub(crate) use self::meaning::{SettingTexts, differing};
 use self::names::unknown;
-use self::strategy::meant;
 pub(crate) use self::row::ProofRuns;
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
+use self::strategy::meant;
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
@@ -170,7 +170,11 @@ impl Settings {
             if !(row.read)(&mut settings, &value) {
                 let meant = if row.name == "strategy" { meant(&value) } else { String::new() };
                 let (name, value) = (name.to_owned(), value.into_owned());
-                return Err(InvalidSetting { name, value, grammar: (row.grammar)() + &*meant });
+                return Err(InvalidSetting {
+                    name,
+                    value,
+                    grammar: (row.grammar)().into_owned() + &meant,
+                });
             }
         }
         warnings.sort();

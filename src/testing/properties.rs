@@ -9,7 +9,8 @@ use crate::time::{Instant, sleep};
 
 /// Requires that a condition holds whenever a run reaches it: the property of a system, by its name, inside its code.
 ///
-/// As `assert!`, in all builds, but the failure is the property's: reports name it by `name`. Not a point.
+/// Like `assert!`, in all builds, but the failure is the property's: reports name it by `name`. Not a point. The name comes
+/// last, like in [`sometimes!`](macro@crate::sometimes); the order `always!("name", condition)` is deprecated.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -17,7 +18,7 @@ use crate::time::{Instant, sleep};
 ///
 /// let report = Runner::new().hermetic().seeds(0..50).run(async || {
 ///     let leaders = sim::rand::below(3);
-///     sim::always!("one leader per term", leaders <= 1);
+///     sim::always!(leaders <= 1, "one leader per term");
 /// });
 /// let finding = report.finding.unwrap();
 /// let Outcome::Failed(Failure::Panic { message, .. }) = &finding.run.outcome else { panic!() };
@@ -28,7 +29,20 @@ use crate::time::{Instant, sleep};
 /// If the condition does not hold.
 #[macro_export]
 macro_rules! always {
-    ($name:expr, $condition:expr $(,)?) => {
+    // Literals that are conditions, and no names.
+    (true, $name:expr $(,)?) => {
+        $crate::__private::always(true, $name, "true")
+    };
+    (false, $name:expr $(,)?) => {
+        $crate::__private::always(false, $name, "false")
+    };
+    ($name:literal, $condition:expr $(,)?) => {{
+        #[deprecated(note = "the condition comes first: always!(condition, \"name\")")]
+        const fn the_name_comes_last() {}
+        the_name_comes_last();
+        $crate::__private::always($condition, $name, ::core::stringify!($condition))
+    }};
+    ($condition:expr, $name:expr $(,)?) => {
         $crate::__private::always($condition, $name, ::core::stringify!($condition))
     };
 }

@@ -136,7 +136,7 @@ async fn counts(stores: bool) {
             let first = if stores { kept.load(SeqCst).await } else { 0 };
             for next in first + 1..=3 {
                 let before = kept.load(SeqCst).await;
-                sim::always!("the count only grows", before < next);
+                sim::always!(before < next, "the count only grows");
                 kept.store(next, SeqCst).await;
                 sleep(Duration::from_millis(20)).await;
             }

@@ -31,6 +31,7 @@ mod join_set;
 mod nested;
 mod of_std;
 mod parallel;
+mod properties;
 mod prove;
 mod runners;
 mod screens;

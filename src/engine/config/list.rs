@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::grammar::{
-    flag, flag_text, folder, parse_log, parse_seeds, parse_shard, parse_time,
-    strategy_grammar, time_text,
+    flag, flag_text, folder, parse_log, parse_seeds, parse_shard, parse_time, strategy_grammar,
+    time_text,
 };
 use super::row::Meaning::{Machine, Report, Run, Seed};
 use super::row::{ProofRuns, SettingRow, Value};

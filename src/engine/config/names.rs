@@ -12,10 +12,7 @@ pub(super) fn unknown(name: &str) -> String {
 }
 
 /// The one of `known` that was meant by `name`; `None` if none is near.
-pub(super) fn nearest<'a>(
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = known.into_iter().min_by_key(|known| distance(name, known))?;
     // A slip for every three letters, and three at most.
     (distance(name, near) <= (near.len().max(name.len()) / 3).min(3)).then_some(near)

@@ -246,18 +246,10 @@ pub mod tokio;
 /// tokio's names, for code that is written for tokio. In this build they are tokio's own.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
-    pub use crate::task::{join, select, spawn, task_local, try_join};
-    pub use crate::time;
-    pub use ::tokio::sync;
+    mod names;
 
-    /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
-    pub mod task {
-        pub use crate::task::{
-            AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard,
-            LocalKey, LocalSet, block_in_place, consume_budget, coop, futures, id, spawn,
-            spawn_blocking, spawn_local, try_id, unconstrained, yield_now,
-        };
-    }
+    pub use self::names::*;
+    pub use ::tokio::sync;
 }
 
 // L4: wiring

@@ -197,7 +197,7 @@
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
-//! - The order of a `HashMap`, clocks other than [`mod@time`]'s, random generators, real threads, files other than [`fs`]'s,
+//! - The order of a `HashMap` (except under `cargo unpause test`, where its keys belong to the run), clocks other than [`mod@time`]'s, random generators, real threads, files other than [`fs`]'s,
 //!   sockets other than [`net`]'s and the polling order of
 //!   another library's `select!` (use [`select!`](macro@select)) are not controlled. The first seed and every failing one are run twice, and the first step that
 //!   differs is [reported](run::Failure::NonDeterminism).
@@ -246,18 +246,10 @@ pub mod tokio;
 /// tokio's names, for code that is written for tokio. In this build they are tokio's own.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
-    pub use crate::task::{join, select, spawn, task_local, try_join};
-    pub use crate::time;
-    pub use ::tokio::sync;
+    mod names;
 
-    /// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
-    pub mod task {
-        pub use crate::task::{
-            AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard,
-            LocalKey, LocalSet, block_in_place, consume_budget, coop, futures, id, spawn,
-            spawn_blocking, spawn_local, try_id, unconstrained, yield_now,
-        };
-    }
+    pub use self::names::*;
+    pub use ::tokio::sync;
 }
 
 // L4: wiring

@@ -287,7 +287,11 @@ impl Settings {
             clock,
             faults,
             isolate,
-            jobs: if self.kind.native { 1 } else { self.jobs.unwrap_or_else(cores) },
+            jobs: if self.kind.native || native::is_alone() {
+                1
+            } else {
+                self.jobs.unwrap_or_else(cores)
+            },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),

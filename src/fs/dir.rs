@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::task::{Context, Poll};
 
 use super::at::At;
 use super::call::{by_path, sees};
@@ -119,6 +120,14 @@ impl ReadDir {
     /// None: see [`read_dir`].
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         Ok(self.entries.next())
+    }
+
+    /// Returns the next entry, like [`next_entry`](Self::next_entry). Always ready.
+    ///
+    /// # Errors
+    /// None: see [`read_dir`].
+    pub fn poll_next_entry(&mut self, _: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
+        Poll::Ready(Ok(self.entries.next()))
     }
 }
 

@@ -48,7 +48,12 @@ pub struct File {
     pub(super) open: Arc<Open>,
     /// Calls of the traits for streams, which are under way.
     pub(super) streaming: Streaming,
+    /// What was set last. It has no effect.
+    pub(super) max_buf_size: usize,
 }
+
+/// The size of the buffer of a new file, as in tokio.
+pub(super) const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 
 /// Calls that were polled and are not done.
 #[derive(Debug, Default)]
@@ -73,7 +78,7 @@ pub(super) fn calling<R>(
 
 impl File {
     pub(super) fn new(open: Open) -> File {
-        File { open: Arc::new(open), streaming: Streaming::default() }
+        File { open: Arc::new(open), streaming: Streaming::default(), max_buf_size: MAX_BUF_SIZE }
     }
 
     /// Opens a file, or a directory, for reading. A point.
@@ -372,7 +377,11 @@ impl File {
         let here = here();
         calling(&CLONE, here, move |call, cx| {
             self.open.share_position(here);
-            let cloned = || File { open: self.open.clone(), streaming: Streaming::default() };
+            let cloned = || File {
+                open: self.open.clone(),
+                streaming: Streaming::default(),
+                max_buf_size: self.max_buf_size,
+            };
             let run = |_: &mut Call<'_>, _: &Befalls<'_>, _| Ok(());
             let done = self.open.poll(call, here, cx, run, |_| Ok(()), |()| None);
             done.map_ok(|()| cloned())

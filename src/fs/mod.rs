@@ -65,8 +65,8 @@
 //! # Not modelled
 //!
 //! Symbolic links, permissions, owners, and times: of the names of `tokio::fs` there are no `symlink`, `set_permissions`,
-//! `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so there is no `from_std` and no
-//! `into_std`; no call is cut into pieces for a thread that blocks, so there is no `max_buf_size`.
+//! `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so [`File::from_std`] and
+//! [`File::into_std`] fail a run.
 
 mod at;
 mod call;
@@ -78,6 +78,7 @@ mod locking;
 mod machine;
 mod map;
 mod marks;
+mod of_std;
 #[cfg(feature = "tokio")]
 mod of_tokio;
 mod on;

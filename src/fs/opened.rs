@@ -76,6 +76,13 @@ impl Open {
         Open { file, here, owner, options, lock: OnceLock::new() }
     }
 
+    /// A file of std, which may be read and written as far as the system permits.
+    pub(super) fn of_std(file: std::fs::File, here: Here) -> Open {
+        let options = OpenOptions { read: true, write: true, ..OpenOptions::default() };
+        let (file, owner) = (Where::Real(file), real::next_owner());
+        Open { file, here, owner, options, lock: OnceLock::new() }
+    }
+
     /// Makes the position an object, because several files are to share it.
     pub(super) fn share_position(&self, here: Here) {
         if let Where::Run(file) = &self.file {

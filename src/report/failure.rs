@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::deadlock;
+use super::differs;
 use super::names::DisplayNames;
 use super::places::cut_place;
 use super::runtimes;
@@ -231,7 +232,9 @@ pub(super) fn details(
         },
         Failure::Starved { .. } => help(screen, STARVED),
         Failure::Diverged { .. } => help(screen, DIVERGED),
-        Failure::NonDeterminism { .. } => help(screen, NON_DETERMINISM),
+        Failure::NonDeterminism { first, second, .. } => {
+            help(screen, &differs::help(first, second));
+        }
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
         Failure::Hang { place, .. } if !place.is_empty() => help(screen, HANG_NATIVE),
         Failure::Hang { .. } => help(screen, HANG),
@@ -347,14 +350,6 @@ const MOVING_TIME: &str = "A loop with a timer, such as an interval, goes on for
 
 const SPIN: &str = "Await `sim::spin_until(condition)` instead of such a loop. It takes no steps while \
     nothing changes. If no task is left to change anything, the run fails at once as a deadlock.";
-
-const NON_DETERMINISM: &str = "The test depends on something that the scheduler does not control. Usual causes:\n\
-    - iteration over a HashMap or HashSet: use BTreeMap, or a hasher with a fixed seed\n\
-    - Instant::now, SystemTime::now or a real timer: use sim::time, or pass the time in\n\
-    - a random number generator: use sim::rand\n\
-    - real threads, files or sockets: keep them out of the test\n\
-    - select!, which polls in random order: use select_biased!\n\
-    - a static or thread-local that keeps its value from run to run";
 
 const NEVER_HELD: &str = "No run met this condition, so a pass of the test would say nothing. Run more seeds, \
     choose another strategy or change the body.";

@@ -6,6 +6,7 @@
 
 mod calls;
 mod deadlock;
+mod differs;
 mod failure;
 mod faults;
 mod folds;

@@ -39,6 +39,16 @@ fn give_way(cx: &mut Context<'_>) -> Poll<()> {
     Poll::Pending
 }
 
+/// Returns the number of attempts before the task must give way.
+pub(crate) fn left() -> u32 {
+    LEFT.get()
+}
+
+/// Puts back a number that [`left`] returned.
+pub(crate) fn restore(left: u32) {
+    LEFT.set(left);
+}
+
 /// Restarts the count when the task waits, because others run then.
 #[inline]
 pub(crate) fn refill() {

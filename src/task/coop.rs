@@ -1,10 +1,13 @@
 //! tokio's `task::coop`: the budget after which a task of a runtime gives way.
 //!
-//! A run has none. Every await of a primitive is a point, at which any other task may go first.
+//! A run has none. Every await of a primitive is a point, at which any other task may go first. Outside of runs it is
+//! the count of the thread in `seam::budget`.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
@@ -68,11 +71,103 @@ pub fn consume_budget() -> impl Future<Output = ()> + Send {
     })
 }
 
-/// Returns `true`: a task has no budget that it could use up.
+/// Returns `true` if the task need not give way yet. Always `true` in a run, where a task has no budget.
 ///
 /// ```
 /// assert!(sim::task::coop::has_budget_remaining());
 /// ```
 pub fn has_budget_remaining() -> bool {
-    true
+    seam::in_run() || seam::budget::left() > 0
+}
+
+/// Takes one from the budget of the task. Pending if the budget is used up: the task must give way, and was woken.
+/// Always ready in a run.
+///
+/// For futures that wait for something else than a primitive. The budget is put back when the result is dropped,
+/// unless [`made_progress`](RestoreOnPending::made_progress) was called.
+///
+/// ```
+/// use std::future::poll_fn;
+/// use std::task::{Poll, ready};
+///
+/// # sim::block_on(async {
+/// let mut numbers = 1..=1000;
+/// let next = poll_fn(|cx| {
+///     let coop = ready!(sim::task::coop::poll_proceed(cx));
+///     let number = numbers.next();
+///     coop.made_progress();
+///     Poll::Ready(number)
+/// });
+/// assert_eq!(next.await, Some(1));
+/// # });
+/// ```
+pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
+    if seam::in_run() {
+        return Poll::Ready(RestoreOnPending::new(None));
+    }
+    let before = seam::budget::left();
+    seam::budget::spend(cx).map(|()| RestoreOnPending::new(Some(before)))
+}
+
+/// Puts the budget back when it is dropped, unless the task [made progress](Self::made_progress). See [`poll_proceed`].
+#[derive(Debug)]
+#[must_use]
+pub struct RestoreOnPending {
+    before: Cell<Option<u32>>,
+    /// The budget is the one of this thread.
+    stays: PhantomData<*mut ()>,
+}
+
+impl RestoreOnPending {
+    fn new(before: Option<u32>) -> RestoreOnPending {
+        RestoreOnPending { before: Cell::new(before), stays: PhantomData }
+    }
+
+    /// Keeps the budget as it is.
+    pub fn made_progress(&self) {
+        self.before.set(None);
+    }
+}
+
+impl Drop for RestoreOnPending {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.get() {
+            seam::budget::restore(before);
+        }
+    }
+}
+
+/// A future that takes one from the budget of its task when it is ready, and gives way if the budget is used up. In a
+/// run it is polled as it is.
+///
+/// ```
+/// # sim::block_on(async {
+/// for n in 0..1000 {
+///     assert_eq!(sim::task::coop::cooperative(async { n }).await, n);
+/// }
+/// # });
+/// ```
+pub fn cooperative<F: Future>(fut: F) -> Coop<F> {
+    Coop { fut }
+}
+
+pin_project! {
+    /// The future of [`cooperative`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    pub struct Coop<F> {
+        #[pin]
+        fut: F,
+    }
+}
+
+impl<F: Future> Future for Coop<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let coop = ready!(poll_proceed(cx));
+        let output = ready!(self.project().fut.poll(cx));
+        coop.made_progress();
+        Poll::Ready(output)
+    }
 }

@@ -1,4 +1,4 @@
-//! Errors of time-outs.
+//! Errors of time-outs and timers.
 
 use std::fmt;
 
@@ -34,3 +34,69 @@ impl From<Elapsed> for std::io::Error {
         std::io::ErrorKind::TimedOut.into()
     }
 }
+
+/// An error of a timer: tokio's `Error`, for code that names it. No function of this library returns it.
+///
+/// ```
+/// use sim::time::error::Error;
+///
+/// let error = Error::at_capacity();
+/// assert!(error.is_at_capacity() && !error.is_shutdown());
+/// assert_eq!(error.to_string(), "timer is at capacity and cannot create a new entry");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Error(Kind);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Shutdown,
+    AtCapacity,
+    Invalid,
+}
+
+impl Error {
+    /// Returns the error of a timer that is gone.
+    pub fn shutdown() -> Error {
+        Error(Kind::Shutdown)
+    }
+
+    /// Returns `true` if the timer is gone.
+    pub fn is_shutdown(&self) -> bool {
+        self.0 == Kind::Shutdown
+    }
+
+    /// Returns the error of a timer that has no room.
+    pub fn at_capacity() -> Error {
+        Error(Kind::AtCapacity)
+    }
+
+    /// Returns `true` if the timer has no room.
+    pub fn is_at_capacity(&self) -> bool {
+        self.0 == Kind::AtCapacity
+    }
+
+    /// Returns the error of a duration that is too long.
+    pub fn invalid() -> Error {
+        Error(Kind::Invalid)
+    }
+
+    /// Returns `true` if the duration is too long.
+    pub fn is_invalid(&self) -> bool {
+        self.0 == Kind::Invalid
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // tokio's words.
+        f.write_str(match self.0 {
+            Kind::Shutdown => {
+                "the timer is shutdown, must be called from the context of Tokio runtime"
+            }
+            Kind::AtCapacity => "timer is at capacity and cannot create a new entry",
+            Kind::Invalid => "timer duration exceeds maximum duration",
+        })
+    }
+}
+
+impl std::error::Error for Error {}

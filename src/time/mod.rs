@@ -97,6 +97,28 @@ pub fn truth() -> Instant {
     Instant::read_truth(&TRUTH, here())
 }
 
+/// Does nothing: the clock of a run always stands while a task can step. tokio's `pause`, for code that is written for
+/// it.
+///
+/// Outside of runs, and in the real build, the clock does not stop: sleeps last as long as they say, and so does
+/// [`advance`], so that a test means the same in both builds.
+///
+/// ```
+/// use sim::time::{Duration, Instant, pause, resume, sleep};
+///
+/// # sim::block_on(async {
+/// pause();
+/// let begin = Instant::now();
+/// sleep(Duration::from_millis(2)).await;
+/// assert!(begin.elapsed() >= Duration::from_millis(2));
+/// resume();
+/// # });
+/// ```
+pub fn pause() {}
+
+/// Does nothing, like [`pause`]: the time of the system moves no run.
+pub fn resume() {}
+
 /// Moves the time of the run on, and lets the tasks that are due then go first.
 ///
 /// A point, the move, and another point. Tasks that are due step in any order. Outside of runs, and in the real

@@ -25,16 +25,7 @@
 //! assert!(report.passed());
 //! ```
 
+mod names;
 pub mod sync;
 
-pub use crate::task::{join, select, spawn, task_local, try_join};
-pub use crate::time;
-
-/// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
-pub mod task {
-    pub use crate::task::{
-        AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey,
-        LocalSet, block_in_place, consume_budget, coop, futures, id, spawn, spawn_blocking,
-        spawn_local, try_id, unconstrained, yield_now,
-    };
-}
+pub use self::names::*;

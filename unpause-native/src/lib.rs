@@ -31,6 +31,7 @@
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
 //! | `blocks.rs`, `leaks.rs`, `fault.rs` | heaps that check the use of memory, leaks, errors with their places |
 //! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
+//! | `polled.rs` | random bytes, thread-locals and statics of runs whose tasks are futures |
 //! | `statics.rs` | statics of the tested crates, put back before each run |
 //! | `places.rs` | return addresses to lines of source |
 //!

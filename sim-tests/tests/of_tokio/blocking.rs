@@ -1,8 +1,10 @@
 //! Calls that may block, and the budget of tasks.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use sim::Ordering::SeqCst;
+use sim::tokio::sync::Semaphore;
 use sim::tokio::task::{self, JoinSet, coop};
 use sim::{Atomic, spawn};
 
@@ -114,6 +116,101 @@ fn outside_of_runs_the_budget_is_used_up_now_and_then() {
         .filter(|_| Box::pin(coop::consume_budget()).as_mut().poll(cx).is_pending())
         .count();
     assert!((7..=8).contains(&pending), "{pending}");
+}
+
+#[test]
+fn a_future_that_is_made_to_give_way_does_so_as_often_as_in_tokio() {
+    use std::task::{Context, Poll, Waker};
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let tokios = runtime.block_on(async {
+        let mut given_way = 0;
+        for _ in 0..1000 {
+            let mut ready = pin!(tokio::task::coop::cooperative(async {}));
+            let now = std::future::poll_fn(|cx| Poll::Ready(ready.as_mut().poll(cx))).await;
+            if now.is_pending() {
+                given_way += 1;
+                tokio::task::yield_now().await;
+            }
+        }
+        given_way
+    });
+    let waker = Waker::from(Arc::new(Nobody));
+    let cx = &mut Context::from_waker(&waker);
+    let gives_way = |_: &i32| pin!(coop::cooperative(async {})).poll(cx).is_pending();
+    let ours = (0..1000).filter(gives_way).count();
+    assert!(ours.abs_diff(tokios) <= 1, "{ours}, tokio {tokios}");
+}
+
+#[test]
+fn the_budget_is_put_back_without_progress() {
+    use std::task::{Context, Poll, Waker};
+    let waker = Waker::from(Arc::new(Nobody));
+    let cx = &mut Context::from_waker(&waker);
+    let mut pending = |progress: bool| {
+        let gives_way = |_: &i32| match coop::poll_proceed(cx) {
+            Poll::Pending => true,
+            Poll::Ready(coop) => {
+                if progress {
+                    coop.made_progress();
+                }
+                false
+            }
+        };
+        (0..1000).filter(gives_way).count()
+    };
+    assert!(pending(true) >= 7);
+    assert!(pending(false) <= 1);
+}
+
+#[test]
+fn in_a_run_a_budget_is_never_used_up() {
+    let body = async |cooperative: bool| {
+        let count = Arc::new(Atomic::new(0));
+        sim::map_concurrently(0..2, |_| {
+            let count = count.clone();
+            async move {
+                let add = async { count.fetch_add(1, SeqCst).await };
+                match cooperative {
+                    true => coop::cooperative(add).await,
+                    false => add.await,
+                };
+            }
+        })
+        .await;
+        assert_eq!(count.load(SeqCst).await, 2);
+    };
+    let [without, with] = [false, true].map(|cooperative| holds(async || body(cooperative).await));
+    assert!(!sim::SIMULATED || (with.runs, with.steps) == (without.runs, without.steps));
+}
+
+#[test]
+fn permits_are_waited_for_by_threads_outside_of_runs() {
+    let permits = Arc::new(Semaphore::new(0));
+    let (one, two) = (permits.clone(), permits.clone());
+    let waiting = std::thread::spawn(move || {
+        let one = one.blocking_acquire().unwrap().num_permits();
+        one + permits.blocking_acquire_many(2).unwrap().num_permits()
+    });
+    two.add_permits(2);
+    assert_eq!(waiting.join().unwrap(), 3);
+    let owned = two.clone().blocking_acquire_owned().unwrap();
+    assert!(Arc::ptr_eq(owned.semaphore(), &two));
+    assert_eq!(two.available_permits(), 1);
+    drop(owned);
+    drop(two.clone().blocking_acquire_many_owned(2).unwrap());
+    assert_eq!(two.available_permits(), 2);
+    two.close();
+    assert!(two.blocking_acquire().is_err() && two.clone().blocking_acquire_owned().is_err());
+}
+
+#[test]
+fn a_thread_that_would_wait_for_a_permit_fails_the_run() {
+    fails_with(&["blocking_acquire blocks its thread", "acquire().await"], async || {
+        drop(Semaphore::new(1).blocking_acquire());
+    });
+    fails_with(&["acquire_many_owned(n).await"], async || {
+        drop(Arc::new(Semaphore::new(1)).blocking_acquire_many_owned(1));
+    });
 }
 
 struct Nobody;

@@ -6,11 +6,12 @@ use std::task::{Context, Poll, Waker};
 use futures::future::{Either, select};
 use sim::Ordering::SeqCst;
 use sim::tokio::sync::{
-    Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore, SetOnce, TryAcquireError, oneshot,
+    Barrier, Mutex, Notify, OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SetOnce, TryAcquireError, oneshot,
 };
 use sim::{Atomic, Runner, spawn};
 
-use crate::{fails_with, holds};
+use crate::{Results, fails_with, holds};
 
 /// Polls a future once and drops it.
 fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
@@ -117,6 +118,53 @@ fn a_downgrade_lets_readers_in_and_no_writer() {
             other.await.unwrap();
         }
     });
+}
+
+#[test]
+fn all_ways_to_downgrade_are_explored_alike() {
+    let explored = [0, 1, 2].map(|way| {
+        let seen = Results::new();
+        let report = holds(async || {
+            let (lock, held) = (Arc::new(RwLock::new((0, 0))), Arc::new(Atomic::new(true)));
+            let reader = spawn({
+                let (lock, held) = (lock.clone(), held.clone());
+                async move {
+                    let value = lock.read().await.1;
+                    (value, held.load(SeqCst).await)
+                }
+            });
+            let mut guard = lock.write().await;
+            guard.1 = 1;
+            let part = match way {
+                0 => RwLockReadGuard::map(guard.downgrade(), |pair| &pair.1),
+                1 => RwLockWriteGuard::downgrade_map(guard, |pair| &pair.1),
+                _ => RwLockWriteGuard::try_downgrade_map(guard, |pair| Some(&pair.1)).unwrap(),
+            };
+            sim::task::yield_now().await;
+            assert_eq!(*part, 1);
+            held.store(false, SeqCst).await;
+            drop(part);
+            seen.add(reader.await.unwrap());
+        });
+        // The reader comes first, or is let in by the downgrade, or comes after the guard is gone.
+        seen.are([(0, true), (0, false), (1, true), (1, false)]);
+        report.runs
+    });
+    assert!(explored.iter().all(|runs| *runs == explored[0]), "{explored:?}");
+}
+
+#[test]
+fn a_part_that_is_not_there_keeps_readers_out() {
+    let body = async |has_part: bool| {
+        let lock = Arc::new(RwLock::new(0));
+        let guard = RwLockWriteGuard::try_downgrade_map(lock.write().await, |value| {
+            has_part.then_some(value)
+        });
+        drop(lock.read().await);
+        drop(guard);
+    };
+    fails_with(&["waits to read rwlock"], async || body(false).await);
+    holds(async || body(true).await);
 }
 
 #[test]

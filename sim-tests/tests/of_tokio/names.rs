@@ -104,6 +104,26 @@ macro_rules! calls {
                 seen
             }
 
+            /// Takes files of std, and gives them back. Returns what they say.
+            pub(super) async fn files_of_std(dir: &Path) -> Vec<String> {
+                let mut seen = Vec::new();
+                let mut file = File::from_std(std::fs::File::create(dir.join("file")).unwrap());
+                file.write_all(b"text").await.unwrap();
+                file.flush().await.unwrap();
+                seen.push(file.max_buf_size().to_string());
+                file.set_max_buf_size(7);
+                seen.push(file.try_clone().await.unwrap().max_buf_size().to_string());
+                let file: File = file.into_std().await.into();
+                let std = file.try_into_std().unwrap();
+                seen.push(std.metadata().unwrap().len().to_string());
+                let mut entries = fs::read_dir(dir).await.unwrap();
+                for _ in 0..2 {
+                    let next = std::future::poll_fn(|cx| entries.poll_next_entry(cx)).await;
+                    seen.push(format!("{:?}", next.unwrap().map(|entry| entry.file_name())));
+                }
+                seen
+            }
+
             /// The calls of sockets that have types of their own. Compiled only.
             #[allow(dead_code)]
             pub(super) async fn generic(addr: SocketAddr) -> std::io::Result<()> {
@@ -168,43 +188,22 @@ fn calls_of_files_say_the_same_as_those_of_tokio() {
     }
 }
 
-/// Has each name in both.
-macro_rules! names {
-    ($($type:ident: $($name:ident)*;)*) => {{
-        $($(
-            let _ = tokios::$type::$name;
-            let _ = sims::$type::$name;
-        )*)*
-    }};
+#[test]
+fn files_of_std_are_taken_and_given_as_by_tokio() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (tokios, sims) = (Dir::new("std-tokio"), Dir::new("std-sim"));
+    let expected = runtime.block_on(of_tokio::files_of_std(&tokios.0));
+    assert_eq!(runtime.block_on(of_sim::files_of_std(&sims.0)), expected);
 }
 
 #[test]
-#[allow(deprecated, reason = "the names are there nevertheless")]
-fn sockets_have_the_names_of_tokio() {
-    {
-        use sim::net as sims;
-        use tokio::net as tokios;
-        names! {
-            TcpListener: accept poll_accept from_std into_std local_addr ttl set_ttl;
-            TcpStream: from_std into_std local_addr take_error peer_addr poll_peek ready readable poll_read_ready try_read
-                try_read_vectored writable poll_write_ready try_write try_write_vectored peek nodelay set_nodelay linger
-                set_linger set_zero_linger ttl set_ttl split into_split;
-            TcpSocket: new_v4 new_v6 set_keepalive keepalive set_reuseaddr reuseaddr set_send_buffer_size send_buffer_size
-                set_recv_buffer_size recv_buffer_size set_linger set_zero_linger linger set_nodelay nodelay tos_v4 set_tos_v4
-                local_addr take_error bind connect listen from_std_stream;
-            UdpSocket: from_std into_std local_addr peer_addr ready writable poll_send_ready send poll_send try_send readable
-                poll_recv_ready recv poll_recv try_recv poll_send_to try_send_to recv_from poll_recv_from try_recv_from peek
-                poll_peek try_peek peek_from poll_peek_from try_peek_from peek_sender poll_peek_sender try_peek_sender
-                broadcast set_broadcast multicast_loop_v4 set_multicast_loop_v4 multicast_ttl_v4 set_multicast_ttl_v4 ttl
-                set_ttl tos_v4 set_tos_v4 join_multicast_v4 leave_multicast_v4 take_error;
-        }
-    }
-    use sim::net::tcp as sims;
-    use tokio::net::tcp as tokios;
-    names! {
-        ReadHalf: peek ready readable try_read try_read_vectored peer_addr local_addr;
-        WriteHalf: ready writable try_write try_write_vectored peer_addr local_addr;
-        OwnedReadHalf: reunite peek ready readable try_read try_read_vectored peer_addr local_addr;
-        OwnedWriteHalf: reunite forget ready writable try_write try_write_vectored peer_addr local_addr;
-    }
+fn a_run_has_no_files_of_std() {
+    crate::fails_with(&["a file of std is on no disk of a run"], async || {
+        drop(sim::fs::File::from_std(std::fs::File::open("/").unwrap()));
+    });
+    crate::fails_with(&["a file of a run is none of the operating system"], async || {
+        let file = sim::fs::File::create("/file").await.unwrap();
+        let file = file.try_into_std().unwrap_err();
+        drop(file.into_std().await);
+    });
 }

@@ -35,6 +35,7 @@ fn a_mutex() {
         {
             let mut guard: MutexGuard<'_, _> = is_send(mutex.lock()).await;
             guard.0 += 1;
+            assert!(std::ptr::eq(MutexGuard::mutex(&guard), &mutex));
             assert!(mutex.try_lock().is_err());
             assert_eq!(format!("{guard:?}"), "(2, 2)");
             let mut part: MappedMutexGuard<'_, i32> = MutexGuard::map(guard, |pair| &mut pair.1);
@@ -81,6 +82,15 @@ fn a_lock_with_readers() {
         drop(RwLockMappedWriteGuard::map(part, |part| part));
         let guard = RwLockWriteGuard::try_map(lock.write().await, |_| None::<&mut i32>);
         drop(RwLockWriteGuard::into_mapped(guard.unwrap_err()));
+        let part = RwLockWriteGuard::downgrade_map(lock.write().await, |pair| &pair.1);
+        assert_eq!((*part, lock.try_read().unwrap().1), (2, 2));
+        drop(part);
+        let guard = RwLockWriteGuard::try_downgrade_map(lock.write().await, |_| None::<&i32>);
+        let guard = guard.unwrap_err();
+        assert!(lock.try_read().is_err());
+        let part = RwLockWriteGuard::try_downgrade_map(guard, |pair| Some(&pair.1)).unwrap();
+        assert_eq!((*part, lock.try_read().unwrap().1), (2, 2));
+        drop(part);
         assert_eq!(lock.into_inner(), (5, 2));
 
         let shared = Arc::new(RwLock::with_max_readers(3, 2));
@@ -94,7 +104,16 @@ fn a_lock_with_readers() {
         assert_eq!(*guard.downgrade(), 4);
         let guard = shared.clone().try_write_owned().unwrap();
         let part: OwnedRwLockMappedWriteGuard<_> = OwnedRwLockWriteGuard::into_mapped(guard);
+        let part = OwnedRwLockMappedWriteGuard::try_map(part, |_| None::<&mut u8>).unwrap_err();
         drop(OwnedRwLockMappedWriteGuard::map(part, |part| part));
+        let guard = shared.clone().write_owned().await;
+        let part = OwnedRwLockWriteGuard::downgrade_map(guard, |value| value);
+        assert_eq!((*part, *shared.try_read().unwrap()), (4, 4));
+        drop(part);
+        let guard = shared.clone().write_owned().await;
+        let guard = OwnedRwLockWriteGuard::try_downgrade_map(guard, |_| None::<&i32>).unwrap_err();
+        assert!(shared.try_read().is_err());
+        drop(OwnedRwLockWriteGuard::try_downgrade_map(guard, |value| Some(value)).unwrap());
         assert_eq!(*shared.read().await, 4);
     });
 }

@@ -62,6 +62,8 @@ const EXCEPTIONS: &[Exception] = &[
     ("testing", "node", "which befall nodes"),
     ("tokio", "task", "tokio's tasks are those of this library"),
     ("tokio", "time", "and its time"),
+    ("tokio", "net", "and its sockets"),
+    ("tokio", "fs", "and its files"),
     ("node", "task", "the tasks of a node are those of this library"),
     ("net", "node", "links end at nodes, and end with them"),
     ("fs", "node", "each node has a disk"),

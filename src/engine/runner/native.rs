@@ -5,7 +5,7 @@ use std::fmt;
 use super::TestResult;
 use crate::seam::native;
 
-pub(super) use crate::seam::native::exclusive;
+pub(super) use crate::seam::native::{alone, exclusive};
 
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);

@@ -165,6 +165,7 @@ where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
+    let _alone = native::alone();
     test_body(site, attributes, Location::caller(), &FunctionBody::new(body), false);
 }
 

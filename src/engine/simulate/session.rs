@@ -66,6 +66,8 @@ impl<'a> Session<'a> {
         limits: &RunLimits,
     ) -> Option<Failure> {
         let _child = native::ends_child();
+        // Dropped after the body, whose values may use thread-locals of the run.
+        let _polled = native::begin_polled();
         let mut failure = None;
         self.body.begin(&mut |body| {
             let main = pin!(TaskBody::new(async move {

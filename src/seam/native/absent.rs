@@ -70,6 +70,26 @@ pub(crate) fn exclusive() -> Exclusive {
     Exclusive
 }
 
+/// Held by an async test while it runs.
+pub(crate) struct Alone;
+
+/// Prevents nothing: statics are shared by all runs.
+pub(crate) fn alone() -> Alone {
+    Alone
+}
+
+/// Returns `false`: the runs of a test may be on several threads.
+pub(crate) fn is_alone() -> bool {
+    false
+}
+
+/// Begins nothing: random bytes, thread-locals and statics are those of the process.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads have none of their own")]
+pub(crate) fn begin_polled() -> Option<Alone> {
+    None
+}
+
 /// Returns `false`: no thread is stepped.
 #[allow(dead_code, reason = "runs on real threads leave panics to the harness")]
 pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {

@@ -17,6 +17,17 @@ impl<O: Owner> Held<O> {
         Held { owner, release, here }
     }
 
+    /// Returns the same release, recorded for `owner`, which has the same object.
+    pub(super) fn owned_by<P: Owner>(self, owner: P) -> Held<P>
+    where
+        O: Copy,
+    {
+        let held = Held { owner, release: self.release, here: self.here };
+        // Released once, by the new one. A copied owner needs no drop.
+        std::mem::forget(self);
+        held
+    }
+
     /// The same with another operation at the end.
     pub(super) fn releasing(mut self, release: &'static Op) -> Held<O> {
         self.release = release;

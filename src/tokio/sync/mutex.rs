@@ -59,7 +59,7 @@ impl<T> Mutex<T> {
     async fn lock_at(&self, here: Here) -> MutexGuard<'_, T> {
         let lock = self.real.get().lock();
         let real = Call::new(&self.wrapped, &LOCK, here, lock, |_| Came::Holds).await;
-        MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) }
+        MutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
     /// As [`lock`](Self::lock); the guard keeps the mutex.
@@ -82,7 +82,7 @@ impl<T> Mutex<T> {
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         let here = here();
         let real = self.wrapped.attempt_to_hold(TRY, here, || self.real.get().try_lock())?;
-        Ok(MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) })
+        Ok(MutexGuard { real, held: Held::new(self, &UNLOCK, here) })
     }
 
     /// As [`try_lock`](Self::try_lock); the guard keeps the mutex.
@@ -104,7 +104,7 @@ impl<T> Mutex<T> {
         let here = here();
         self.wrapped.blocks("blocking_lock", "lock().await", here);
         let real = self.real.get().blocking_lock();
-        MutexGuard { real, held: Held::new(&self.wrapped, &UNLOCK, here) }
+        MutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
     /// As [`blocking_lock`](Self::blocking_lock); the guard keeps the mutex.
@@ -158,7 +158,7 @@ impl<T: fmt::Debug> fmt::Debug for Mutex<T> {
 pub struct MutexGuard<'a, T> {
     // Dropped in this order: the run learns the release after it.
     real: RealGuard<'a, T>,
-    held: Held<&'a Wrapped>,
+    held: Held<&'a Mutex<T>>,
 }
 
 /// The guard of a locked [`Mutex`], with the mutex.
@@ -182,6 +182,21 @@ pub struct OwnedMappedMutexGuard<T, U: ?Sized> {
     held: Held<Arc<Mutex<T>>>,
 }
 
+impl<'a, T> MutexGuard<'a, T> {
+    /// Returns the mutex that the guard locks.
+    pub fn mutex(this: &Self) -> &'a Mutex<T> {
+        this.held.owner
+    }
+}
+
+// A guard for a part of the value has no type of the whole.
+impl<'a, T> From<Held<&'a Mutex<T>>> for Held<&'a Wrapped> {
+    fn from(held: Held<&'a Mutex<T>>) -> Held<&'a Wrapped> {
+        let wrapped = &held.owner.wrapped;
+        held.owned_by(wrapped)
+    }
+}
+
 impl<T> OwnedMutexGuard<T> {
     /// The mutex that it locks.
     pub fn mutex(this: &Self) -> &Arc<Mutex<T>> {
@@ -198,7 +213,7 @@ macro_rules! maps {
             where
                 F: FnOnce(&mut $value) -> &mut P,
             {
-                $mapped { real: $real::map(this.real, f), held: this.held }
+                $mapped { real: $real::map(this.real, f), held: this.held.into() }
             }
 
             /// A guard for a part of the value, if there is that part.
@@ -211,7 +226,7 @@ macro_rules! maps {
             {
                 let held = this.held;
                 match $real::try_map(this.real, f) {
-                    Ok(real) => Ok($mapped { real, held }),
+                    Ok(real) => Ok($mapped { real, held: held.into() }),
                     Err(real) => Err(Self { real, held }),
                 }
             }

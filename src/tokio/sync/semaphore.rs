@@ -215,6 +215,52 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit { semaphore: self, share })
     }
 
+    /// Blocks the thread until a permit is free, outside of runs. In a run it fails the run: await
+    /// [`acquire`](Self::acquire).
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.wrapped.blocks("blocking_acquire", "acquire().await", here());
+        Ok(SemaphorePermit { semaphore: self, share: self.take_blocking(1, here())? })
+    }
+
+    /// Like [`blocking_acquire`](Self::blocking_acquire), for `n` permits.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.wrapped.blocks("blocking_acquire_many", "acquire_many(n).await", here());
+        Ok(SemaphorePermit { semaphore: self, share: self.take_blocking(n, here())? })
+    }
+
+    /// Like [`blocking_acquire`](Self::blocking_acquire); the permit keeps the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.wrapped.blocks("blocking_acquire_owned", "acquire_owned().await", here());
+        let share = self.take_blocking(1, here())?;
+        Ok(OwnedSemaphorePermit { semaphore: self, share })
+    }
+
+    /// Like [`blocking_acquire_many`](Self::blocking_acquire_many); the permit keeps the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is or becomes closed.
+    #[track_caller]
+    pub fn blocking_acquire_many_owned(
+        self: Arc<Self>,
+        n: u32,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.wrapped.blocks("blocking_acquire_many_owned", "acquire_many_owned(n).await", here());
+        let share = self.take_blocking(n, here())?;
+        Ok(OwnedSemaphorePermit { semaphore: self, share })
+    }
+
     /// Ends the giving of permits: whoever waits, and whoever asks later, gets an error. Not a point.
     #[track_caller]
     pub fn close(&self) {
@@ -264,6 +310,12 @@ impl Semaphore {
         };
         Call::new(&self.wrapped, &ACQUIRE, here, taken, came).await?;
         Ok(Share { permits, holds: 1, here, own })
+    }
+
+    /// Takes permits outside of runs, where a static has no object of its own.
+    fn take_blocking(&self, permits: u32, here: Here) -> Result<Share, AcquireError> {
+        RealPermit::forget(self.real.blocking_acquire_many(permits)?);
+        Ok(Share { permits, holds: 1, here, own: None })
     }
 
     fn try_take(&self, permits: u32, here: Here) -> Result<Share, TryAcquireError> {

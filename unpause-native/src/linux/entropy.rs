@@ -1,7 +1,10 @@
 //! Random bytes: in a run, a stream that depends on a key, for which the first call asks the carrier.
+//!
+//! A run without simulated threads has a stream, too: see `polled.rs`.
 
 use std::ffi::{c_uint, c_void};
 
+use super::polled;
 use super::real::real;
 use super::request::Request;
 use super::switch::frame_pointer;
@@ -24,7 +27,7 @@ pub(crate) unsafe fn fill(thread: &mut Thread, frame: usize, buffer: *mut u8, si
 }
 
 /// The next byte of the stream: the upper byte of each number of splitmix64 (Steele, Lea, Flood 2014, figure 17).
-fn next_byte(state: &mut u64) -> u8 {
+pub(crate) fn next_byte(state: &mut u64) -> u8 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut mixed = *state;
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -39,6 +42,10 @@ unsafe extern "C" fn getrandom(buffer: *mut c_void, size: usize, flags: c_uint) 
         unsafe { fill(thread, frame_pointer(), buffer.cast(), size) };
         return size as isize;
     }
+    // SAFETY: the caller's buffer.
+    if unsafe { polled::fill(buffer.cast(), size) } {
+        return size as isize;
+    }
     type Random = unsafe extern "C" fn(*mut c_void, usize, c_uint) -> isize;
     // SAFETY: the caller's arguments.
     unsafe { real!(c"getrandom", Random)(buffer, size, flags) }
@@ -49,6 +56,10 @@ unsafe extern "C" fn getentropy(buffer: *mut c_void, size: usize) -> i32 {
     if let Some(thread) = current() {
         // SAFETY: the caller's buffer.
         unsafe { fill(thread, frame_pointer(), buffer.cast(), size) };
+        return 0;
+    }
+    // SAFETY: the caller's buffer.
+    if unsafe { polled::fill(buffer.cast(), size) } {
         return 0;
     }
     type Entropy = unsafe extern "C" fn(*mut c_void, usize) -> i32;

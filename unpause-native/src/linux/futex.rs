@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_long};
 use super::clock::{Readings, fail, nanoseconds};
 use super::entropy;
 use super::heap;
+use super::polled;
 use super::real::real;
 use super::request::Request;
 use super::statics;
@@ -43,6 +44,10 @@ unsafe extern "C" fn syscall(
             }
             _ => {}
         }
+    }
+    // SAFETY: the caller's buffer.
+    if number == libc::SYS_getrandom && unsafe { polled::fill(a as *mut u8, b) } {
+        return b as c_long;
     }
     // SAFETY: the caller's arguments.
     unsafe { real!(c"syscall", Call)(number, a, b, c, d, e, f) }

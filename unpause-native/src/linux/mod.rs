@@ -23,6 +23,7 @@ mod passing;
 mod places;
 #[cfg(unpause_races)]
 mod plain;
+mod polled;
 mod processors;
 mod program;
 mod race;
@@ -50,6 +51,7 @@ pub use self::local::Body;
 pub use self::net::{Effect, Transfer};
 pub use self::output::take_output;
 pub use self::places::{Frame, location};
+pub use self::polled::Polled;
 pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;

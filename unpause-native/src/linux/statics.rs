@@ -128,7 +128,7 @@ fn read() -> Result<Vec<Saved>, String> {
 }
 
 /// Returns `true` for a Rust static of a crate that is tested.
-fn is_tested(symbol: &str) -> bool {
+pub(crate) fn is_tested(symbol: &str) -> bool {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     let Some((krate, _)) = name.trim_start_matches(['<', '&', '*']).split_once("::") else {
         // A static of C.

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 
 use super::local::Run;
+use super::polled;
 use super::race;
 use super::real::real;
 use super::request::Request;
@@ -129,6 +130,9 @@ unsafe extern "C" fn __cxa_thread_atexit_impl(
 ) -> c_int {
     if let Some(thread) = current() {
         outside(|| thread.destructors.push((destructor, argument)));
+        return 0;
+    }
+    if polled::keeps_destructor((destructor, argument)) {
         return 0;
     }
     type AtExit = unsafe extern "C" fn(unsafe extern "C" fn(*mut u8), *mut u8, *mut u8) -> c_int;

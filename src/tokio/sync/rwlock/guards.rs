@@ -147,6 +147,39 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
         let real = wrapped.act(&ops.downgrade, here(), || self.real.downgrade());
         RwLockReadGuard { real, held: self.held.releasing(&ops.end_reading) }
     }
+
+    /// Lets others read, too, and returns a guard for a part of the value. Not a point.
+    ///
+    /// No other task uses the value while `f` is called.
+    #[track_caller]
+    pub fn downgrade_map<F, P: ?Sized>(this: Self, f: F) -> RwLockReadGuard<'a, P>
+    where
+        F: FnOnce(&T) -> &P,
+    {
+        let RwLockWriteGuard { real, held, ops } = this;
+        let downgrade = || RealWrite::downgrade_map(real, f);
+        let real = held.owner.act(&ops.downgrade, here(), downgrade);
+        RwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
+    }
+
+    /// Like [`downgrade_map`](Self::downgrade_map), if the value has that part.
+    ///
+    /// # Errors
+    /// The guard, if the value does not have the part. The lock is then written as before.
+    #[track_caller]
+    pub fn try_downgrade_map<F, P: ?Sized>(this: Self, f: F) -> Result<RwLockReadGuard<'a, P>, Self>
+    where
+        F: FnOnce(&T) -> Option<&P>,
+    {
+        let RwLockWriteGuard { real, held, ops } = this;
+        match RealWrite::try_downgrade_map(real, f) {
+            Ok(real) => {
+                held.owner.record(&ops.downgrade, here());
+                Ok(RwLockReadGuard { real, held: held.releasing(&ops.end_reading) })
+            }
+            Err(real) => Err(RwLockWriteGuard { real, held, ops }),
+        }
+    }
 }
 
 impl<T> OwnedRwLockWriteGuard<T> {
@@ -193,6 +226,44 @@ impl<T> OwnedRwLockWriteGuard<T> {
         OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
     }
 
+    /// Lets others read, too, and returns a guard for a part of the value. Not a point.
+    ///
+    /// No other task uses the value while `f` is called.
+    #[track_caller]
+    pub fn downgrade_map<F, P: ?Sized>(this: Self, f: F) -> OwnedRwLockReadGuard<T, P>
+    where
+        F: FnOnce(&T) -> &P,
+    {
+        let OwnedRwLockWriteGuard { real, held } = this;
+        let ops = held.owner.ops;
+        let downgrade = || RealOwnedWrite::downgrade_map(real, f);
+        let real = held.owner.wrapped.act(&ops.downgrade, here(), downgrade);
+        OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) }
+    }
+
+    /// Like [`downgrade_map`](Self::downgrade_map), if the value has that part.
+    ///
+    /// # Errors
+    /// The guard, if the value does not have the part. The lock is then written as before.
+    #[track_caller]
+    pub fn try_downgrade_map<F, P: ?Sized>(
+        this: Self,
+        f: F,
+    ) -> Result<OwnedRwLockReadGuard<T, P>, Self>
+    where
+        F: FnOnce(&T) -> Option<&P>,
+    {
+        let OwnedRwLockWriteGuard { real, held } = this;
+        let ops = held.owner.ops;
+        match RealOwnedWrite::try_downgrade_map(real, f) {
+            Ok(real) => {
+                held.owner.wrapped.record(&ops.downgrade, here());
+                Ok(OwnedRwLockReadGuard { real, held: held.releasing(&ops.end_reading) })
+            }
+            Err(real) => Err(OwnedRwLockWriteGuard { real, held }),
+        }
+    }
+
     /// The lock that it holds.
     pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
         &this.held.owner
@@ -231,6 +302,24 @@ impl<T, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
         F: FnOnce(&mut U) -> &mut P,
     {
         OwnedRwLockMappedWriteGuard { real: RealOwnedMapped::map(this.real, f), held: this.held }
+    }
+
+    /// Returns a guard for a part of the part, if it has that part.
+    ///
+    /// # Errors
+    /// The guard, if it does not.
+    pub fn try_map<F, P: ?Sized>(
+        this: Self,
+        f: F,
+    ) -> Result<OwnedRwLockMappedWriteGuard<T, P>, Self>
+    where
+        F: FnOnce(&mut U) -> Option<&mut P>,
+    {
+        let held = this.held;
+        match RealOwnedMapped::try_map(this.real, f) {
+            Ok(real) => Ok(OwnedRwLockMappedWriteGuard { real, held }),
+            Err(real) => Err(OwnedRwLockMappedWriteGuard { real, held }),
+        }
     }
 
     /// The lock that it holds.

@@ -1,0 +1,32 @@
+//! tokio's names for what this library has without the feature `tokio`, and what is tokio's own in both builds.
+//!
+//! `docs/tokio.md` has the names that are not here, with the reasons.
+
+pub use crate::task::{join, select, spawn, task_local, try_join};
+pub use crate::time;
+pub use ::tokio::{io, pin, stream};
+
+/// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
+pub mod task {
+    pub use crate::task::{
+        AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey,
+        LocalSet, block_in_place, consume_budget, coop, futures, id, spawn, spawn_blocking,
+        spawn_local, try_id, unconstrained, yield_now,
+    };
+}
+
+/// tokio's `net`: those of [`sim::net`](crate::net) that are tokio's.
+pub mod net {
+    pub use crate::net::{
+        TcpListener, TcpSocket, TcpStream, ToSocketAddrs, UdpSocket, lookup_host, tcp,
+    };
+}
+
+/// tokio's `fs`: those of [`sim::fs`](mod@crate::fs) that are tokio's.
+pub mod fs {
+    pub use crate::fs::{
+        DirBuilder, DirEntry, File, OpenOptions, ReadDir, canonicalize, copy, create_dir,
+        create_dir_all, hard_link, metadata, read, read_dir, read_link, read_to_string, remove_dir,
+        remove_dir_all, remove_file, rename, symlink_metadata, try_exists, write,
+    };
+}

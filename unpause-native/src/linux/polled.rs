@@ -1,0 +1,186 @@
+//! Runs whose tasks are futures, polled on a thread of the system: no thread is simulated.
+//!
+//! Whatever differs between processes, or between two runs of one process, is the same for such a run too: random
+//! bytes, from which the keys of a `HashMap` are made, and thread-locals and statics of the tested crates. Clocks,
+//! files and sockets are those of the system.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use object::{Object, ObjectSymbol, SymbolKind};
+
+use super::image::image;
+use super::program::program;
+use super::thread::Destructor;
+use super::{entropy, statics, switch};
+
+/// Returns the key of the random bytes of a run.
+type Key = fn() -> u64;
+
+thread_local! {
+    /// The random bytes of the run that this thread polls: the state of their stream, which the first ones begin.
+    static RANDOM: Cell<Option<(Option<u64>, Key)>> = const { Cell::new(None) };
+    /// The destructors of the thread-locals that the run has made. Null while the thread polls no run.
+    static DESTRUCTORS: Cell<*mut Vec<Destructor>> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// A thread-local variable of the program: its distance from the first one, and its size.
+#[derive(Clone, Copy)]
+struct Variable {
+    offset: usize,
+    size: usize,
+}
+
+/// A run that the current thread polls until this is dropped.
+pub struct Polled {
+    /// The values of the variables before the run, one after the other.
+    before: Vec<u8>,
+    /// Boxed, because the thread knows the address.
+    destructors: Box<Vec<Destructor>>,
+}
+
+impl Polled {
+    /// Begins a run on this thread, with fresh thread-locals and statics. `key` returns the key of its random bytes
+    /// when the first ones are asked for. The caller lets no other test of the process run beside it: statics are
+    /// shared by all threads.
+    ///
+    /// # Errors
+    /// If the program has no symbols, by which its variables are found.
+    ///
+    /// # Panics
+    /// If the thread polls a run already.
+    pub fn begin(key: fn() -> u64) -> Result<Polled, String> {
+        assert!(DESTRUCTORS.get().is_null(), "this thread polls a run already");
+        statics::save()?;
+        statics::restore();
+        let mut before = Vec::new();
+        for (variable, address) in variables() {
+            // SAFETY: the symbol table says that each thread has a variable of this size there, and no reference to it
+            // is live: the run has not begun.
+            unsafe {
+                let bytes = std::slice::from_raw_parts(address as *const u8, variable.size);
+                before.extend_from_slice(bytes);
+                write_initial(variable, address as *mut u8);
+            }
+        }
+        let mut run = Polled { before, destructors: Box::default() };
+        DESTRUCTORS.set(&raw mut *run.destructors);
+        RANDOM.set(Some((None, key)));
+        Ok(run)
+    }
+}
+
+impl Drop for Polled {
+    fn drop(&mut self) {
+        // They may make other thread-locals, which have destructors, too.
+        loop {
+            // SAFETY: the thread adds to the list in the same way, and no reference lives while a destructor runs.
+            let next = unsafe { (*DESTRUCTORS.get()).pop() };
+            let Some((destructor, argument)) = next else { break };
+            // SAFETY: registered with this argument, for a variable that has its value still.
+            unsafe { destructor(argument) };
+        }
+        DESTRUCTORS.set(std::ptr::null_mut());
+        RANDOM.set(None);
+        let mut before = &self.before[..];
+        for (variable, address) in variables() {
+            let (bytes, rest) = before.split_at(variable.size);
+            // SAFETY: as in `begin`; the run is over.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, variable.size);
+            }
+            before = rest;
+        }
+    }
+}
+
+/// Writes the value that a variable has when its thread starts.
+///
+/// # Safety
+/// `target` is the variable of the current thread, without a live reference.
+unsafe fn write_initial(Variable { offset, size }: Variable, target: *mut u8) {
+    let image = image();
+    let initialized = image.initialized.saturating_sub(offset).min(size);
+    // SAFETY: the caller's; the image is the program's own.
+    unsafe {
+        let initial = (image.initial + offset) as *const u8;
+        std::ptr::copy_nonoverlapping(initial, target, initialized);
+        std::ptr::write_bytes(target.add(initialized), 0, size - initialized);
+    }
+}
+
+/// The variables that a run has of its own, each with its address in the current thread.
+fn variables() -> impl Iterator<Item = (Variable, usize)> {
+    static VARIABLES: OnceLock<Vec<Variable>> = OnceLock::new();
+    let variables = VARIABLES.get_or_init(find);
+    let begin = switch::thread_pointer().wrapping_add_signed(image().offset);
+    variables.iter().map(move |variable| (*variable, begin + variable.offset))
+}
+
+fn find() -> Vec<Variable> {
+    let Ok(program) = program() else { return Vec::new() };
+    let is_of_run = |name: &str| statics::is_tested(name) || is_hash_keys(name);
+    let mut found: Vec<Variable> = program
+        .symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Tls && symbol.size() > 0)
+        .filter(|symbol| symbol.name().is_ok_and(is_of_run))
+        .map(|symbol| Variable { offset: symbol.address() as usize, size: symbol.size() as usize })
+        .filter(|variable| variable.offset + variable.size <= image().size)
+        .collect();
+    found.sort_unstable_by_key(|variable| variable.offset);
+    found.dedup_by_key(|variable| variable.offset);
+    found
+}
+
+/// Returns `true` for std's variable with the next keys of a `HashMap`, the one of its variables that a run has of its
+/// own.
+fn is_hash_keys(symbol: &str) -> bool {
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
+    name.contains("RandomState") && name.contains("KEYS")
+}
+
+/// Fills the buffer if this thread polls a run. Returns `false` if it does not.
+///
+/// # Safety
+/// The buffer is valid for writes of `size` bytes.
+pub(crate) unsafe fn fill(buffer: *mut u8, size: usize) -> bool {
+    let Some((state, key)) = RANDOM.get() else { return false };
+    // The callers are functions of C, through which nothing unwinds. A key that cannot be drawn is of a run that fails.
+    let mut state = state.unwrap_or_else(|| catch_unwind(AssertUnwindSafe(key)).unwrap_or(0));
+    for at in 0..size {
+        // SAFETY: the caller's.
+        unsafe { buffer.add(at).write(entropy::next_byte(&mut state)) };
+    }
+    RANDOM.set(Some((Some(state), key)));
+    true
+}
+
+/// Keeps the destructor for the end of the run, if this thread polls one and `argument` is a variable of the run's own.
+pub(crate) fn keeps_destructor(destructor: Destructor) -> bool {
+    let list = DESTRUCTORS.get();
+    if list.is_null() {
+        return false;
+    }
+    let address = destructor.1 as usize;
+    let is_in = |(variable, begin): (Variable, usize)| address.wrapping_sub(begin) < variable.size;
+    if !variables().any(is_in) {
+        return false;
+    }
+    // SAFETY: the list of the run, which only this thread uses, and no reference to it lives longer than a call.
+    unsafe { (*list).push(destructor) };
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_of_hash_maps_are_the_variable_of_std_that_is_fresh() {
+        let keys = "_ZN3std4hash6random11RandomState3new4KEYS28_$u7b$$u7b$constant$u7d$$u7d$28_$u7b$$u7b$closure$\
+            u7d$$u7d$3VAL17h0123456789abcdefE";
+        assert!(is_hash_keys(keys) && !statics::is_tested(keys));
+        assert!(!is_hash_keys("_ZN3std6thread7current7CURRENT17h0123456789abcdefE"));
+    }
+}

@@ -8,6 +8,7 @@ mod bounded;
 mod brute;
 #[cfg(feature = "tokio")]
 mod channels;
+mod clashes;
 mod cluster;
 mod counted;
 mod deaths;

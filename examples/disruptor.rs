@@ -323,9 +323,12 @@ fn main() -> ExitCode {
 //
 // passed  disruptor_producers: explored all 8832 interleavings, 453888 steps
 //         (24 runs abandoned as redundant)
+//         (assumes that tasks share memory through sim only)
 //
 // passed  disruptor_consumers: explored all 3328 interleavings, 177792 steps
 //         (5 runs abandoned as redundant)
+//         (assumes that tasks share memory through sim only)
 //
 // passed  disruptor_sleepers: explored all 48 interleavings, 1768 steps
 //         (18 runs abandoned as redundant)
+//         (assumes that tasks share memory through sim only)

@@ -305,5 +305,7 @@ fn main() -> ExitCode {
 //
 // passed  log_buffer_appenders: explored all 25296 interleavings, 1730376 steps
 //         (40 runs abandoned as redundant)
+//         (assumes that tasks share memory through sim only)
 //
 // passed  log_buffer_laps: explored all 2592 interleavings, 254448 steps
+//         (assumes that tasks share memory through sim only)

@@ -303,3 +303,4 @@ fn main() -> ExitCode {
 // passed  log_buffer_mapped_three: 1000 runs, 73553 steps
 //
 // passed  log_buffer_mapped_proved: explored all 784 interleavings, 61384 steps
+//         (assumes that tasks share memory through sim only)

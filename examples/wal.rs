@@ -407,5 +407,7 @@ fn main() -> ExitCode {
 // passed  wal_sync_retried_fixed: 1000 runs, 22636 steps
 //
 // passed  wal_proved: explored all 13 interleavings, 358 steps
+//         (assumes that tasks share memory through sim only)
 //
 // passed  wal_sync_errors_proved: explored all 416 interleavings, 10598 steps
+//         (assumes that tasks share memory through sim only)

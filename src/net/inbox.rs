@@ -8,6 +8,7 @@ use crate::run::op::{Access, Op, net};
 use crate::seam::{Guard, Here, Latch, Passed, Wrapped};
 
 const PUT: Op = Op::of_kind("put", Access::Tell, net::PUT).quiet();
+const FIND_ROOM: Op = Op::of_kind("find_room", Access::Peek, net::LOOK).quiet();
 const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 
 /// The fate of a message that is visited.
@@ -31,6 +32,8 @@ pub(crate) struct Inbox<T> {
 
 struct InboxState<T> {
     messages: Queue<(T, Passed)>,
+    /// The number of messages that were ever put in.
+    put: usize,
     /// The calls of a run that wait for a message or have one.
     latches: Queue<Latch>,
     /// Those outside of runs.
@@ -70,7 +73,7 @@ impl<T> Inbox<T> {
     /// The inbox of an object.
     pub(crate) fn at(mark: Arc<Wrapped>, here: Here) -> Inbox<T> {
         let (latches, messages, waiting) = (Queue::default(), Queue::default(), Vec::new());
-        let state = InboxState { messages, latches, waiting, is_closed: false, end: None };
+        let state = InboxState { messages, put: 0, latches, waiting, is_closed: false, end: None };
         Inbox { mark, here, state: Mutex::new(state) }
     }
 
@@ -81,11 +84,10 @@ impl<T> Inbox<T> {
 
     /// As [`put`](Self::put). The message is dropped, too, if there are `room` of them.
     pub(crate) fn put_within(&self, room: usize, message: T) {
-        let mut state = self.state();
-        if state.messages.len() >= room {
-            drop(state);
+        if self.is_full(room) {
             return drop(message);
         }
+        let mut state = self.state();
         if state.is_closed {
             let _ = Passed::put("message", &PUT, self.here);
             drop(state);
@@ -94,11 +96,25 @@ impl<T> Inbox<T> {
         let latches = &state.latches;
         let object = Passed::put_and_open("message", &PUT, self.here, |open| latches.each(open));
         state.messages.push((message, object));
+        state.put += 1;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         if !waiting.is_empty() {
             waiting.into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// Returns `true` if there are `room` messages, in the step of an arrival.
+    pub(crate) fn is_full(&self, room: usize) -> bool {
+        let (count, put) = {
+            let state = self.state();
+            (state.messages.len(), state.put)
+        };
+        if put >= room {
+            // Calls that took messages made room, so they make a difference.
+            self.mark.record(&FIND_ROOM, self.here);
+        }
+        count >= room
     }
 
     /// The end arrives, in the step of its arrival: nothing does after it.

@@ -5,6 +5,7 @@
 //! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
 
 mod calls;
+mod clash;
 mod deadlock;
 mod differs;
 mod failure;
@@ -19,6 +20,7 @@ mod places;
 mod program;
 pub(crate) mod runtimes;
 mod schedule;
+mod searched;
 mod source;
 mod statistics;
 mod text;
@@ -35,6 +37,7 @@ use crate::run::ids::Seed;
 use crate::run::statistics::Statistics;
 use crate::run::{Failure, FaultCount, Outcome, Run};
 
+pub use clash::{Cause, Clash, StepText};
 pub use one_line::one_line;
 pub use unpause_check::picture::{Style, history_text};
 // For the panic hook of simulated runs, which the real build lacks.
@@ -146,10 +149,14 @@ pub struct Searched {
     /// True if waits ended by time limits that the search does not see, so that not all orders were tried, and the
     /// search is no proof. Only runs of plain threads have any.
     pub blind: bool,
-    /// True if each order of steps was a run of its own, because tasks share something outside this library, such as a
-    /// lock of std or a channel of another crate. Accesses to it are invisible, so all steps may conflict: there are
-    /// more runs, and the search is still a proof.
+    /// True if each order of steps was a run of its own, because tasks were seen to depend on each other in a way that no
+    /// operation shows. All steps may conflict then: there are more runs, and the search is still a proof.
     pub by_step: bool,
+    /// The reason of `by_step`, if it is known.
+    pub cause: Option<Cause>,
+    /// True if one run stood for all interleavings of its class, and tasks share memory through sim only, as far as runs show: see
+    /// [`assumption`](Self::assumption).
+    pub assumes: bool,
     /// The limits that runs reached, in words: `more than two faults of one kind ..`. All runs within a limit were tried, and the
     /// search is no proof for those beyond it.
     pub beyond: Vec<String>,
@@ -180,9 +187,11 @@ pub struct Audit {
     pub missed: Option<String>,
     /// True if a sampled run failed that the search had not found: see [`Report::finding`].
     pub failed: bool,
-    /// True if the order of steps that share no object made a difference: tasks share something outside this library,
-    /// which no search sees.
+    /// True if the order of steps that share no object made a difference.
     pub unseen: bool,
+    /// The two steps whose order made that difference. Of a run that the search missed: the two that the search did not reverse.
+    /// None if they were not found.
+    pub clash: Option<Clash>,
 }
 
 impl Audit {
@@ -238,6 +247,24 @@ impl Searched {
         agrees && (own || fallback())
     }
 
+    /// Returns what the search relied on and did not prove; `None` if it relied on nothing.
+    ///
+    /// A run stands for all interleavings that differ from it in the order of steps that share no object of sim. So tasks must
+    /// share memory through sim only. Sampled runs check this assumption, and the search starts again without it if one of them
+    /// shows something else: see the [conditions of a proof](crate::runner#proofs).
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let runner = sim::Runner::new().hermetic().strategy("exhaustive");
+    /// let report = runner.run(async || sim::task::yield_now().await);
+    /// let assumption = report.searched.unwrap().assumption();
+    /// assert_eq!(assumption, Some("tasks share memory through sim only"));
+    /// ```
+    pub fn assumption(&self) -> Option<&'static str> {
+        let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
+        (self.assumes && self.complete && agrees).then_some("tasks share memory through sim only")
+    }
+
     /// Returns `true` if no run did something of which the search does not try all.
     pub(crate) fn tries_all(&self) -> bool {
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty()
@@ -257,7 +284,7 @@ impl Searched {
                     .to_owned()
             }
             _ if audit.is_some_and(|audit| audit.unseen) => {
-                "tasks share something outside this library".to_owned()
+                "the order of steps that share no object of sim made a difference".to_owned()
             }
             _ if audit.is_some_and(|audit| audit.failed) => {
                 "a sampled run failed, but no run of the search did".to_owned()

@@ -304,12 +304,17 @@ fn report() -> impl Strategy<Value = Report> {
             record: Some(text),
         };
         let replayed = Some(finding.from.clone());
+        let step = StepText { task: test.clone(), operations: test.clone(), place: test.clone() };
+        let steps = [step.clone(), step];
+        let clash = Clash { steps, shows: test.clone(), is_death: !real };
         let searched = Some(Searched {
             blocked: runs,
             complete: real,
             part: runs as f64,
             blind: !real,
             by_step: real,
+            assumes: !real,
+            cause: real.then(|| Cause::Clash(Box::new(clash.clone()))),
             beyond: vec![test.clone()],
             ignored: vec![test.clone()],
             unseen: vec![test.clone()],
@@ -319,6 +324,7 @@ fn report() -> impl Strategy<Value = Report> {
                 missed: real.then(|| test.clone()),
                 failed: real,
                 unseen: real,
+                clash: Some(clash),
             }),
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
             fallback: None,

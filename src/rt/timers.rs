@@ -173,6 +173,21 @@ impl RunState {
         }
     }
 
+    /// Records, of an announcement that the current task drops, that its deadline has come: before that move of the time the
+    /// task would have given up a wait. One that is done says so itself.
+    pub(super) fn give_up_due(&mut self, id: AnnouncementId) {
+        if self.timers.hand.is_none() || self.over || id.task() != self.current() {
+            return;
+        }
+        let now = self.timers.now;
+        let due = self.timers.announced.iter().find(|timer| timer.id == id && timer.due <= now);
+        let announced = self.board.tasks.at(id.task().index()).announced.find(id.key()).copied();
+        if let (Some(timer), Some(announced)) = (due.copied(), announced) {
+            let values = Values::Read(timer.until.at);
+            self.happened(&PASSED, announced.object, announced.place, values);
+        }
+    }
+
     /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
     pub(super) fn update_hand(&mut self) {
         let Timers { hand_op, hand_rests, hand_retired, .. } = self.timers;

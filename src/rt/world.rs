@@ -357,8 +357,11 @@ impl World {
             return;
         }
         let mut state = self.state();
-        let waker =
-            if announcement.run == state.run { state.retract(announcement.id) } else { None };
+        let mut waker = None;
+        if announcement.run == state.run {
+            state.give_up_due(announcement.id);
+            waker = state.retract(announcement.id);
+        }
         drop(state);
         drop(waker);
     }

@@ -11,6 +11,7 @@
 mod deaths;
 
 use super::footprint::StepItem;
+use crate::run::board::Life;
 use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
 use crate::run::op::task::END;
@@ -73,6 +74,8 @@ struct TaskLog {
     children: u32,
     /// A hash of its spawn path, the same in every run.
     name: u64,
+    /// The life of a node that it is in, if it took a step.
+    life: Life,
 }
 
 /// A step to be added.
@@ -88,6 +91,8 @@ pub(crate) struct NewStep<'a> {
     pub(crate) born: &'a [(TaskId, StepItem)],
     /// A hash of the values that it drew, with their bounds.
     pub(crate) drawn: u64,
+    /// The life of a node that the task is in.
+    pub(crate) life: Life,
 }
 
 /// A hash of values that a step drew, with their bounds.
@@ -130,9 +135,9 @@ impl HappensBefore {
     /// Adds a step and sets [`races`](Self::races): the earlier steps that conflict with it, with no other step
     /// between the two in the order.
     pub(crate) fn push(&mut self, part: NewStep<'_>) {
-        let NewStep { task, after_all, items, guarded, born, drawn } = part;
+        let NewStep { task, after_all, items, guarded, born, drawn, life } = part;
         let index = self.steps.len() as Index;
-        self.log(task);
+        self.log(task).life = life;
         if after_all {
             self.add_barrier(index);
         }
@@ -286,6 +291,12 @@ impl HappensBefore {
                 }
                 StepItem::Task { target, .. } => {
                     let Some(log) = self.tasks.get(target.index()) else { continue };
+                    // Of two others one may have ended it.
+                    for (index, note) in &log.notes {
+                        if note.conflicts(item) {
+                            add(*index);
+                        }
+                    }
                     let end = StepItem::Task { target: *target, kind: END, done: true };
                     let with_end = log.ended && item.conflicts(&end);
                     if with_end || item.conflicts(&StepItem::lives(*target)) {

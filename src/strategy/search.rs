@@ -39,6 +39,11 @@ pub(crate) trait Search: Send + Sync {
         Apart::default()
     }
 
+    /// The first sign that tasks depend on something outside of this library, in words. None if there was none.
+    fn contact(&self) -> Option<String> {
+        None
+    }
+
     /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if it does not compute
     /// classes, because it makes every run.
     ///

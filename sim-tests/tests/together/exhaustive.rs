@@ -54,6 +54,8 @@ fn every_order_of_conflicting_steps_is_run_once() {
     let steps = report.steps;
     let said = format!("passed  searched: explored all 6 interleavings, {steps} steps\n");
     assert!(screen(&report).starts_with(&said), "{}", screen(&report));
+    let assumption = "        (assumes that tasks share memory through sim only)\n";
+    assert!(screen(&report).ends_with(assumption), "{}", screen(&report));
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn tasks_that_share_something_unseen_are_searched_step_by_step() {
     assert!(searched.by_step && searched.is_proof(), "{searched:?}");
     // The task starts before or after the message is sent.
     assert_eq!(report.runs, 2, "{}", screen(&report));
-    assert!(screen(&report).contains("something outside this library"), "{}", screen(&report));
+    assert!(screen(&report).contains("share something outside sim"), "{}", screen(&report));
 }
 
 /// A future that is ready when a flag is set, and a lock of std with its waker, which no search sees.

@@ -72,9 +72,15 @@
 //!
 //! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
 //!   Await them to include them in the proof.
-//! - Accesses to anything that is not of this library (a channel of another crate, a lock of std, a thread-local) are not
-//!   seen. If tasks wake each other through such a thing, or the order of steps that share nothing else makes a
-//!   difference, the search starts again and explores each order of steps: many more runs, and still a proof.
+//! - The search assumes that tasks share memory through sim only, and says so beside the proof
+//!   ([`Searched::assumption`](crate::report::Searched::assumption)). Accesses to anything else (a channel of another crate, a lock
+//!   of std, a thread-local) are no operations, so steps that share only such a thing count as independent. The search sees that
+//!   the assumption is wrong if a task wakes another one through such a thing, if a task waits for it when the run ends, or if
+//!   one of a hundred sampled runs shows something else with its steps in another order. It then starts again and explores each
+//!   order of steps: many more runs, and a proof without the assumption.
+//!   [`Searched::cause`](crate::report::Searched::cause) has the reason, and names the two steps whose order made the difference.
+//!   A difference that few orders show is seldom among the sampled runs. A test with a lock of std in six tasks and an assertion
+//!   that fails in one of their 720 orders passes. `preemptions` and `delays` make all orders and assume nothing.
 //! - A complete search checks itself. It samples a hundred runs, looks up the class of each among those that it
 //!   explored, and repeats each with its steps in another order of the class. A run that fails or is of an unknown
 //!   class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)); one that behaves differently in the

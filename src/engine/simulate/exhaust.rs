@@ -17,7 +17,7 @@ use super::session::Session;
 use super::watchdog::WorkerJob;
 use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks};
-use crate::report::{Bound, Fallback, Origin, Searched};
+use crate::report::{Bound, Cause, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
@@ -80,7 +80,7 @@ pub(super) fn exhaust(
     let deadline = config.time.map(|time| Instant::now() + time);
     // One that makes every run has no classes, and rests on nothing that could be wrong.
     let reduces = search.has_class(0).is_some();
-    let (mut numbers, mut sampled) = (0..end, None);
+    let (mut numbers, mut sampled, mut clash) = (0..end, None, None);
     let ended = loop {
         let give_up_at = half.filter(|half| numbers.start < *half);
         let within = SearchLimits { deadline, numbers: numbers.clone(), give_up_at };
@@ -90,17 +90,23 @@ pub(super) fn exhaust(
             break ended;
         }
         let sample = || audit::audit(session, Some(search), audit::RUNS, each);
-        let audited: Sampled = session.quietly(sample);
+        let mut audited: Sampled = session.quietly(sample);
         let SearchProgress { by_step, blind, .. } = search.progress();
         if !audited.shares_unseen() || by_step || blind {
             sampled = Some(audited);
             break ended;
         }
         // Orders of steps that the search took for equal are not.
+        clash = audited.take_clash();
         search.tell_apart(Apart::STEPS);
         explored.tally.runs = 0;
     };
     let mut searched = how_far(search.progress(), ended);
+    searched.assumes = reduces && !searched.by_step && !config.native;
+    if searched.by_step {
+        let contact = || search.contact().map(Cause::Contact);
+        searched.cause = clash.map(|clash| Cause::Clash(Box::new(clash))).or_else(contact);
+    }
     let before = explored.tally.runs;
     if let (Some(fallback), Some(half), SearchEnd::GivenUp) = (fallback.clone(), half, ended) {
         let within = SearchLimits { deadline, numbers: half..end, give_up_at: None };
@@ -312,6 +318,8 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         part: if complete { 1.0 } else { progress.part.min(0.9999) },
         blind: progress.blind,
         by_step: progress.by_step,
+        cause: None,
+        assumes: false,
         beyond: Vec::new(),
         ignored: Vec::new(),
         unseen: Vec::new(),

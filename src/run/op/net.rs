@@ -69,26 +69,37 @@ pub(crate) mod window {
     const SETS: Bits = 1 << 5;
     const OPTIONS: Bits = 1 << 6;
     const SETS_OPTION: Bits = 1 << 7;
+    const SEES: Bits = 1 << 8;
+    const LOOKS: Bits = 1 << 9;
     const ALL_WRITES: Bits = WRITES | TIGHT | GOES_ON | BREAKS | SETS;
 
     /// Wrote bytes that the window has room for although nobody takes any, or the end.
-    pub(crate) const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES);
+    pub(crate) const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES | LOOKS);
 
     /// Wrote as many bytes as there is room for, or looked if there is some, or found none.
-    pub(crate) const WRITE_TIGHT: Kind = Kind::of(TIGHT).conflicts_with(ALL_WRITES | MAKES_ROOM);
+    pub(crate) const WRITE_TIGHT: Kind =
+        Kind::of(TIGHT).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
     /// The same after a wait. Guard: it was woken.
-    pub(crate) const GO_ON: Kind = Kind::of(GOES_ON).conflicts_with(ALL_WRITES | MAKES_ROOM);
+    pub(crate) const GO_ON: Kind =
+        Kind::of(GOES_ON).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
     /// The other side took bytes.
     pub(crate) const MAKE_ROOM: Kind =
         Kind::of(MAKES_ROOM).conflicts_with(TIGHT | GOES_ON).enables(GOES_ON);
 
     /// Writes fail from now on, or an error was reported.
-    pub(crate) const BREAK: Kind = Kind::of(BREAKS).conflicts_with(ALL_WRITES).enables(GOES_ON);
+    pub(crate) const BREAK: Kind =
+        Kind::of(BREAKS).conflicts_with(ALL_WRITES | SEES | LOOKS).enables(GOES_ON);
+
+    /// The kernel looked if writes fail.
+    pub(crate) const SEE: Kind = Kind::of(SEES).conflicts_with(BREAKS).looks();
+
+    /// The kernel looked if something was written.
+    pub(crate) const LOOK: Kind = Kind::of(LOOKS).conflicts_with(ALL_WRITES).looks();
 
     /// The settings of its link changed.
-    pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(ALL_WRITES);
+    pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(ALL_WRITES | LOOKS);
 
     /// Read an option of the socket, which writes do not see.
     pub(crate) const OPTION: Kind = Kind::of(OPTIONS).conflicts_with(SETS_OPTION).looks();
@@ -105,6 +116,8 @@ pub(crate) mod window {
             ("go on", GO_ON),
             ("make room", MAKE_ROOM),
             ("break", BREAK),
+            ("see", SEE),
+            ("look", LOOK),
             ("set", SET),
             ("option", OPTION),
             ("set option", SET_OPTION),

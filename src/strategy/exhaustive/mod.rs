@@ -17,6 +17,7 @@
 
 mod classes;
 pub(crate) mod closure;
+mod contacts;
 pub(crate) mod lives;
 mod observe;
 mod plan;

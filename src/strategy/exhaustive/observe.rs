@@ -5,6 +5,7 @@
 //! come from events and announcements. Nothing is learnt from other runs, except that runs must be distinguished
 //! by the order of recorded calls, or by the numbers of messages that faults of the net have met.
 
+use super::contacts::{self, Sign};
 use super::lives::{ends, outlives};
 use crate::run::board::{Announced, CallPoint, Contact, Life, Status, TaskRow};
 use crate::run::choice::View;
@@ -26,7 +27,10 @@ pub(crate) struct Observer {
     learnt: bool,
     /// True if time moved on by a way that is not seen.
     blind: bool,
+    /// The first sign that tasks depend on something that is not of this library, in words.
+    contact: Option<String>,
     task: TaskId,
+    life: Life,
     /// True if the time moved before the step.
     time_moved: bool,
     events: usize,
@@ -35,6 +39,8 @@ pub(crate) struct Observer {
     woken: Vec<bool>,
     /// The tasks that wait for something unseen at the end of the run.
     waiting: Vec<TaskId>,
+    /// The text of the first of them.
+    waits: String,
     /// True if no task could step at the end of the run, though it passed.
     ends_stalled: bool,
     /// True if the task is dropped in the step.
@@ -56,7 +62,7 @@ impl Observer {
 
     /// Reads the run before the step of `task`.
     pub(crate) fn before(&mut self, view: &View<'_>, task: TaskId) {
-        self.task = task;
+        (self.task, self.life) = (task, view.task(task).life);
         self.time_moved = view.time_moved();
         self.events = view.events().len();
         self.contacts = view.contacts().len();
@@ -92,6 +98,11 @@ impl Observer {
         self.ends_stalled = view.ends_stalled();
         self.waiting.clear();
         self.waiting.extend(waiting.map(|(task, _)| TaskId(task)));
+        // A task that panicked waits for nothing.
+        let others = || self.waiting.iter().find(|task| **task != self.task);
+        if let (Some(task), None) = (others().or(self.waiting.first()), &self.contact) {
+            self.waits = contacts::waits(view, *task);
+        }
     }
 
     /// Reads the run after a step.
@@ -101,7 +112,7 @@ impl Observer {
             self.add_counts(view, event);
         }
         self.forget_guards_of_done();
-        let (mut timed, mut shares) = (false, false);
+        let (mut timed, mut shares): (_, Option<Sign>) = (false, None);
         for mark in &view.contacts()[self.contacts..] {
             let kind = match mark.contact {
                 Contact::Sleeps => {
@@ -111,7 +122,7 @@ impl Observer {
                     continue;
                 }
                 Contact::LeftWaker => {
-                    shares = true;
+                    shares.get_or_insert(Sign::LeftWaker(self.task));
                     continue;
                 }
                 Contact::Told => continue,
@@ -131,11 +142,16 @@ impl Observer {
             let target = TaskId(task as u32);
             if target != self.task && !woken && view.task(target).woken {
                 self.items.push(StepItem::Task { target, kind: WAKE, done: true });
-                shares |= !timed;
+                if !timed {
+                    shares.get_or_insert(Sign::Woke(self.task, target));
+                }
             }
         }
         // The waker came through memory that is not seen, and may have been one of several there.
-        if shares && !self.blind {
+        if let Some(sign) = shares.filter(|_| !self.blind) {
+            if self.contact.is_none() {
+                self.contact = Some(sign.text(view, &view.events()[self.events..]));
+            }
             self.learn(Apart::STEPS);
         }
         self.forget_what_is_said();
@@ -163,7 +179,7 @@ impl Observer {
     /// Adds the ends of lives of nodes, and whether the step has effects that outlive its own.
     fn add_lives(&mut self, view: &View<'_>) {
         let (events, contacts) = (&view.events()[self.events..], &view.contacts()[self.contacts..]);
-        let life = view.task(self.task).life;
+        let life = self.life;
         let is_foreign = |of: Life| of != Life::OUTSIDE && of != life;
         let mut objects = events.iter().filter_map(|event| event.object);
         if objects.any(|object| is_foreign(view.life_of(object))) {
@@ -254,6 +270,7 @@ impl Observer {
         // A task that panicked waits for nothing.
         let panicked = cut.then_some(self.task);
         if !self.blind && self.waiting.iter().any(|task| Some(*task) != panicked) {
+            self.contact.get_or_insert_with(|| std::mem::take(&mut self.waits));
             self.learn(Apart::STEPS);
         }
         if cut {
@@ -317,6 +334,11 @@ impl Observer {
         self.blind
     }
 
+    /// The first sign that tasks depend on something that is not of this library.
+    pub(crate) fn contact(&self) -> Option<&str> {
+        self.contact.as_deref()
+    }
+
     /// Returns `true`, once, if footprints of earlier steps have become invalid.
     pub(crate) fn take_learnt(&mut self) -> bool {
         std::mem::take(&mut self.learnt)
@@ -340,9 +362,9 @@ impl Observer {
 
     /// Adds the step to the happens-before order.
     pub(crate) fn add_to(&self, order: &mut HappensBefore) {
-        let Observer { task, time_moved, items, guarded, born, draws, .. } = self;
-        let (task, after_all, drawn) = (*task, *time_moved, drawn(draws));
-        order.push(NewStep { task, after_all, items, guarded, born, drawn });
+        let Observer { task, life, time_moved, items, guarded, born, draws, .. } = self;
+        let (task, life, after_all, drawn) = (*task, *life, *time_moved, drawn(draws));
+        order.push(NewStep { task, after_all, items, guarded, born, drawn, life });
     }
 }
 

@@ -55,6 +55,10 @@ impl Search for Exhaustive {
         self.explorer().observer.apart()
     }
 
+    fn contact(&self) -> Option<String> {
+        self.explorer().observer.contact().map(str::to_owned)
+    }
+
     fn has_class(&self, class: u64) -> Option<bool> {
         self.explorer().classes.has(class)
     }

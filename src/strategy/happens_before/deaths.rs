@@ -18,7 +18,8 @@ impl HappensBefore {
             }
             let (task, drawn, items) = (step.task, step.drawn, self.items_of(index));
             let after_all = std::mem::take(&mut after_all);
-            order.push(NewStep { task, after_all, items, guarded: &[], born: &[], drawn });
+            let life = self.tasks[task.index()].life;
+            order.push(NewStep { task, after_all, items, guarded: &[], born: &[], drawn, life });
         }
         Some(order)
     }
@@ -27,14 +28,16 @@ impl HappensBefore {
     /// None if there are no such steps.
     pub(crate) fn lost(&self) -> Option<Vec<bool>> {
         let mut lost: Option<Vec<bool>> = None;
-        for log in &self.lives {
+        for (life, log) in self.lives.iter().enumerate() {
             let is_end = |item: &StepItem| matches!(item, StepItem::Life { ends: true, .. });
             let Some((death, _)) = log.iter().find(|(_, item)| is_end(item)) else { continue };
             let mut needed = vec![0; self.tasks.len()];
             for (index, _) in log.iter().filter(|(_, item)| !is_end(item)) {
                 join(&mut needed, self.clock(*index));
             }
-            for task in self.killed_by(*death) {
+            // A step may end several lives.
+            let is_of_life = |task: &TaskId| self.tasks[task.index()].life.index() == life;
+            for task in self.killed_by(*death).filter(is_of_life) {
                 for step in &self.tasks[task.index()].steps {
                     if !self.knows(&needed, *step) {
                         lost.get_or_insert_with(|| vec![false; self.steps.len()])[*step as usize] =

@@ -4,27 +4,31 @@
 //! Both are looked up for runs drawn from seeds: that the search had their class, and, at least once for each class,
 //! that the same steps in another order show the same, and so do those that are left without what deaths of nodes take
 //! back. A run that says otherwise takes the proof away: either the search is wrong, or tasks share something that is not of
-//! this library, such as a lock of `std`.
+//! this library, such as a lock of `std`. The audit names the two steps that show it ([`clash`], [`missed`]).
 //!
 //! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
 //! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod again;
+mod clash;
+mod missed;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use self::again::Again;
+use self::clash::Expected;
 use super::ends_by_a_step;
 use crate::engine::seeds::Found;
-use crate::engine::simulate::reorder::in_order;
 use crate::engine::simulate::session::Session;
-use crate::engine::simulate::watchdog::{WatchedWorker, WorkerJob};
-use crate::report::{Audit, Origin};
+use crate::engine::simulate::watchdog::WorkerJob;
+use crate::report::{Audit, Clash, Origin};
 use crate::rt::Worker;
-use crate::run::event::{Event, ValueKind, Values};
-use crate::run::ids::{Seed, TaskId, TaskPath};
-use crate::run::schedule::Schedule;
+use crate::run::ids::Seed;
 use crate::run::trace::format;
 use crate::run::{Failure, Run};
 use crate::strategy::happens_before::HappensBefore;
+use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
@@ -92,17 +96,23 @@ pub(in crate::engine::simulate) fn audit(
                 }
             } else if witness.is_blind() {
                 sampled.blind = true;
-            } else if known == Some(false) {
+            } else if !others.is_empty() || known == Some(false) {
                 let run = worker.extract(seed, name);
-                sampled.audit.missed = Some(format::inline(&session.trace(&run)));
-            } else if !others.is_empty() {
-                let run = worker.outline(seed, SAMPLED);
-                let schedule = worker.schedule();
+                let apart = search.map_or(Apart::NOTHING, |search| search.apart());
+                let (schedule, watched) = (worker.schedule(), &watched.watched);
+                let worker = &mut worker;
+                let mut again = Again { session, worker, watched, seed, schedule, apart };
+                // Without a search, what a run learns is not known before it.
+                let expected = Expected { run: &run, class: search.map(|_| class) };
                 for other in &others {
-                    let made = (&run, &schedule);
-                    sampled.make_again(session, (&mut worker, &watched.watched), made, other);
+                    sampled.compare(&mut again, &expected, other);
                 }
-                watched.watched.begin_job(WorkerJob::Seeds(strategy));
+                if let (Some(search), Some(false), true) = (search, known, sampled.audit.agrees()) {
+                    sampled.audit.missed = Some(format::inline(&session.trace(&run)));
+                    let tasks = run.steps.iter().map(|step| step.task).collect();
+                    sampled.audit.clash = missed::reversal(&mut again, search, tasks);
+                }
+                watched.begin_job(WorkerJob::Seeds(strategy));
             }
             worker.forget_histories();
             if sampled.blind || !sampled.audit.agrees() {
@@ -131,40 +141,35 @@ impl Sampled {
         Some(Box::new(Found { position, run, origin: Origin::Sampled(seed) }))
     }
 
-    /// Makes a run of a worker, which passed, again in another way that makes no difference.
-    fn make_again(
-        &mut self,
-        session: &Session<'_>,
-        (worker, watched): (&mut Worker, &WatchedWorker),
-        (run, schedule): (&Run, &Schedule),
-        other: &Other,
-    ) {
-        let seed = run.seed;
-        if !self.audit.agrees()
-            || run.steps.iter().map(|step| step.task).eq(other.tasks.iter().copied())
-        {
+    /// Makes a run, which passed, again in another way that must make no difference.
+    fn compare(&mut self, again: &mut Again<'_, '_>, expected: &Expected<'_>, other: &Other) {
+        let Other { order, lost } = other;
+        if !self.audit.agrees() || expected.is_made_by(order) {
             return;
         }
-        let job = WorkerJob::Follow(Arc::new(in_order(schedule.clone(), &other.tasks)));
-        worker.forget_histories();
-        let strategy = worker.set_strategy(job.strategy());
-        watched.begin_job(job);
-        let failure = session.once(worker, seed, &session.limits());
+        let (failure, class) = again.make(&expected.tasks(order), |order| order.class());
         if failure.is_some() {
             self.audit.unseen = true;
-            self.fails(worker.extract(seed, SAMPLED), seed);
-        } else {
-            let again = worker.outline(seed, SAMPLED);
-            self.audit.unseen |= sight(&again, &[]) != sight(run, &other.lost);
+            self.fails(again.extract(), again.seed);
+        } else if !expected.is_met(again, class, lost) {
+            self.audit.unseen = true;
+            self.audit.clash = match lost.is_empty() {
+                true => expected.clash(again, order),
+                false => expected.clash_with_death(again, lost),
+            };
         }
-        worker.set_strategy(strategy);
+    }
+
+    /// The two steps whose order made a difference, if they were found.
+    pub(in crate::engine::simulate) fn take_clash(&mut self) -> Option<Clash> {
+        self.audit.clash.take()
     }
 }
 
 /// Another way of making a run that makes no difference.
 struct Other {
-    /// The tasks that take its steps.
-    tasks: Vec<TaskId>,
+    /// Its steps in this order.
+    order: Vec<u32>,
     /// By step of the run, `true` if it is left out, because the death of a node takes it back.
     lost: Vec<bool>,
 }
@@ -172,63 +177,27 @@ struct Other {
 impl Other {
     /// The steps in another order, and without those that deaths take back, if there are some.
     fn all(order: &HappensBefore) -> Vec<Other> {
-        let mut others = vec![Other { tasks: last_task_first(order), lost: Vec::new() }];
+        let mut others = vec![Other { order: last_task_first(order), lost: Vec::new() }];
         if let Some(lost) = order.lost() {
             let kept = (0..order.len()).filter(|step| !lost[*step as usize]);
-            others.push(Other { tasks: kept.map(|step| order.task_of(step)).collect(), lost });
+            others.push(Other { order: kept.collect(), lost });
         }
         others
     }
 }
 
-/// The tasks of a run in another order of its steps that makes no difference: of those that can come next, the
+/// The steps of a run in another order that makes no difference: of those that can come next, the
 /// step of the task that was spawned last.
-fn last_task_first(order: &HappensBefore) -> Vec<TaskId> {
+fn last_task_first(order: &HappensBefore) -> Vec<u32> {
     let mut left: Vec<u32> = (0..order.len()).collect();
-    let mut tasks = Vec::new();
+    let mut steps = Vec::new();
     while !left.is_empty() {
         let is_first =
             |at: &usize| left[..*at].iter().all(|before| !order.comes_before(*before, left[*at]));
         let firsts = (0..left.len()).filter(is_first);
         let next = firsts.max_by_key(|at| order.task_of(left[*at]));
         let next = next.expect("the first of those that are left has nothing before it");
-        tasks.push(order.task_of(left.remove(next)));
+        steps.push(left.remove(next));
     }
-    tasks
-}
-
-/// The operations of each task, with their values, but for those in steps that are `lost`.
-fn sight<'a>(
-    run: &'a Run,
-    lost: &[bool],
-) -> BTreeMap<&'a TaskPath, Vec<(&'static str, u32, u32, String)>> {
-    let mut sight: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    let is_kept = |event: &&Event| !lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
-    for event in run.events.iter().filter(is_kept) {
-        let task = &run.tasks[event.task.index()].path;
-        let (name, place) = (event.op.name, event.place);
-        sight.entry(task).or_default().push((
-            name,
-            place.line(),
-            place.column(),
-            shown(run, event),
-        ));
-    }
-    sight
-}
-
-/// The values of an event, as far as they mean the same in every run.
-fn shown(run: &Run, event: &Event) -> String {
-    let record = event.object.map(|object| &run.objects[object.index()]);
-    let kind = record.map_or(ValueKind::Opaque, |record| record.values);
-    let show = |bits: u64| kind.show(bits);
-    match event.values {
-        Values::None | Values::Messages { saw: None, .. } => String::new(),
-        Values::Messages { saw: Some(saw), .. } => saw.to_string(),
-        Values::Failed => "failed".to_owned(),
-        Values::Read(bits) | Values::Wrote(bits) => show(bits),
-        Values::Changed(old, new) => format!("{} {}", show(old), show(new)),
-        Values::Refused(seen, wanted) => format!("{} not {}", show(seen), show(wanted)),
-        Values::Task(task) => run.tasks[task.index()].path.to_string(),
-    }
+    steps
 }

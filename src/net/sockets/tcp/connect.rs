@@ -27,6 +27,7 @@ const CONNECT: CallOps = CallOps::acting(
 const CONNECTED: [Op; 2] = Op::of_kind("connected", Access::Wait, net::TAKE).guarded();
 const ARRIVE: Op = Op::of_kind("arrive", Access::Act, net::ARRIVE);
 const ANSWER: Op = Op::of_kind("answer", Access::Tell, net::ARRIVE).quiet();
+const WANTED: Op = Op::of_kind("is_wanted", Access::Peek, net::PEER).quiet();
 const GIVE_UP: Op = Op::of_kind("give_up", Access::Tell, net::CLOSE).quiet();
 const LATER: Op = Op::of_kind("send_again", Access::Peek, clock::READ).quiet();
 
@@ -173,8 +174,9 @@ impl Cargo for Request {
 
     fn arrive(self) {
         let here = self.here;
-        if !self.is_wanted() {
-            self.answer.mark.record(&ANSWER, here);
+        let is_wanted = self.is_wanted();
+        self.answer.mark.record(if is_wanted { &WANTED } else { &ANSWER }, here);
+        if !is_wanted {
             return;
         }
         if self.tries == TRIES {

@@ -29,6 +29,9 @@ const ROOM: Op = Op::of_kind("make_room", Access::Tell, net::window::MAKE_ROOM).
 const BREAK: Op = Op::of_kind("break", Access::Tell, net::window::BREAK).quiet();
 const FINISH: Op = Op::of_kind("finish", Access::Tell, net::window::WRITE).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE);
+const SEE_OWNER: Op = Op::of_kind("is_in_use", Access::Peek, net::PEER).quiet();
+const SEE: Op = Op::of_kind("is_in_use", Access::Peek, net::window::SEE).quiet();
+const LOOK: Op = Op::of_kind("look", Access::Peek, net::window::LOOK).quiet();
 const NO_ANSWER: Op = Op::of_kind("wait_for_answer", Access::Tell, net::ARRIVE).quiet();
 
 /// The number of bytes that are sent and not yet read, at most.
@@ -132,8 +135,10 @@ impl End {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `true` if a process has it, and it is not broken.
-    pub(super) fn is_in_use(&self) -> bool {
+    /// Returns `true` if a process has it, and it is not broken: the kernel looks, in a step of others.
+    pub(super) fn is_in_use(&self, here: Here) -> bool {
+        self.inbox.mark.record(&SEE_OWNER, here);
+        self.window.record(&SEE, here);
         self.owner() == Owner::Process && !self.state().is_reset
     }
 
@@ -341,9 +346,9 @@ impl Connection {
     }
 
     /// Returns `true` the first time: an end begins to send what has no answer again.
-    pub(super) fn begins_again(&self, at: usize) -> bool {
+    pub(super) fn begins_again(&self, at: usize, here: Here) -> bool {
         let end = &self.ends[at];
-        end.is_in_use() && !std::mem::replace(&mut end.state().sends_again, true)
+        end.is_in_use(here) && !std::mem::replace(&mut end.state().sends_again, true)
     }
 
     /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this number,
@@ -351,11 +356,12 @@ impl Connection {
     pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
         other.inbox.mark.record(&NO_ANSWER, here);
+        end.window.record(&LOOK, here);
         let is_silent = match since {
             Some(change) => end.out().is_held_since(change),
             None => other.owner() == Owner::Nobody,
         };
-        if is_silent && end.is_in_use() {
+        if is_silent && end.is_in_use(here) {
             end.fails(io::ErrorKind::TimedOut, here);
         }
     }
@@ -364,7 +370,7 @@ impl Connection {
     pub(super) fn ask(&self, at: usize, here: Here) -> Answer {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
         other.inbox.mark.record(&NO_ANSWER, here);
-        if !end.is_in_use() {
+        if !end.is_in_use(here) {
             return Answer::Alive;
         }
         let reaches = [end, other].into_iter().all(|end| end.out().passes(here));

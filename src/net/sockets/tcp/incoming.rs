@@ -34,8 +34,8 @@ impl Incoming {
     fn wait_for_answer(&self, since: Option<u64>, here: Here) {
         let from = 1 - self.at;
         let begins = match since {
-            Some(_) => self.connection.ends[from].is_in_use(),
-            None => self.connection.begins_again(from),
+            Some(_) => self.connection.ends[from].is_in_use(here),
+            None => self.connection.begins_again(from, here),
         };
         if begins {
             Patience::new(self.connection.clone(), from, since, here).begin();

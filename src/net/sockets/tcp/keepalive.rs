@@ -31,7 +31,7 @@ pub(super) struct Question {
 impl Question {
     /// Has an end ask, if it is one that does.
     pub(super) fn begin(connection: &Arc<Connection>, at: usize, here: Here) {
-        if connection.ends[at].keepalive && connection.ends[at].is_in_use() {
+        if connection.ends[at].keepalive && connection.ends[at].is_in_use(here) {
             Question { connection: connection.clone(), at, asked: 0, here }.wait(IDLE);
         }
     }

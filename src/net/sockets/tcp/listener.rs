@@ -42,7 +42,7 @@ pub(in crate::net::sockets) struct Backlog {
 
 impl Backlog {
     pub(super) fn is_full(&self) -> bool {
-        self.inbox.len() >= self.room
+        self.inbox.is_full(self.room)
     }
 
     /// Its listener is gone. The connections are reset, unless nobody is there to tell.

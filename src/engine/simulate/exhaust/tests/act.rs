@@ -19,6 +19,8 @@ pub(super) enum Act {
     Join,
     Finished,
     Abort,
+    /// Aborts a task that is there from the start, by its number among them.
+    Strike(usize),
     /// Two branches of a `join!`.
     Both(Vec<Act>, Vec<Act>),
     /// Two branches of a `select!`.
@@ -128,6 +130,10 @@ impl Act {
 
     pub(super) fn abort(_: &mut Rng) -> Act {
         Act::Abort
+    }
+
+    pub(super) fn strike(rng: &mut Rng) -> Act {
+        Act::Strike(rng.below(3) as usize)
     }
 
     pub(super) fn both(rng: &mut Rng) -> Act {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::act::Act;
 use super::diamond::diamonds_of;
 use super::program::Program;
+use super::residents::Wait;
 use crate::fs::{self, DiskFault};
 use crate::net::{self, Latency, Receiver, Sender};
 use crate::node::Shift;
@@ -18,7 +19,7 @@ use crate::run::op::task as task_kinds;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
 use crate::time::{Instant, SystemTime};
-use crate::{Atomic, Node};
+use crate::{Atomic, JoinHandle, Node};
 
 /// The next act of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +74,10 @@ pub(super) enum OnCluster {
     Write,
     /// Begins or ends a fault of its disk, the one with this number.
     Disk(usize, bool),
+    /// Spawns a task of the node, which waits so, adds and is a child of the caller.
+    Reside(usize, Wait),
+    /// Kills both nodes in one step.
+    KillAll,
 }
 
 /// Each life of a node has its own.
@@ -93,7 +98,8 @@ impl OnCluster {
 
     /// Returns `true` if it ends tasks of others: of their classes a few run twice.
     pub(super) fn kills(self) -> bool {
-        matches!(self, OnCluster::Kill(_) | OnCluster::PowerOff(_) | OnCluster::Restart(_))
+        use OnCluster::{Kill, KillAll, PowerOff, Restart};
+        matches!(self, Kill(_) | PowerOff(_) | Restart(_) | KillAll)
     }
 
     /// Returns `true` if it sees which tasks of a node have ended.
@@ -138,7 +144,7 @@ impl Objects {
         receivers: Option<&mut Receivers>,
         words: &std::sync::Arc<[Atomic<u64>; 2]>,
         act: OnCluster,
-    ) {
+    ) -> Option<JoinHandle<()>> {
         let [a, b] = &self.nodes;
         let link = || receivers;
         match act {
@@ -285,11 +291,20 @@ impl Objects {
                 if begins { disk.begin(fault) } else { disk.end(fault) }
             }
             OnCluster::CountOutside => drop(COUNT.fetch_add(1, SeqCst).await),
+            OnCluster::Reside(node, wait) => {
+                let words = words.clone();
+                return Some(self.nodes[node].spawn(async move {
+                    wait.pass().await;
+                    words[0].fetch_add(1, SeqCst).await;
+                }));
+            }
+            OnCluster::KillAll => self.nodes.iter().for_each(Node::kill),
         }
+        None
     }
 }
 
-fn one_of(acts: &[OnCluster], rng: &mut Rng) -> Act {
+pub(super) fn one_of(acts: &[OnCluster], rng: &mut Rng) -> Act {
     Act::OnCluster(acts[rng.below(acts.len() as u64) as usize])
 }
 

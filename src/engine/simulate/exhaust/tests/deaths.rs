@@ -12,6 +12,7 @@ use crate::run::Run;
 use crate::run::clock::ClockMode;
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
+use crate::run::op::Access;
 use crate::run::op::task::KILL;
 use crate::strategy::exhaustive::lives::faults;
 use crate::strategy::search::Apart;
@@ -27,7 +28,7 @@ pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
     };
     let dead: BTreeSet<TaskId> = run.events.iter().filter_map(died).collect();
     let outlives = |event: &Event| {
-        let Some(object) = event.object else { return true };
+        let Some(object) = event.object else { return event.op.access != Access::Yield };
         let record = &run.objects[object.index()];
         let node = |task: TaskId| run.tasks[task.index()].node.as_ref();
         let made_by = record.creator.and_then(|(creator, _)| node(creator));

@@ -232,6 +232,25 @@ families! {
         ];
         of(rng, (2, 2), acts).with_clock(clock)
     };
+    aborts_by_others_are_explored_as_by_brute_force: "aborts by others", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> = &[
+            Act::strike, Act::strike, Act::sleep, Act::within, Act::lock, Act::add, Act::token,
+        ];
+        of(rng, (2, 2), acts).with_clock(clock)
+    };
+    aborts_by_choice_of_tasks_that_wait_are_explored_as_by_brute_force: "aborts by choice, clocks", 25, |rng| {
+        let cancel = Some(one_of(&["t1", "t*", "*2"], rng).into());
+        let clock = one_of(&[ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> = &[Act::sleep, Act::sleep, Act::within, Act::lock, Act::strike];
+        befallen(rng, (2, 1), acts, Faults { cancel, ..Faults::NONE }).with_clock(clock)
+    };
+    aborts_of_tasks_of_nodes_are_explored_as_by_brute_force: "node aborts, kill", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> =
+            &[Act::resident, Act::resident, Act::abort, Act::finished, Act::end_of_nodes, Act::load];
+        of(rng, (2, 2), acts).with_clock(clock)
+    };
     all_at_once_is_explored_as_by_brute_force: "all of these", 25, |rng| of(rng, (3, 3), &[
         Act::load, Act::store, Act::add, Act::exchange, Act::store_drawn, Act::lock, Act::unlock,
         Act::attempt, Act::spawn, Act::join, Act::finished, Act::abort, Act::leave, Act::both,
@@ -273,6 +292,18 @@ families! {
     #[cfg(feature = "tokio")]
     counts_of_senders_are_explored_as_by_brute_force: "tokio mpsc, weak senders", 25, |rng|
         mail::generate(rng, mail::COUNTS, (3, 3));
+    #[cfg(feature = "tokio")]
+    messages_of_aborted_tasks_are_explored_as_by_brute_force: "tokio mpsc, aborts", 25, |rng| {
+        let strike = vec![Act::strike(rng)];
+        mail::generate(rng, mail::MESSAGES, (2, 2)).beside(strike)
+    };
+    #[cfg(feature = "tokio")]
+    connections_are_explored_as_by_brute_force: "net connect, cut", 25, |rng| {
+        let clock = one_of(&[ClockMode::Last, ClockMode::Last, ClockMode::Late(1), ClockMode::Any], rng);
+        let acts: Acts<'_> =
+            &[Act::connection, Act::connection, Act::cut, Act::abort, Act::end_of_nodes];
+        of(rng, (2, 2), acts).with_clock(clock)
+    };
     #[cfg(feature = "tokio")]
     broadcasts_are_explored_as_by_brute_force: "tokio broadcast", 25, |rng|
         mail::generate(rng, mail::BROADCAST, (3, 3));
@@ -343,7 +374,9 @@ fn a_hundred_thousand_programs_are_explored_as_by_brute_force() {
     crate::engine::simulate::hook::install();
     let long = std::env::var("UNPAUSE_LONG").ok();
     let long = long.map(|number| number.parse().ok().filter(|n| *n > 1).unwrap_or(100_000));
-    let (wanted, job_size, runs_max) = long.map_or((60, 2, 100), |wanted| (wanted, 25, 500));
+    // A few of each, if nobody asks for more.
+    let few = 2 * FAMILIES.len() as u64;
+    let (wanted, job_size, runs_max) = long.map_or((few, 2, 100), |wanted| (wanted, 25, 500));
     let of = std::env::var("UNPAUSE_FAMILY").unwrap_or_default();
     let families: Vec<_> = FAMILIES.iter().filter(|family| family.name.contains(&of)).collect();
     assert!(!families.is_empty(), "no family is called {of}");

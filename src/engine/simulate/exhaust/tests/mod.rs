@@ -8,6 +8,7 @@ mod bounded;
 mod brute;
 #[cfg(feature = "tokio")]
 mod channels;
+mod clashes;
 mod cluster;
 mod counted;
 mod deaths;
@@ -23,6 +24,8 @@ mod once;
 mod orders;
 mod parking;
 mod program;
+mod proofs;
+mod residents;
 mod selects;
 mod timed;
 mod unseen;
@@ -229,6 +232,13 @@ impl Tally {
             }
         };
         self.by_step += u64::from(search.apart.steps);
+        if !program.rings() && self.programs % AUDITED == 0 {
+            assert!(!search.apart.steps, "{program:?}\nis searched step by step");
+            let passes = search.results.iter().all(|(outcome, ..)| outcome == "passed");
+            let searched = proofs::searched(program, passes);
+            let agrees = searched.audit.as_ref().is_some_and(|audit| audit.agrees());
+            assert!(agrees && !searched.by_step, "{program:?}\n{searched:#?}");
+        }
         let missing: Vec<_> = brute.results.difference(&search.results).collect();
         assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
         let extra: Vec<_> = search.results.difference(&brute.results).collect();
@@ -275,6 +285,9 @@ impl Tally {
         self.cut_short += other.cut_short;
     }
 }
+
+/// Of so many programs one is also searched as a test is, and the search is checked by sampled runs.
+const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
 
 /// The number of programs of each kind, and the maximum number of runs of one by brute force.
 fn effort() -> (u64, u64) {

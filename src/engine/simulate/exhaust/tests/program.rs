@@ -14,7 +14,7 @@ use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
-use crate::task::{Builder, Unparker, unparker};
+use crate::task::{AbortHandle, Builder, Unparker, unparker};
 use crate::time::{Instant, timeout};
 use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard, OnceLock};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
@@ -68,6 +68,14 @@ impl Program {
 }
 
 impl Program {
+    /// The same, with one more task from the start, which is awaited.
+    pub(super) fn beside(self, acts: Vec<Act>) -> Program {
+        let mut tasks = (*self.tasks).clone();
+        tasks.insert(1 + self.early, acts);
+        let (early, awaited) = (self.early + 1, self.awaited + 1);
+        Program { tasks: Arc::new(tasks), early, awaited, ..self }
+    }
+
     /// The same, awaiting so many of the tasks that are there from the start.
     pub(super) fn awaiting(self, awaited: usize) -> Program {
         Program { awaited, ..self }
@@ -96,6 +104,12 @@ impl Program {
         };
         let has_late_moves = matches!(self.clock, ClockMode::Late(_));
         has_late_moves || self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
+    }
+
+    /// Returns `true` if its tasks share bells, which no search sees.
+    pub(super) fn rings(&self) -> bool {
+        let mut acts = self.tasks.iter().flatten();
+        acts.any(|act| matches!(act, Act::Hear(_) | Act::Ring(_)))
     }
 
     /// Returns `true` if nodes die in it.
@@ -130,8 +144,8 @@ impl Program {
             }
         };
         let gives_up = |act: &Act| {
-            use Act::{Cancellable, Select, WaitFor};
-            let ends_early = matches!(act, Cancellable(_) | Select(_) | WaitFor);
+            use Act::{Cancellable, Select, Strike, WaitFor};
+            let ends_early = matches!(act, Cancellable(_) | Select(_) | Strike(_) | WaitFor);
             ends_early || matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..))
         };
         let is_befallen = self.faults != Faults::NONE;
@@ -155,6 +169,7 @@ struct Shared {
     cluster: Option<super::cluster::Objects>,
     /// Set before the first of them steps.
     unparkers: std::sync::OnceLock<Vec<Unparker>>,
+    aborters: std::sync::OnceLock<Vec<AbortHandle>>,
 }
 
 /// The body that runs the program.
@@ -173,6 +188,7 @@ pub(super) async fn body(program: &Program) {
         cell: OnceLock::new(),
         cluster: is_clustered.then(super::cluster::Objects::new),
         unparkers: std::sync::OnceLock::new(),
+        aborters: std::sync::OnceLock::new(),
     });
     let mut handles: Vec<Option<JoinHandle<()>>> = Vec::new();
     let ends = ends(program);
@@ -186,6 +202,8 @@ pub(super) async fn body(program: &Program) {
     let unparkers = handles.iter().flatten().map(JoinHandle::unparker);
     let unparkers = std::iter::once(unparker()).chain(unparkers).collect();
     shared.unparkers.set(unparkers).expect("set once");
+    let aborters = handles.iter().flatten().map(JoinHandle::abort_handle).collect();
+    shared.aborters.set(aborters).expect("set once");
     // The tasks are the only owners.
     drop(references);
     let (ends, references) = Default::default();
@@ -301,6 +319,10 @@ fn perform<'a>(
                     if let Some(handle) = local.handles.iter().flatten().next_back() {
                         handle.abort();
                     }
+                }
+                Act::Strike(task) => {
+                    let aborters = shared.aborters.get().expect("set by the body");
+                    aborters[*task % aborters.len()].abort();
                 }
                 Act::Both(left, right) => {
                     let number = local.number;
@@ -421,7 +443,8 @@ fn perform<'a>(
                         local.receivers = cluster.receivers();
                     }
                     let receivers = local.receivers.as_mut();
-                    cluster.perform(receivers, &shared.words, *act).await;
+                    let resident = cluster.perform(receivers, &shared.words, *act).await;
+                    local.handles.extend(resident.map(Some));
                 }
                 Act::OnToken(act) => {
                     let tasks = shared.unparkers.get().expect("set by the body");

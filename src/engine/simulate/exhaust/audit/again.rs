@@ -1,0 +1,112 @@
+//! Sampled runs that are made again with their steps in another order, and what runs show.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::SAMPLED;
+use crate::engine::simulate::exhaust::ends_by_a_step;
+use crate::engine::simulate::reorder::in_order;
+use crate::engine::simulate::session::Session;
+use crate::engine::simulate::watchdog::{WatchedWorker, WorkerJob};
+use crate::rt::Worker;
+use crate::run::event::{Event, ValueKind, Values};
+use crate::run::ids::{Seed, TaskId, TaskPath};
+use crate::run::schedule::Schedule;
+use crate::run::{Failure, Run};
+use crate::strategy::happens_before::HappensBefore;
+use crate::strategy::search::Apart;
+use crate::strategy::witness::Witness;
+
+/// A sampled run, and the worker that makes it again.
+pub(super) struct Again<'a, 's> {
+    pub(super) session: &'a Session<'s>,
+    pub(super) worker: &'a mut Worker,
+    pub(super) watched: &'a WatchedWorker,
+    pub(super) seed: Seed,
+    pub(super) schedule: Schedule,
+    /// The differences that distinguish classes.
+    pub(super) apart: Apart,
+}
+
+impl Again<'_, '_> {
+    /// Makes the run with its steps taken by these tasks, and calls `look` with its happens-before order. Returns its failure, too.
+    pub(super) fn make<T>(
+        &mut self,
+        tasks: &[TaskId],
+        look: impl FnOnce(&HappensBefore) -> T,
+    ) -> (Option<Failure>, T) {
+        let job = WorkerJob::Follow(Arc::new(in_order(self.schedule.clone(), tasks)));
+        let witness = Witness::default();
+        witness.tell_apart(self.apart);
+        self.worker.forget_histories();
+        let sampling = self.worker.set_strategy(witness.watch(job.strategy()));
+        self.watched.begin_job(job);
+        let failure = self.session.once(self.worker, self.seed, &self.session.limits());
+        self.worker.set_strategy(sampling);
+        let looked = witness.look(ends_by_a_step(failure.as_ref()), look);
+        (failure, looked)
+    }
+
+    /// The last run.
+    pub(super) fn extract(&self) -> Run {
+        self.worker.extract(self.seed, SAMPLED)
+    }
+
+    /// The last run, without its histories and programs.
+    pub(super) fn outline(&self) -> Run {
+        self.worker.outline(self.seed, SAMPLED)
+    }
+}
+
+/// The operations of each task, each with its place and its values as text.
+pub(super) type Sight = BTreeMap<TaskPath, Vec<(&'static str, u32, u32, String)>>;
+
+/// The operations of each task of a run, but for those in steps that are `lost`.
+pub(super) fn sight(run: &Run, lost: &[bool]) -> Sight {
+    let mut sight = Sight::new();
+    let is_kept = |event: &&Event| !lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
+    for event in run.events.iter().filter(is_kept) {
+        let task = run.tasks[event.task.index()].path.clone();
+        let (name, place) = (event.op.name, event.place);
+        let operation = (name, place.line(), place.column(), shown(run, event));
+        sight.entry(task).or_default().push(operation);
+    }
+    sight
+}
+
+/// The values of an event, as far as they mean the same in every run.
+fn shown(run: &Run, event: &Event) -> String {
+    let record = event.object.map(|object| &run.objects[object.index()]);
+    let kind = record.map_or(ValueKind::Opaque, |record| record.values);
+    let show = |bits: u64| kind.show(bits);
+    match event.values {
+        Values::None | Values::Messages { saw: None, .. } => String::new(),
+        Values::Messages { saw: Some(saw), .. } => saw.to_string(),
+        Values::Failed => "failed".to_owned(),
+        Values::Read(bits) | Values::Wrote(bits) => show(bits),
+        Values::Changed(old, new) => format!("{} {}", show(old), show(new)),
+        Values::Refused(seen, wanted) => format!("{} not {}", show(seen), show(wanted)),
+        Values::Task(task) => run.tasks[task.index()].path.to_string(),
+    }
+}
+
+/// The first difference between what two runs show, in words. Empty if there is none.
+pub(super) fn difference(one: &Sight, other: &Sight) -> String {
+    let tasks = one.keys().chain(other.keys());
+    for task in tasks {
+        let of = |sight: &'_ Sight| sight.get(task).cloned().unwrap_or_default();
+        let (own, others) = (of(one), of(other));
+        let at = own.iter().zip(&others).take_while(|(a, b)| a == b).count();
+        if at == own.len() && at == others.len() {
+            continue;
+        }
+        let tell = |operation: Option<&(&'static str, u32, u32, String)>| match operation {
+            None => "nothing more".to_owned(),
+            Some((name, line, _, values)) if values.is_empty() => format!("{name} in line {line}"),
+            Some((name, line, _, values)) => format!("{name} ({values}) in line {line}"),
+        };
+        let [a, b] = [own.get(at), others.get(at)].map(tell);
+        return format!("in one order {task} does {a}, in the other {b}");
+    }
+    String::new()
+}

@@ -1,0 +1,93 @@
+//! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, and with two of its steps in the
+//! other order it does.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::again::Again;
+use crate::report::{Clash, StepText};
+use crate::run::ids::TaskId;
+use crate::strategy::Search;
+use crate::strategy::happens_before::HappensBefore;
+
+/// The maximum number of runs that are made to find it.
+const RUNS: u32 = 200;
+
+/// The maximum number of steps of a run in which conflicting steps are reversed: it has as many pairs as steps, or more.
+const STEPS: u32 = 400;
+
+/// The two steps of a run next to the sampled one, by reversals of conflicting steps, whose order the search did not reverse. None
+/// if no run near it is of a class of the search.
+pub(super) fn reversal(
+    again: &mut Again<'_, '_>,
+    search: &Arc<dyn Search>,
+    tasks: Vec<TaskId>,
+) -> Option<Clash> {
+    let mut known = BTreeSet::new();
+    let mut left = VecDeque::from([tasks]);
+    let mut runs = 0;
+    while let Some(tasks) = left.pop_front() {
+        let (_, reversed) = again.make(&tasks, |order| reversals(order));
+        let run = again.outline();
+        for Reversal { steps, tasks, begins } in reversed {
+            if runs == RUNS {
+                return None;
+            }
+            runs += 1;
+            let (_, class) = again.make(&tasks, |order| order.class());
+            let made = again.outline();
+            let made = made.steps.iter().map(|step| step.task).take(begins);
+            if !made.eq(tasks[..begins].iter().copied()) {
+                // They could not come in the other order.
+                continue;
+            }
+            if search.has_class(class) == Some(true) {
+                let steps = steps.map(|step| StepText::of(&run, step));
+                return Some(Clash { steps, ..Clash::default() });
+            }
+            if known.insert(class) {
+                left.push_back(tasks);
+            }
+        }
+    }
+    None
+}
+
+/// Two conflicting steps with none between them, in the other order.
+struct Reversal {
+    steps: [u32; 2],
+    /// The tasks that take the steps.
+    tasks: Vec<TaskId>,
+    /// The number of steps up to the reversed ones. Others follow as far as they fit.
+    begins: usize,
+}
+
+/// All reversals of a run.
+fn reversals(order: &HappensBefore) -> Vec<Reversal> {
+    let mut reversals = Vec::new();
+    let length = order.len().min(STEPS);
+    // Those near the end first: a reversal near the begin may lead to a run without the others.
+    for later in (0..length).rev() {
+        for earlier in (0..later).rev() {
+            let is_between =
+                |step: u32| order.is_before(earlier, step) && order.is_before(step, later);
+            let is_race = order.task_of(earlier) != order.task_of(later)
+                && order.base(later) != Some(earlier)
+                && order.is_before(earlier, later)
+                && !(earlier + 1..later).any(is_between);
+            if !is_race {
+                continue;
+            }
+            let waits = |step: &u32| *step == earlier || order.is_before(earlier, *step);
+            let first = (0..later).filter(|step| !waits(step)).chain([later, earlier]);
+            let mut steps: Vec<u32> = first.collect();
+            let begins = steps.len();
+            let is_left = |step: &u32| *step != later && *step != earlier;
+            steps.extend((earlier..later).filter(waits).filter(is_left));
+            steps.extend(later + 1..order.len());
+            let tasks = steps.into_iter().map(|step| order.task_of(step)).collect();
+            reversals.push(Reversal { steps: [earlier, later], tasks, begins });
+        }
+    }
+    reversals
+}

@@ -1,0 +1,182 @@
+//! The result of a search on the screen: how far it came, its limits, and what it relied on.
+
+use super::{Audit, Bound, Cause, Clash, Searched};
+use unpause_check::picture::screen::{Paint, Screen, clean, plural};
+
+/// Returns the progress of a search within a bound, such as `12.30 % of those with 2 preemptions`.
+fn within(bound: &Bound, part: f64) -> String {
+    let next = bound.through.map_or(0, |through| through.saturating_add(1));
+    let part = 100.0 * part.clamp(0.0, 1.0);
+    format!("{part:.2} % of those with {}", plural(next, &clean(&bound.what)))
+}
+
+/// That a search is through.
+pub(super) fn explored(runs: u64, searched: &Searched) -> String {
+    let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
+    match &searched.bound {
+        _ if searched.blind || !searched.tries_all() || !agrees => plural(runs, "run"),
+        None if runs == 1 => "explored the only interleaving".to_owned(),
+        None => format!("explored all {runs} interleavings"),
+        Some(bound) if runs == 1 => format!("explored the only run with {}", at_most(bound)),
+        Some(bound) => format!("explored all {runs} runs with {}", at_most(bound)),
+    }
+}
+
+/// Returns the runs that a search has completed, such as `at most 2 preemptions`.
+pub(super) fn at_most(bound: &Bound) -> String {
+    match bound.through {
+        Some(0) => format!("no {}", clean(&bound.what)),
+        Some(through) => format!("at most {}", plural(through, &clean(&bound.what))),
+        None => "nothing".to_owned(),
+    }
+}
+
+const MORE_RUNS: &str = "seeds = N, Runner::seeds or SIM_SEEDS=N";
+
+const SMALLER: &str = "For a proof within a bound use strategy = \"preemptions\" (or \"delays\"): it explores all \
+    interleavings with no preemption, then all with one, and so on, and reports the bound that it reached";
+
+const SAMPLE: &str = "An unfinished search has run similar interleavings only. To find bugs in a test of this \
+    size, run seeds first: remove the strategy, or set SIM_STRATEGY=portfolio";
+
+/// The reason why each order of steps was a run of its own.
+fn because(searched: &Searched) -> String {
+    match &searched.cause {
+        Some(Cause::Clash(clash)) => did_not_commute(Some(clash)),
+        Some(Cause::Contact(sign)) => {
+            format!(
+                "{}. Tasks share something outside sim, such as a channel of another crate",
+                clean(sign)
+            )
+        }
+        None => did_not_commute(None),
+    }
+}
+
+/// That the order of two steps made a difference, which steps these are, and what to do about it.
+fn did_not_commute(clash: Option<&Clash>) -> String {
+    let which = match clash {
+        Some(clash) => {
+            format!("two steps that share no object of sim made a difference: {}", clash.text())
+        }
+        None => "steps that share no object of sim made a difference".to_owned(),
+    };
+    format!(
+        "the order of {which}. Either they share something outside sim, such as a lock of std or a thread-local, or unpause \
+         has a bug: if they use sim only, please report these steps"
+    )
+}
+
+/// Writes the limits of the proof of a search, and the reasons.
+pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
+    let mut say = |label: &str, text: &str| {
+        screen.paragraph(8, (Paint::Notice, label), (Paint::Plain, text));
+    };
+    let (rest, fallback) = match &searched.fallback {
+        Some(fallback) => (fallback.runs, Some(&fallback.searched)),
+        None => (0, None),
+    };
+    let repeated = searched.repeated + fallback.map_or(0, |fallback| fallback.repeated);
+    if searched.blocked > 0 {
+        let given_up = plural(searched.blocked, "run");
+        say("", &format!("({given_up} abandoned as redundant)"));
+    }
+    if repeated > 0 {
+        let again = plural(repeated, "run");
+        say("", &format!("({again} repeated to reach those with the same prefix)"));
+    }
+    if searched.by_step {
+        say("", &format!("(each order of steps was a run of its own: {})", because(searched)));
+    }
+    if let Some(assumption) = searched.assumption() {
+        say("", &format!("(assumes that {assumption})"));
+    }
+    if searched.is_proof() {
+        return;
+    }
+    let part = searched.part.clamp(0.0, 1.0);
+    // At most one of these three holds: runs are left within a bound, runs are left and there is no bound, or the
+    // search is through up to its bound. The reasons below may come on top.
+    if let (Some(bound), false) = (&searched.bound, searched.complete) {
+        let done = match bound.through {
+            Some(_) => format!("all with {} were, and ", at_most(bound)),
+            None => String::new(),
+        };
+        let text = format!(
+            "not all interleavings were run ({done}{}); allow more with {MORE_RUNS}",
+            within(bound, part),
+        );
+        say("NOT A PROOF: ", &text);
+        say("", SAMPLE);
+    } else if !searched.complete {
+        let own = runs.saturating_sub(rest);
+        let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
+        let estimate = match all {
+            all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
+            _ => "the total number is unknown".to_owned(),
+        };
+        let given_up = match fallback {
+            Some(_) => format!(" after {}", plural(own, "run")),
+            None => String::new(),
+        };
+        let text = format!(
+            "not all interleavings were run ({:.2} % of the search{given_up}, {estimate}); allow more \
+             with {MORE_RUNS}",
+            100.0 * part,
+        );
+        say("NOT A PROOF: ", &text);
+        say("", SAMPLE);
+        if fallback.is_none() {
+            say("", SMALLER);
+        }
+    } else if let Some(bound) = &searched.bound {
+        let text = format!("runs with more {}s were not tried", clean(&bound.what));
+        say("NOT A PROOF: ", &text);
+    }
+    if let Some((fallback, bound)) = fallback.and_then(|own| Some((own, own.bound.as_ref()?))) {
+        let done = match bound.through {
+            Some(_) => format!("every run with {} explored, and ", at_most(bound)),
+            None => String::new(),
+        };
+        let so_far = within(bound, fallback.part);
+        say("BOUND:  ", &format!("{done}{so_far}: the other {}", plural(rest, "run")));
+    }
+    if let Some(Audit { missed: Some(trace), .. }) = &searched.audit {
+        let mut text = "a sampled run belongs to a class that the search missed".to_owned();
+        if let Some(clash) = searched.audit.as_ref().and_then(|audit| audit.clash.as_ref()) {
+            text += &format!(", with these two steps in the other order: {}", clash.text());
+        }
+        text += ". This is a bug of unpause: please report it with the test and this trace: ";
+        say("NOT A PROOF: ", &(text + trace));
+    }
+    if let Some(audit) = searched.audit.as_ref().filter(|audit| audit.unseen) {
+        say("NOT A PROOF: ", &did_not_commute(audit.clash.as_ref()));
+    }
+    let names =
+        |names: &[String]| names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ");
+    if !searched.beyond.is_empty() {
+        let text = format!("not tried: {}. All runs with fewer were", names(&searched.beyond));
+        say("NOT A PROOF: ", &text);
+    }
+    if !searched.ignored.is_empty() {
+        let text = format!(
+            "the search does not see {}, and did not try all orders of the steps around it",
+            names(&searched.ignored),
+        );
+        say("NOT A PROOF: ", &text);
+    }
+    if !searched.unseen.is_empty() {
+        let text = format!(
+            "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. Leave \
+             it out of the test, or take the result for a sample",
+            names(&searched.unseen),
+        );
+        say("NOT A PROOF: ", &text);
+    }
+    if searched.blind {
+        say(
+            "NOT A PROOF: ",
+            "waits of threads ended by time limits, and not all orders of these were tried",
+        );
+    }
+}

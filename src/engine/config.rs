@@ -279,7 +279,7 @@ impl Settings {
             runs,
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,
-            native: self.native,
+            native: self.kind.native,
             time: self.time,
             steps_max: self.max_steps.unwrap_or(STEPS_MAX),
             replay: self.replay,

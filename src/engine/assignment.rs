@@ -19,8 +19,6 @@ pub(crate) struct Assignment<'a> {
     pub(super) config: &'a Config,
     pub(super) site: &'a Site,
     pub(super) results: &'a Results,
-    /// Warnings about the settings.
-    pub(super) warnings: Vec<String>,
     /// Notes about the settings.
     pub(super) notes: Vec<String>,
 }
@@ -55,6 +53,7 @@ impl Account {
             searched: explored.searched,
             tally: Some(explored.tally),
             warnings: explored.warnings,
+            notes: explored.notes,
             stuck: explored.stuck.map(|(_, text)| text),
             ..Account::default()
         }
@@ -64,7 +63,7 @@ impl Account {
 impl<'a> Assignment<'a> {
     /// One whose settings are beyond doubt.
     pub(super) fn new(config: &'a Config, site: &'a Site, results: &'a Results) -> Assignment<'a> {
-        Assignment { config, site, results, warnings: Vec::new(), notes: Vec::new() }
+        Assignment { config, site, results, notes: Vec::new() }
     }
 
     /// Writes the report. Must be called at most once, at the end.
@@ -82,7 +81,7 @@ impl<'a> Assignment<'a> {
             },
             finding: account.finding.map(Box::new),
             replayed: account.replayed,
-            warnings: [&self.warnings[..], &account.warnings].concat(),
+            warnings: account.warnings,
             notes: account.notes,
             searched: account.searched,
             real: !SIMULATED,
@@ -102,8 +101,23 @@ impl<'a> Assignment<'a> {
             part.spare_conditions(&mut report);
         }
         self.results.end(&mut report);
+        report.notes.extend(self.time_was_up(&report));
         report.notes.extend_from_slice(&self.notes);
         report
+    }
+
+    /// Returns the note that the time was up before all seeds had run. Results have one of their own, a search says how far it
+    /// came.
+    fn time_was_up(&self, report: &Report) -> Option<String> {
+        let samples = report.replayed.is_none() && report.searched.is_none();
+        let wanted = self.config.positions();
+        let (test, runs) = (&report.test, report.runs);
+        let short = self.config.time.is_some() && report.passed() && samples && runs < wanted;
+        (short && !self.results.are_written()).then(|| {
+            format!(
+                "{test}: the time was up after {runs} of {wanted} seeds (SIM_TIME=1m allows more)"
+            )
+        })
     }
 
     /// The first and the last requested seed.

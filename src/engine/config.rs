@@ -2,7 +2,7 @@
 //! environment, whose variables [`runner`](crate::runner#environment) lists.
 //!
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
-//! warning.
+//! note.
 
 mod clock;
 pub(crate) mod duration;

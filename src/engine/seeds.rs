@@ -13,7 +13,7 @@ use crate::engine::assignment::Assignment;
 use crate::engine::results::Tally;
 use crate::report::{Origin, Searched};
 use crate::run::Run;
-use crate::run::ids::Seed;
+use crate::run::ids::{Place, Seed};
 use crate::run::program::ProgramRecord;
 use crate::run::untried::Untried;
 
@@ -32,6 +32,8 @@ pub(super) struct Explored {
     /// Counts over passed runs, or over all runs of a search.
     pub(super) tally: Tally,
     pub(super) warnings: Vec<String>,
+    /// Notes that are shown although the harness hides the output of a test.
+    pub(super) notes: Vec<String>,
     /// A warning for a test that passes, and the lowest position of a run that caused one.
     pub(super) stuck: Option<(u64, String)>,
     /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
@@ -54,6 +56,7 @@ impl Explored {
         self.tally.merge(other.tally);
         // The thread that ran the first seed has them.
         self.warnings.extend(other.warnings);
+        self.notes.extend(other.notes);
         self.untried.extend(other.untried);
         let first = |(n, _): &(u64, String)| self.stuck.as_ref().is_none_or(|(own, _)| n < own);
         if other.stuck.as_ref().is_some_and(first) {
@@ -78,6 +81,21 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
         )
     });
     leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
+}
+
+/// Returns a note for each history of the first run that was recorded and neither checked nor read, from the places that
+/// created them.
+pub(super) fn unchecked<'a>(
+    test: &'a str,
+    places: impl IntoIterator<Item = Place> + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    let places: BTreeSet<String> = places.into_iter().map(ToString::to_string).collect();
+    places.into_iter().map(move |place| {
+        format!(
+            "{test}: a history was recorded and never checked (created at {place}): end the test with its \
+             assert_linearizable()"
+        )
+    })
 }
 
 /// Runs the seeds of a shard on up to `jobs` threads. On each thread `work` is called once. It makes what the runs of

@@ -18,9 +18,9 @@ use crate::engine::config::Config;
 use crate::engine::results::{Results, Tally};
 use crate::engine::runner::outcome::TestFuture;
 use crate::engine::runner::{Site, TestBody};
-use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks};
+use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks, unchecked};
 use crate::report::{Finding, Origin, Report};
-use crate::run::ids::Seed;
+use crate::run::ids::{Place, Seed};
 use crate::run::panics;
 use crate::run::statistics::Statistics;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
@@ -92,7 +92,8 @@ fn passed(assignment: &Assignment<'_>, mut explored: Explored, own: Statistics) 
     let statistics = tally.statistics.take().unwrap_or(own);
     let shown = wanted || missed && !statistics.labels.is_empty();
     tally.statistics = Some(statistics).filter(|_| shown);
-    Account { notes: account().notes, ..Account::passed(explored) }
+    let passed = Account::passed(explored);
+    Account { notes: [account().notes, passed.notes].concat(), ..passed }
 }
 
 /// Runs seeds.
@@ -119,13 +120,16 @@ impl<'a> StressRunner<'a> {
     fn run(&mut self, turn: SeedTurn, own: &mut Explored) -> Option<Box<Found>> {
         let Assignment { config, site, .. } = *self.assignment;
         let show = ShownParts { histories: config.statistics, ..ShownParts::of(config) };
-        let (run, left) = once(self.watched, (site, turn.seed), show, self.body, self.patience);
+        let at = (site, turn.seed);
+        let StressEnd { run, left, unchecked: places } =
+            once(self.watched, at, show, self.body, self.patience);
         if !left.is_empty() && self.patience == PATIENCE {
             self.patience = PATIENCE_LOST;
             own.warnings.push(not_ended(turn.seed, &left));
         }
         if turn.first {
             own.warnings.extend(remarks(&run));
+            own.notes.extend(unchecked(&site.test, places));
         }
         if run.outcome != Outcome::Passed {
             let (position, origin) = (turn.position, Origin::Seed(turn.seed));
@@ -137,14 +141,22 @@ impl<'a> StressRunner<'a> {
     }
 }
 
-/// One run, and the tasks that did not end with it.
+/// One run at its end.
+struct StressEnd {
+    run: Run,
+    /// The tasks that did not end with it.
+    left: Vec<TaskRecord>,
+    /// The places of histories that were recorded and neither checked nor read.
+    unchecked: Vec<Place>,
+}
+
 fn once(
     watched: &WatchedRun,
     at: (&Site, Seed),
     show: ShownParts,
     body: &dyn TestBody,
     patience: Duration,
-) -> (Run, Vec<TaskRecord>) {
+) -> StressEnd {
     let mut ended = None;
     body.begin(&mut |future| ended = Some(run_future(watched, at, show, future, patience)));
     ended.expect("a body begins once")
@@ -173,7 +185,7 @@ fn run_future(
     show: ShownParts,
     body: TestFuture<'_>,
     patience: Duration,
-) -> (Run, Vec<TaskRecord>) {
+) -> StressEnd {
     let (body, abort) = abortable(AssertUnwindSafe(body).catch_unwind());
     let (stress, member) =
         StressRun::begin(&site.test, (seed.0, site.place), (show.panics, show.hang), abort.clone());
@@ -196,14 +208,14 @@ fn run_future(
     let outcome = failure.map_or(Outcome::Passed, Outcome::Failed);
     // The table of statistics is shown if a condition about generated programs was missed, too.
     let read = show.histories || outcome != Outcome::Passed || stress.has_programs();
-    (run_of(seed, &stress, outcome, read), left)
+    StressEnd { run: run_of(seed, &stress, outcome, read), left, unchecked: stress.unchecked() }
 }
 
 /// The run of one seed, not watched: real threads that hang do so for ever.
 pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: Seed) -> Run {
     panics::install(hear);
     let show = ShownParts { histories: true, ..ShownParts::of(config) };
-    once(&WatchedRun::default(), (site, seed), show, body, PATIENCE).0
+    once(&WatchedRun::default(), (site, seed), show, body, PATIENCE).run
 }
 
 /// Runs nothing: no search explores the interleavings of real threads.

@@ -312,6 +312,11 @@ impl Searched {
         Some(why)
     }
 
+    /// Returns `true` if the search did what was requested: all runs, or all within its bound.
+    pub(crate) fn is_as_requested(&self) -> bool {
+        self.fell_short().is_none()
+    }
+
     /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
     /// within a bound does not include those beyond it.
     pub(crate) fn fell_short(&self) -> Option<String> {

@@ -210,6 +210,12 @@ impl Worker {
         run
     }
 
+    /// The places of histories of the last run that were recorded and neither checked nor read.
+    pub(crate) fn unchecked(&self) -> Vec<Place> {
+        let histories = self.world.state().record.histories.clone();
+        histories.iter().filter_map(|source| source.unchecked()).collect()
+    }
+
     /// The last run as data of its own, without its histories and programs.
     pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
         let state = self.world.state();

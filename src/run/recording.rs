@@ -2,6 +2,8 @@
 
 use unpause_check::history::HistoryRecord;
 
+use crate::run::ids::Place;
+
 /// The possible times of a recorded call, in another order of the same steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Timed {
@@ -17,6 +19,9 @@ pub(crate) struct Timed {
 pub(crate) trait HistorySource: Send + Sync {
     /// The history as it stands, in text.
     fn record(&self) -> HistoryRecord;
+
+    /// Returns the place that created the history, if calls were recorded and the program neither checked nor read them.
+    fn unchecked(&self) -> Option<Place>;
 
     /// Returns `true` if a history of these calls alone, at these times, is linearizable. `times` is sorted by
     /// invocation. An undecided check returns `false`.

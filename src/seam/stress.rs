@@ -231,6 +231,12 @@ impl StressRun {
         })
     }
 
+    /// The places of histories that were recorded and neither checked nor read.
+    pub(crate) fn unchecked(&self) -> Vec<Place> {
+        let sources = self.lock().histories.clone();
+        sources.iter().filter_map(|source| source.unchecked()).collect()
+    }
+
     /// The histories recorded so far, in text.
     pub(crate) fn histories(&self) -> Vec<HistoryRecord> {
         let sources = self.lock().histories.clone();

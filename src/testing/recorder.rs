@@ -32,6 +32,7 @@ mod source;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::run::Failure;
@@ -82,6 +83,10 @@ pub struct History<M: Model> {
 /// The state shared by the handles of a history.
 struct Recorder<M: Model> {
     initial: M,
+    /// The place that created it.
+    place: Place,
+    /// True if the program has checked or read the history.
+    is_used: AtomicBool,
     /// Its number in the run it is recorded in.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
@@ -96,14 +101,17 @@ where
     M::Ret: Send + Sync,
 {
     /// An empty history of an object that begins as `initial`.
+    #[track_caller]
     pub fn new(initial: M) -> History<M> {
-        on_carrier(|| History::begin(initial))
+        let place = Location::caller();
+        on_carrier(|| History::begin(initial, place))
     }
 
-    fn begin(initial: M) -> History<M> {
+    fn begin(initial: M, place: Place) -> History<M> {
         let records = Mutex::new(Records::default());
         let (number, feed) = (OnceLock::new(), OnceLock::new());
-        let recorder = Arc::new(Recorder { initial, number, records, feed });
+        let is_used = AtomicBool::new(false);
+        let recorder = Arc::new(Recorder { initial, place, is_used, number, records, feed });
         if let Some(number) = seam::add_history(recorder.clone()) {
             // No other handle has the recorder yet.
             let _ = recorder.number.set(number);
@@ -226,6 +234,7 @@ where
     /// The operations so far, by time of invocation, without failed ones.
     pub fn operations(&self) -> Vec<Operation<M::Op, M::Ret>> {
         on_carrier(|| {
+            self.recorder.is_used.store(true, Ordering::Relaxed);
             self.recorder.mark(CallPoint::Shown);
             self.recorder.operations()
         })
@@ -248,6 +257,7 @@ where
     }
 
     fn checked_here(&self, budget: &Budget<'_>, timed: bool) -> Verdict {
+        self.recorder.is_used.store(true, Ordering::Relaxed);
         self.recorder.mark(CallPoint::Checked);
         let operations = self.recorder.operations();
         let check = |budget: &Budget<'_>| linearizable(&self.recorder.initial, &operations, budget);

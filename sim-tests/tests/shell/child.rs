@@ -44,7 +44,7 @@ pub(crate) fn clean(command: &mut Command) {
             command.env_remove(&*name);
         }
     }
-    for name in ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR"] {
+    for name in ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR", "RUST_TEST_THREADS"] {
         command.env_remove(name);
     }
     // The seeds named in these tests are seeds of the random walk.
@@ -80,6 +80,17 @@ impl Child {
         // A name that is not there is a test that passes for no reason.
         let ran = ended.stdout.contains("running 1 test") || ended.stdout.is_empty();
         assert!(ran, "{} {:?}: {ended}", self.name, self.variables);
+        ended
+    }
+
+    /// Runs it with the tests that its further arguments name, and sees so many pass.
+    pub(crate) fn run_several(mut self, count: u32) -> Ended {
+        let ended = Ended::of(self.command.output().unwrap());
+        assert!(
+            ended.stdout.contains(&format!("{count} passed; 0 failed")),
+            "{}: {ended}",
+            self.name
+        );
         ended
     }
 

@@ -9,6 +9,7 @@ use sim::check::models::{CounterOp, CounterRet};
 use sim::{Atomic, Cell, Mutex};
 
 mod threads;
+mod told;
 
 /// Returns `true` if a test must do nothing.
 fn off() -> bool {
@@ -227,22 +228,6 @@ async fn deadlocks() {
     for task in tasks {
         task.await.unwrap();
     }
-}
-
-/// Fails if its task may be aborted between its two steps.
-#[sim::test(seeds = 300)]
-async fn is_not_aborted() {
-    if off() {
-        return;
-    }
-    let count = Arc::new(Atomic::new(0));
-    let own = count.clone();
-    let task = sim::task::Builder::new().name("t1").spawn(async move {
-        own.fetch_add(1, SeqCst).await;
-        own.fetch_sub(1, SeqCst).await;
-    });
-    let _ = task.await;
-    assert_eq!(count.load(SeqCst).await, 0, "it was aborted");
 }
 
 /// Two tasks that add to a counter, in one operation each.

@@ -57,12 +57,14 @@ fn a_time_without_a_unit_is_seconds() {
 
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
-fn an_unknown_variable_is_a_warning_and_the_test_runs() {
-    let ended = child("does_nothing").env("SIM_SEDE", "1").passes();
-    ended.says(&[
-        "passed  shell::fixture::does_nothing: 5 runs",
-        "warning: unknown environment variable SIM_SEDE: did you mean SIM_SEED?",
-    ]);
+fn an_unknown_variable_is_noted_and_the_test_runs() {
+    let ended = captured("does_nothing").env("SIM_SEDE", "1").passes();
+    // Once, although the harness captures the output of the test, and several tests have it.
+    let line = "note: unknown environment variable SIM_SEDE: did you mean SIM_SEED?\n";
+    assert_eq!(ended.stderr, line);
+    let several =
+        captured("does_nothing").arg("fixture::awaits_nothing").env("UNPAUSE_VARIANT", "");
+    assert_eq!(several.env("SIM_SEDE", "1").run_several(2).stderr, line);
     child("lost_update").env("SIM_SEDE", "1").fails().says(&["did you mean SIM_SEED?", "1 of 2"]);
 }
 
@@ -108,8 +110,14 @@ fn time_stops_before_the_seeds_are_used_up() {
     let many = [("SIM_SEEDS", "1000000000000"), ("SIM_TIME", "200ms")];
     let child =
         many.iter().fold(child("lost_update"), |child, (name, value)| child.env(name, value));
-    child.env("UNPAUSE_VARIANT", "forgiving").passes();
+    let ended = child.env("UNPAUSE_VARIANT", "forgiving").passes();
     let took = began.elapsed();
+    let note =
+        ended.stderr.strip_prefix("note: shell::fixture::lost_update: the time was up after ");
+    let (runs, rest) =
+        note.and_then(|note| note.split_once(' ')).unwrap_or_else(|| panic!("{ended}"));
+    assert!(runs.parse::<u64>().is_ok_and(|runs| runs > 0), "{ended}");
+    assert_eq!(rest, "of 1000000000000 seeds (SIM_TIME=1m allows more)\n");
     assert!((Duration::from_millis(200)..Duration::from_secs(60)).contains(&took), "{took:?}");
 }
 
@@ -204,26 +212,76 @@ fn a_harness_that_takes_the_output_shows_the_same() {
     assert!(shown.stdout.contains(&child("lost_update").fails().stderr), "{shown}");
 }
 
+#[test]
+fn a_history_that_nobody_checks_is_noted() {
+    // On real threads there is a note about the strategy, too.
+    let notes = |variant: &str| {
+        let test = captured("told::records_a_history").env("UNPAUSE_VARIANT", variant);
+        let lines = test.passes().stderr;
+        let lines = lines.lines().filter(|line| !line.starts_with("note: SIM_STRATEGY "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [note] = &notes("")[..] else { panic!("{:?}", notes("")) };
+    let begin = "note: shell::fixture::told::records_a_history: a history was recorded and never checked (created at \
+                 sim-tests/tests/shell/told.rs:";
+    assert!(note.starts_with(begin), "{note}");
+    for variant in ["checked", "read", "fed", "empty"] {
+        assert_eq!(notes(variant), [""; 0], "{variant}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn what_was_requested_is_shown_although_the_harness_captures() {
+    let lines = |name: &str, variable: &str, value: &str| {
+        let ended = captured(name).env(variable, value).passes();
+        assert!(!ended.stdout.contains("passed  "), "{ended}");
+        ended.stderr
+    };
+    let coverage = lines("does_nothing", "SIM_COVERAGE", "1");
+    assert!(coverage.starts_with("passed  shell::fixture::does_nothing: 5 runs"), "{coverage}");
+    assert!(coverage.contains("\nseen    1 class"), "{coverage}");
+    let statistics = lines("counted", "SIM_STATISTICS", "1");
+    assert!(statistics.contains("── programs ── 30 runs"), "{statistics}");
+    let replay = lines("does_nothing", "SIM_REPLAY", "sim2:0");
+    assert!(replay.contains("the replay of a given trace, 1 step\n"), "{replay}");
+    let proof = lines("attempts", "SIM_STRATEGY", "exhaustive");
+    assert!(
+        proof.starts_with("passed  shell::fixture::attempts: explored all 6 interleavings"),
+        "{proof}"
+    );
+    assert!(proof.ends_with(" (assumes that tasks share memory through sim only)\n"), "{proof}");
+    assert_eq!(proof.lines().count(), 1, "{proof}");
+    // A line does not begin within a line of the harness.
+    let quiet = captured("does_nothing").arg("-q").env("SIM_COVERAGE", "1").passes().stderr;
+    assert_eq!(quiet, format!("\n{coverage}"));
+    // Without a harness that captures nothing is shown twice.
+    let shown = child("attempts").env("SIM_STRATEGY", "exhaustive").passes().stderr;
+    assert_eq!(shown.matches("explored all").count(), 1, "{shown}");
+}
+
 /// Each setting is tried in one process by the tests of the library. This is the way through processes.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_failure_that_a_variable_finds_replays_without_it() {
     let (out, results) = (folder("settings-out"), folder("settings-results"));
-    let test = || child("is_not_aborted").env("SIM_OUT", &out);
+    let test = || child("told::is_not_aborted").env("SIM_OUT", &out);
     test().env("SIM_RESULTS", &results).passes();
     let found = test().env("SIM_CANCEL", "t*").fails();
     found.says(&["it was aborted", "settings    cancel = t*"]);
     let line = found.after("replay:");
     let (variables, _) = line.split_once(" cargo ").unwrap();
     let words = variables.split(' ').map(|word| word.split_once('=').unwrap());
-    let pasted = words.fold(child("is_not_aborted"), |child, (name, value)| child.env(name, value));
+    let pasted =
+        words.fold(child("told::is_not_aborted"), |child, (name, value)| child.env(name, value));
     let pasted = pasted.fails();
     assert_eq!(pasted.schedule(), found.schedule());
     assert_eq!(pasted.after("replay:"), line);
     let file = found.after("trace:");
-    let by_file = child("is_not_aborted").env("SIM_REPLAY", &file).fails();
+    let by_file = child("told::is_not_aborted").env("SIM_REPLAY", &file).fails();
     assert_eq!(by_file.schedule(), found.schedule());
-    let other = child("is_not_aborted").env("SIM_REPLAY", &file).env("SIM_CANCEL", "x").fails();
+    let other =
+        child("told::is_not_aborted").env("SIM_REPLAY", &file).env("SIM_CANCEL", "x").fails();
     other.says(&[
         "SIM_CANCEL=x has no effect on this replay: the trace was written with cancel = t*",
     ]);

@@ -11,7 +11,8 @@ use super::native::{self, ErrorText};
 use super::outcome::FunctionBody;
 use super::site::{self, Site};
 use super::target::{TestTarget, without_hash};
-use super::test::{color, remarks};
+use super::test::color;
+use super::told::remarks;
 use super::{Runner, TestBody};
 use crate::engine::config::{InvalidSetting, Settings, TestKind};
 use crate::report::{Report, Style, one_line, text};
@@ -80,14 +81,14 @@ where
 fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting> {
     let mut verdict = Verdict::default();
     let (mut decided, mut why, mut undecided) = (0, None, 0);
-    let (config, warnings) = runner.config()?;
+    let (config, notes) = runner.config()?;
     let begun = Instant::now();
     let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(begun.elapsed()));
     let time = config.time;
     let mut rest = Some(config);
     while let Some(config) = rest {
         let first = undecided == 0;
-        let ran = runner.run_config(config.clone(), warnings.clone(), body, false, first)?;
+        let ran = runner.run_config(config.clone(), notes.clone(), body, false, first)?;
         let mut report = ran.report;
         if let Some(part) = ran.part {
             part.spare_conditions(&mut report);
@@ -101,14 +102,6 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         let Some(reason) = reason else {
             verdict.passed = report.finding.is_none();
             decided += report.runs;
-            let wanted = config.positions();
-            let samples = report.replayed.is_none() && report.searched.is_none();
-            if verdict.passed && samples && report.runs < wanted {
-                let (test, runs) = (&runner.site.test, report.runs);
-                verdict.remarks += &format!(
-                    "note: {test}: the time was up after {runs} of {wanted} seeds (SIM_TIME=1m allows more)\n"
-                );
-            }
             break;
         };
         decided += report.runs.saturating_sub(1);

@@ -6,8 +6,8 @@
 //!
 //! # Coverage
 //!
-//! A passing test is silent by default: `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` adds a
-//! line, and [`Report::coverage`](crate::report::Report::coverage), with the number of classes of interleavings that
+//! A passing test is silent by default: `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` shows a
+//! line although the harness hides the output of the test, and [`Report::coverage`](crate::report::Report::coverage), with the number of classes of interleavings that
 //! were seen, where orders that make no difference count as one; the number that were new in the last hundred runs;
 //! the probability that the next run is of a new class; and the blind spots: objects without contention, tasks that
 //! were never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes) fails a test in which an
@@ -47,8 +47,8 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
-//! A test with a search that passes without a proof prints a line that the test harness does not capture, and still
-//! passes. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change cannot lose the
+//! A test with a search prints its result, a proof or not, in a line that the test harness does not capture. Without a proof it
+//! still passes. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change cannot lose the
 //! proof unnoticed.
 //!
 //! ```
@@ -167,8 +167,14 @@
 //! | `SIM_OUT` | the folder for traces | `traces` |
 //! | `SIM_RESULTS` | the folder for results; a later run of the same program continues from there | `results` |
 //!
-//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
-//! warning.
+//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is noted.
+//!
+//! # Notes
+//!
+//! Some lines are on the standard error although a test passes and its harness hides what it prints: unknown variables, kept
+//! traces that are stale, with the command that removes them or records them anew, the number of seeds that ran when the time was
+//! up, histories that were recorded and never checked, the result of a search, and all that was requested: the result of a
+//! replay, coverage, statistics. nextest hides them, too, unless it is called with `--success-output immediate`.
 //!
 //! # Settings of traces and results
 //!
@@ -193,6 +199,7 @@ mod settings;
 mod site;
 mod target;
 mod test;
+mod told;
 #[cfg(test)]
 mod walk;
 
@@ -330,8 +337,8 @@ impl Runner {
         body: &dyn TestBody,
         must_fail: bool,
     ) -> Result<TestRun, InvalidSetting> {
-        let (config, warnings) = self.config()?;
-        self.run_config(config, warnings, body, must_fail, true)
+        let (config, notes) = self.config()?;
+        self.run_config(config, notes, body, must_fail, true)
     }
 
     /// The same with settings that were read. The results are written only if they are `kept`.
@@ -339,14 +346,14 @@ impl Runner {
     fn run_config(
         &self,
         config: Config,
-        warnings: Vec<String>,
+        mut notes: Vec<String>,
         body: &dyn TestBody,
         must_fail: bool,
         kept: bool,
     ) -> Result<TestRun, InvalidSetting> {
         config.prepare_native();
         let site = self.site.clone().with_variables_of(&config);
-        let mut notes = self.idle()?;
+        notes.extend(self.idle()?);
         if config.borrows() {
             let (_, seeds) = config.seeds();
             notes.push(format!(
@@ -359,8 +366,7 @@ impl Runner {
             true => Results::open(&config, &site, must_fail)?,
             false => Results::nowhere(),
         };
-        let assignment =
-            Assignment { warnings, notes, ..Assignment::new(&config, &site, &results) };
+        let assignment = Assignment { notes, ..Assignment::new(&config, &site, &results) };
         let report = backend::run(&assignment, body);
         Ok(TestRun { report, part: SeedPart::of(&config, &results) })
     }
@@ -383,7 +389,7 @@ impl Runner {
         Ok(notes)
     }
 
-    /// The settings of the run, and warnings about them.
+    /// The settings of the run, and notes about them.
     fn config(&self) -> Result<(Config, Vec<String>), InvalidSetting> {
         match self.site.hermetic {
             true => self.config_in(std::iter::empty()),
@@ -396,8 +402,8 @@ impl Runner {
         &self,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(Config, Vec<String>), InvalidSetting> {
-        let (environment, warnings) = Settings::from_environment(environment)?;
+        let (environment, notes) = Settings::from_environment(environment)?;
         let settings = self.settings.clone().overridden_by(environment);
-        Ok((settings.resolve()?.of_test(self.settings.clone()), warnings))
+        Ok((settings.resolve()?.of_test(self.settings.clone()), notes))
     }
 }

@@ -108,6 +108,16 @@ impl Site {
         }
     }
 
+    /// The command that removes a kept trace.
+    pub(crate) fn removal(kept: &str) -> String {
+        format!("rm {}", quoted(kept))
+    }
+
+    /// The command that puts a new trace in the place of a kept one.
+    pub(crate) fn replacement(kept: &str, new: &str) -> String {
+        format!("cp {} {}", quoted(new), quoted(kept))
+    }
+
     /// The command that makes the runs of this test again, on one line.
     pub(crate) fn search_command(&self) -> String {
         self.variables_where(|_| true) + &self.command()

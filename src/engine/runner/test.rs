@@ -1,19 +1,17 @@
 //! The expansion of `#[sim::test]`: run the body, show the report, fail the test.
 
-use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::outcome::{FunctionBody, TestBody};
 use super::part::TestRun;
 use super::site::{self, Site};
 use super::target::TestTarget;
-use super::{Runner, TestResult, native};
+use super::{Runner, TestResult, native, told};
 use crate::engine::config::{ProofRuns, Settings, TestKind};
-use crate::report::{Report, Style, one_line, text};
+use crate::report::{Style, one_line, text};
 use crate::run::trace::format::is_inline;
 use crate::run::{Failure, Outcome};
 
@@ -235,35 +233,28 @@ fn judge(ran: TestRun, attributes: Attributes) {
         must_fail = false;
     }
     let report = &report;
-    let screen = text(report, &Style { color: color(), ..Style::default() });
+    let style = Style { color: color(), ..Style::default() };
     let Some(finding) = report.finding.as_deref() else {
-        // Not `eprint!`, because a test harness captures that and discards it if the test passes.
-        let _ = io::stderr().lock().write_all(remarks(report).as_bytes());
         if must_fail && crate::seam::SIMULATED {
+            told::remarks_of(report);
             let what = match &report.replayed {
                 Some(_) => "the replay passed".to_owned(),
                 None => format!("none of {} runs did", report.runs),
             };
             let text = format!("the test must fail (must_fail), but {what}");
             eprintln!("FAILED  {}: {text}\n{MUST_FAIL}", report.test);
-            show_warnings(report, &screen);
+            if !report.warnings.is_empty() {
+                eprint!("{}", self::text(report, &style));
+            }
             super::ended::failed(&format!("FAILED  {}: {text}\n", report.test));
             fail(text);
         }
         if must_fail {
             eprintln!("note: real threads did not show the failure this test is about");
         }
-        let asked =
-            report.coverage.is_some() || report.closure.is_some() || report.statistics.is_some();
-        if report.replayed.is_some() || report.searched.is_some() || asked {
-            // A user who asks for a replay or a proof needs to see that it was one; a user who asks for
-            // coverage, a closure or statistics, to read them.
-            eprint!("{screen}");
-        } else {
-            show_warnings(report, &screen);
-        }
-        return;
+        return told::passed(report, &style);
     };
+    let screen = text(report, &style);
     eprint!("{screen}");
     match &finding.run.outcome {
         // These report that the trace was not replayed, that a case never came up or that nothing is proven:
@@ -286,29 +277,10 @@ fn judge(ran: TestRun, attributes: Attributes) {
     }
 }
 
-/// The remarks on a test that passes, shown although its harness hides its output, in lines: its notes, each once in
-/// a process, because some are about all tests, and the reason why it is no proof.
-pub(super) fn remarks(report: &Report) -> String {
-    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
-    let mut lines: String = new.map(|note| format!("note: {note}\n")).collect();
-    if let Some(why) = report.searched.as_ref().and_then(|searched| searched.fell_short()) {
-        lines += &format!("NOT A PROOF  {}: {why}\n", report.test);
-    }
-    lines
-}
-
 const MUST_FAIL: &str = "
   help    If the bug it shows is fixed, remove must_fail. If not, use more seeds or another
           strategy.
 ";
-
-fn show_warnings(report: &Report, screen: &str) {
-    if !report.warnings.is_empty() {
-        eprint!("{screen}");
-    }
-}
 
 /// Fails the test with a text. The panic hook is not called: it would only add the place of this
 /// line, and a backtrace, to a screen that is complete.

@@ -223,9 +223,9 @@ impl Walker {
         };
         let runner = Runner::of_site(self.site(), settings);
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), value.into()));
-        let (config, warnings) = runner.config_in(variables)?;
+        let (config, notes) = runner.config_in(variables)?;
         results::forget_taken();
-        Ok(runner.run_config(config, warnings, &*self.body, false, true)?.report)
+        Ok(runner.run_config(config, notes, &*self.body, false, true)?.report)
     }
 
     /// The finding of the test, which must fail.

@@ -16,7 +16,7 @@ use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::WorkerJob;
 use crate::engine::results::Tally;
-use crate::engine::seeds::{Explored, Found, remarks};
+use crate::engine::seeds::{Explored, Found, remarks, unchecked};
 use crate::report::{Bound, Cause, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::clock::ClockMode;
@@ -257,6 +257,8 @@ impl Runs<'_, '_, '_> {
         if self.number == 0 {
             let run = self.extract(failure.as_ref());
             self.explored.warnings.extend(remarks(&run));
+            let notes = unchecked(&session.site.test, self.worker.unchecked());
+            self.explored.notes.extend(notes);
             if let Err(failure) = confirm::same_again(session, &run) {
                 return self.found(Run { outcome: Outcome::Failed(failure), ..run });
             }

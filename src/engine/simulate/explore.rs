@@ -5,7 +5,7 @@ use super::passed::note;
 use super::reorder::ClosureCollector;
 use super::session::Session;
 use super::watchdog::{Unwatch, WorkerJob};
-use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks};
+use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks, unchecked};
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
@@ -98,6 +98,7 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
     fn confirm_first(&self, position: u64, seed: Seed, own: &mut Explored) -> Option<Box<Found>> {
         let run = self.extract(seed);
         own.warnings.extend(remarks(&run));
+        own.notes.extend(unchecked(&self.session.site.test, self.worker.unchecked()));
         let failure = confirm::same_again(self.session, &run).err()?;
         let run = Run { outcome: Outcome::Failed(failure), ..run };
         Some(Box::new(Found { position, run, origin: Origin::Seed(seed) }))

@@ -127,11 +127,14 @@ fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
 
 /// Replays the traces that the user keeps, then runs the seeds.
 fn search(session: &Session<'_>) -> Account {
-    let mut warnings = Vec::new();
-    if let Some(account) = replays::kept(session, &mut warnings) {
-        warnings.extend(account.warnings);
-        return Account { warnings, ..account };
+    let mut told = replays::Told::default();
+    if let Some(account) = replays::kept(session, &mut told) {
+        let replays::Told { warnings, notes } = told;
+        let (warnings, notes) =
+            ([warnings, account.warnings].concat(), [notes, account.notes].concat());
+        return Account { warnings, notes, ..account };
     }
+    let replays::Told { mut warnings, notes } = told;
     let mut explored = match session.config.strategy.search() {
         Some(search) => exhaust(session, &search, RunVisitor::UntilFailure),
         None => explore::explore(session),
@@ -144,7 +147,8 @@ fn search(session: &Session<'_>) -> Account {
             let is_long = matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. }));
             if is_long && session.config.long_is_undecided && session.config.replay.is_none() {
                 let finding = Some(Finding::of(run, origin));
-                return Account { runs: position + 1, finding, warnings, ..Account::default() };
+                let runs = position + 1;
+                return Account { runs, finding, warnings, notes, ..Account::default() };
             }
             let searched = explored.searched.take();
             Account { searched, ..confirm::confirm(session, run, origin, position + 1) }
@@ -152,6 +156,7 @@ fn search(session: &Session<'_>) -> Account {
         None => passed(session, explored),
     };
     account.warnings.extend(warnings);
+    account.notes.splice(0..0, notes);
     account
 }
 

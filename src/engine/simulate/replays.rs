@@ -8,10 +8,19 @@ use super::{confirm, hook, watched};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::InvalidSetting;
 use crate::engine::persistence::{self, Unreadable};
+use crate::engine::runner::Site;
 use crate::report::{Finding, Origin};
 use crate::run::ids::Seed;
 use crate::run::trace::{Trace, format};
 use crate::run::{Failure, Outcome, Run};
+
+/// Sentences about kept traces.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) warnings: Vec<String>,
+    /// Those that are shown although the harness hides the output of a test.
+    pub(super) notes: Vec<String>,
+}
 
 /// Replays one trace, strictly.
 pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
@@ -54,9 +63,9 @@ fn with_settings_of<T>(
     let config = session.config.replaying(settings)?;
     let contradictions = session.config.contradictions(&config, of_test);
     let site = session.site.clone().with_variables_of(&config);
-    let Assignment { results, warnings, notes, .. } = session.assignment;
-    let (warnings, notes) = (warnings.clone(), notes.clone());
-    let assignment = Assignment { warnings, notes, ..Assignment::new(&config, &site, results) };
+    let Assignment { results, notes, .. } = session.assignment;
+    let notes = notes.clone();
+    let assignment = Assignment { notes, ..Assignment::new(&config, &site, results) };
     let own = Session::new(&assignment, session.body).noted_in(session.watch.notes());
     config.prepare_native();
     let result = watched(&own, || act(&own));
@@ -65,8 +74,10 @@ fn with_settings_of<T>(
 }
 
 /// Replays the traces that the user keeps. Returns the first that fails.
-pub(super) fn kept(session: &Session<'_>, warnings: &mut Vec<String>) -> Option<Account> {
-    let paths = match persistence::regressions(session.site, warnings) {
+///
+/// A trace that no longer fits is followed as far as it does, and there is a note about it.
+pub(super) fn kept(session: &Session<'_>, told: &mut Told) -> Option<Account> {
+    let paths = match persistence::regressions(session.site, &mut told.warnings) {
         Ok(paths) => paths,
         Err(unreadable) => {
             let folder = match &unreadable {
@@ -77,15 +88,11 @@ pub(super) fn kept(session: &Session<'_>, warnings: &mut Vec<String>) -> Option<
             return Some(cannot_read(from, &unreadable.of(folder)));
         }
     };
-    paths.into_iter().find_map(|path| replay_kept(session, path, warnings))
+    paths.into_iter().find_map(|path| replay_kept(session, path, &mut told.notes))
 }
 
 /// Replays a trace that the user keeps. Returns an account if it fails.
-fn replay_kept(
-    session: &Session<'_>,
-    path: PathBuf,
-    warnings: &mut Vec<String>,
-) -> Option<Account> {
+fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) -> Option<Account> {
     let short = persistence::shorter(path.clone(), session.site);
     let name = short.display().to_string();
     let from = Origin::File(name.clone());
@@ -99,13 +106,16 @@ fn replay_kept(
             Outcome::Passed => (None, None),
             Outcome::Failed(Failure::Diverged { step, expected, found }) => {
                 // The code has changed since. The decisions are still a good guess.
-                let stale = format!(
-                    "{name} is stale from step {step} on (expected {expected}; found {found}): it was \
-                     followed as far as it fits. Delete it, or replace it by a new trace of that failure"
-                );
                 let run = session.quietly(|| session.follow_trace(&trace));
                 let fails = run.outcome != Outcome::Passed;
                 let account = fails.then(|| confirm::confirm(session, run, from.clone(), 1));
+                let new = account.as_ref().map(|account| account.finding.as_ref());
+                let new = new.map(|finding| finding.and_then(|own| own.trace_file.as_deref()));
+                let (test, remedy) = (&session.site.test, remedy(&name, new));
+                let stale = format!(
+                    "{test}: {name} is stale from step {step} on (expected {expected}; found {found}) and was \
+                     followed as far as it fits, {remedy}"
+                );
                 (account, Some(stale))
             }
             Outcome::Failed(_) => {
@@ -116,12 +126,24 @@ fn replay_kept(
     };
     match with_settings_of(session, &trace, true, again) {
         Ok(((account, stale), contradictions)) => {
-            warnings.extend(stale);
+            notes.extend(stale);
             let account = account?;
             let warnings = [contradictions, account.warnings].concat();
             Some(Account { warnings, ..account })
         }
         Err(invalid) => Some(cannot_read(from, &invalid)),
+    }
+}
+
+/// Returns the end of the sentence about a stale trace that was followed: the command that removes it, or if it still leads to
+/// a failure the command that puts the new trace in its place, if one was written.
+fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
+    match fails {
+        None => format!("without a failure. To remove it: {}", Site::removal(kept)),
+        Some(Some(new)) => {
+            format!("to a failure. To record it anew: {}", Site::replacement(kept, new))
+        }
+        Some(None) => "to a failure, whose trace could not be written".to_owned(),
     }
 }
 

@@ -7,6 +7,7 @@ use unpause_native::{Written, location, written_enumerations, written_structures
 use super::notes;
 use crate::rt::{WORLD, World};
 use crate::run::Failure;
+use crate::run::ids::Place;
 use crate::run::ids::TaskId;
 use crate::run::program::{
     CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, Pin, ProgramRecord, ProgramSource,
@@ -18,6 +19,11 @@ use crate::run::recording::{HistorySource, Timed};
 pub(super) struct Replica(pub(super) HistoryRecord);
 
 impl HistorySource for Replica {
+    /// The process of the run has the program, and it is not known what that did.
+    fn unchecked(&self) -> Option<Place> {
+        None
+    }
+
     fn record(&self) -> HistoryRecord {
         self.0.clone()
     }

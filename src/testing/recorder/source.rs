@@ -1,7 +1,10 @@
 //! A recorder as its run sees it: the history in text, and other orders of its calls.
 
+use std::sync::atomic::Ordering;
+
 use super::records::{RecorderCall, Records};
 use super::{NODES, Recorder, patience};
+use crate::run::ids::Place;
 use crate::run::panics::{caught, text_of};
 use crate::run::recording::{HistorySource, Timed};
 use unpause_check::history::{HistoryRecord, Operation, json_lines};
@@ -64,6 +67,11 @@ where
             lines: self.initial.written_before().as_deref().and_then(lines),
             remark: self.explained_by_failed(&records),
         }
+    }
+
+    fn unchecked(&self) -> Option<Place> {
+        let is_used = self.is_used.load(Ordering::Relaxed) || self.feed.get().is_some();
+        (!is_used && !self.lock().calls.is_empty()).then_some(self.place)
     }
 
     fn holds_at(&self, times: &[Timed]) -> bool {

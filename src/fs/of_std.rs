@@ -46,6 +46,7 @@ impl File {
     ///
     /// # Panics
     /// If the system has no room for another descriptor.
+    #[track_caller]
     #[allow(clippy::result_large_err, reason = "the type of tokio")]
     pub fn try_into_std(self) -> Result<std::fs::File, File> {
         match &self.open.file {

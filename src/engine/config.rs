@@ -91,14 +91,14 @@ pub(crate) struct Config {
     pub(crate) runs: u64,
     pub(crate) shard: Shard,
     pub(crate) strategy: Chosen,
-    #[allow(dead_code)]
-    pub(crate) native: bool,
     pub(crate) time: Option<Duration>,
     pub(crate) steps_max: u32,
     /// A file or an inline trace.
     pub(crate) replay: Option<String>,
     pub(crate) jobs: usize,
+    /// The operations of plain threads that are points.
     pub(crate) points: Points,
+    /// The chances of plain threads.
     pub(crate) chances: Chances,
     /// When the time of a run moves.
     pub(crate) clock: ClockMode,
@@ -279,7 +279,6 @@ impl Settings {
             runs,
             shard: self.shard.unwrap_or(Shard { number: 1, of: 1 }),
             strategy,
-            native: self.kind.native,
             time: self.time,
             steps_max: self.max_steps.unwrap_or(STEPS_MAX),
             replay: self.replay,

@@ -133,7 +133,7 @@ fn closed(closure: &Closure) -> String {
     }
     if *unconfirmed > 0 {
         text += &format!(
-            "; {} predicted to fail in another order did not: tasks share something outside this library",
+            "; {} predicted to fail in another order did not: steps that share no object of sim did not commute",
             plural(*unconfirmed, "run")
         );
     }

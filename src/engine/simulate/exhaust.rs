@@ -102,7 +102,7 @@ pub(super) fn exhaust(
         explored.tally.runs = 0;
     };
     let mut searched = how_far(search.progress(), ended);
-    searched.assumes = reduces && !searched.by_step && !config.native;
+    searched.assumes = reduces && !searched.by_step && !config.is_native();
     if searched.by_step {
         let contact = || search.contact().map(Cause::Contact);
         searched.cause = clash.map(|clash| Cause::Clash(Box::new(clash))).or_else(contact);

@@ -1,22 +1,16 @@
 //! A compare-and-set register on three nodes, with a primary, fail-over, and a net that cuts the primary off.
 //!
-//! The primary of an epoch appends versions to its chain and sends the chain to the others, which accept it unless they
-//! have promised a later epoch. A call is answered when a majority has accepted a chain that was sent after it. A node
-//! that has not heard from a primary for a while has a majority promise it the next epoch, and takes over the latest
-//! chain among theirs. A client on each node asks its own node only, as one does who cannot know of the cut: the
-//! deposed primary goes on answering it. A call without an answer may have taken effect, or still will. An update
-//! expects the last version that its client saw ([`Guess::Own`]).
-//!
-//! [`Chain`] checks the calls while they happen: the run ends at the first answer that no order explains. Two bugs are
-//! planted. `cargo run --example cas_register` prints the output at the end of this file. Its last lines count how often a
-//! guided cut and a random one show each bug.
+//! The primary of an epoch sends its chain of versions to the others, and answers a call when a majority has accepted it. A node
+//! that hears nothing has a majority promise it the next epoch, and takes over the latest chain. A client asks its own node only, so a
+//! deposed primary goes on answering. [`Chain`] checks calls while they happen. Two bugs are planted; the output is at the end.
 
 #![forbid(unsafe_code)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+use shared::Version::Buggy;
+use shared::{Example, locked};
 use sim::check::chain::Chain;
 use sim::check::models::{
     VersionedRegister, VersionedRegisterOp as Op, VersionedRegisterRet as Ret,
@@ -26,10 +20,6 @@ use sim::net::{self, Receiver, Sender};
 use sim::recorder::Invoked;
 use sim::time::{Duration, Instant, sleep, sleep_until};
 use sim::{History, Node, node};
-
-use shared::Version::Buggy;
-use shared::{Example, locked};
-
 mod shared;
 
 const NODES: usize = 3;
@@ -389,108 +379,122 @@ fn main() -> ExitCode {
 //
 // FAILED  cas_register  seed 0: history is not linearizable (versioned-register)
 //
-//   checked at  examples/cas_register.rs:340:59
+//   checked at  examples/cas_register.rs:330:59
 //   tested      1 run of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 80 steps, 10 preemptions, 44 tasks, 11 draws to 60 steps, 0 preemptions, 36
-//               tasks, 13 draws (2225 replays)
+//   shrunk      from 117 steps, 12 preemptions, 56 tasks, 19 draws to 74 steps, 0 preemptions, 41
+//               tasks, 17 draws (1589 replays)
 //
-// ── history ── versioned-register, 2 of 11 operations, 2 of 2 clients ───────────────────────────────
+// ── history ── versioned-register, 2 of 15 operations, 2 of 2 clients ───────────────────────────────
 //
 //   0.0 n1                               ├ Read → 0 ┤
 //                                        ^^^^^^^^^^^^ fits nowhere
 //   0.1 n2  ├ Update(0 to 201) → true ┤
 //
-//   The other 9 are not shown: no order explains these, whatever else was done.
+//   The other 13 are not shown: no order explains these, whatever else was done.
 //
 //   stale read: `Read` by 0.0 n1 read version 0. When it was invoked, the chain 0 → 201 was known
 //   already by `Update(0 to 201)` by 0.1 n2, 1 version newer.
 //
-// ── schedule ── 60 steps, 30 switches, 0 preemptions, 13 values drawn ───────────────────────────────
+// ── schedule ── 74 steps, 37 switches, 0 preemptions, 17 values drawn ───────────────────────────────
 //
 //   step  main          n1            n2           n3                                            place
-//      0  now clock = 0s                                                      …/cas_register.rs:342:44
-//         now clock = 0s                                                      …/cas_register.rs:342:44
-//         now clock = 0s                                                      …/cas_register.rs:342:44
-//         spawn 0.0 n1, 0.1 n2, 0.2 n3                                        …/cas_register.rs:348:14
-//         spawn 0.3 n2 to 0.8 n2                                              …/cas_register.rs:351:19
-//         set_timer clock := 5ms                                               …/cas_register.rs:354:5
+//      0  now clock = 0s                                                      …/cas_register.rs:332:44
+//         now clock = 0s                                                      …/cas_register.rs:332:44
+//         now clock = 0s                                                      …/cas_register.rs:332:44
+//         spawn 0.0 n1, 0.1 n2, 0.2 n3                                        …/cas_register.rs:338:14
+//         spawn 0.3 n2 to 0.8 n2                                              …/cas_register.rs:341:19
+//         set_timer clock := 5ms                                               …/cas_register.rs:344:5
 //         draw 0 below 8
-//      1  │             0.0: start
-//      2  │             │             0.1: start
-//      3  │             │             │            0.2: start
-//      4  │             │             0.3: start   │
-//      5  │             │             │            0.4: start
-//      6  │             0.5: start    │            │
-//      7  │             │             │            0.6: start
-//      8  │             0.7: start    │            │
-//      9  │             │             0.8: start   │
+//      1  │                           0.1: start
+//      2  │                           │            0.2: start
+//      3  │                           0.3: start   │
+//      4  │                           │            0.4: start
+//      5  │             0.5: start    │            │
+//      6  │             │             │            0.6: start
+//      7  │             0.7: start    │            │
+//      8  │             │             0.8: start   │
+//      9  │             0.0: start    │            │
 //   time moves on to 5ms
-//     10  sleep clock = 5ms           │            │                           …/cas_register.rs:354:5
-//         cut n1>n2     │             │            │                           …/cas_register.rs:360:5
-//         cut n2>n1     │             │            │                           …/cas_register.rs:360:5
-//         cut n1>n3     │             │            │                           …/cas_register.rs:360:5
-//         cut n3>n1     │             │            │                           …/cas_register.rs:360:5
-//         set_timer clock := 55ms     │            │                           …/cas_register.rs:361:5
-//         draw 0 below 8              │            │
+//     10  │             0.0: sleep clock = 5ms     │                          …/cas_register.rs:303:13
+//         │             0.0: draw 0 below 4        │
+//     11  sleep clock = 5ms           │            │                           …/cas_register.rs:344:5
+//         cut n1>n2     │             │            │                           …/cas_register.rs:350:5
+//         cut n2>n1     │             │            │                           …/cas_register.rs:350:5
+//         cut n1>n3     │             │            │                           …/cas_register.rs:350:5
+//         cut n3>n1     │             │            │                           …/cas_register.rs:350:5
+//         set_timer clock := 60ms     │            │                           …/cas_register.rs:351:5
+//         draw 1 below 8              │            │
 //   time moves on to 25ms
-//     11                0.0: 9 steps: sleep clock 5 times, now clock 2        …/cas_register.rs:313:13
+//     12                0.0: 8 steps: sleep clock 4 times, now clock 2        …/cas_register.rs:303:13
 //                         times, send to n2 2 times, send to n3 2 times
-//     20                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:313:13
+//     20                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:303:13
 //                       │               clock, send to n1, send to n3
-//     23                │             ├────────────▶                          …/cas_register.rs:323:39
-//     24                │             │            0.6: recv n2→n3            …/cas_register.rs:304:41
-//                       │             │            0.6: now clock = 25ms      …/cas_register.rs:160:30
-//     25                │             │            0.6: send to n2            …/cas_register.rs:323:39
-//     26                │             ◀────────────┤                          …/cas_register.rs:323:39
-//     27                │             0.8: 3 steps: recv n3→n2, now clock,    …/cas_register.rs:304:41
+//     23                │             ├────────────▶                          …/cas_register.rs:313:39
+//     24                │             │            0.6: recv n2→n3            …/cas_register.rs:294:41
+//                       │             │            0.6: now clock = 25ms      …/cas_register.rs:150:30
+//     25                │             │            0.6: send to n2            …/cas_register.rs:313:39
+//     26                │             ◀────────────┤                          …/cas_register.rs:313:39
+//     27                │             0.8: 3 steps: recv n3→n2, now clock,    …/cas_register.rs:294:41
 //                       │               send to n1, send to n3
-//     30                │             ├────────────▶                          …/cas_register.rs:323:39
-//     31                │             │            0.6: recv n2→n3            …/cas_register.rs:304:41
-//                       │             │            0.6: now clock = 25ms      …/cas_register.rs:143:77
-//     32                │             │            0.6: send to n2            …/cas_register.rs:323:39
-//     33                │             ◀────────────┤                          …/cas_register.rs:323:39
-//     34                │             0.8: recv n3→n2                         …/cas_register.rs:304:41
+//     30                │             ├────────────▶                          …/cas_register.rs:313:39
+//     31                │             │            0.6: recv n2→n3            …/cas_register.rs:294:41
+//                       │             │            0.6: now clock = 25ms      …/cas_register.rs:133:77
+//     32                │             │            0.6: send to n2            …/cas_register.rs:313:39
+//     33                │             ◀────────────┤                          …/cas_register.rs:313:39
+//     34                │             0.8: recv n3→n2                         …/cas_register.rs:294:41
 //   time moves on to 30ms
-//     35                │             │            0.2: sleep clock = 30ms    …/cas_register.rs:313:13
-//   time moves on to 45ms
-//     36                0.0: 8 steps: sleep clock 4 times, now clock 2        …/cas_register.rs:313:13
-//                         times, send to n2 2 times, send to n3 2 times
+//     35                │             │            0.2: sleep clock = 30ms    …/cas_register.rs:303:13
 //   time moves on to 50ms
-//     44                │             0.1: 5 steps: sleep clock, now clock    …/cas_register.rs:313:13
-//                       │               2 times, send to n1 2 times, send to
-//                       │               n3 2 times │
-//     49                │             ├────────────▶                          …/cas_register.rs:323:39
-//     50                │             ├────────────▶                          …/cas_register.rs:323:39
-//     51                │             │            0.6: 4 steps: recv         …/cas_register.rs:304:41
+//     36                0.0: 11 steps: sleep clock 5 times, now clock 3       …/cas_register.rs:303:13
+//                         times, send to n2 3 times, send to n3 3 times
+//     47                │             0.1: 3 steps: sleep clock, now          …/cas_register.rs:303:13
+//                       │               clock, send to n1, send to n3
+//     50                │             ├────────────▶                          …/cas_register.rs:313:39
+//     51                │             │            0.6: recv n2→n3            …/cas_register.rs:294:41
+//                       │             │            0.6: now clock = 50ms      …/cas_register.rs:133:77
+//     52                │             │            0.6: send to n2            …/cas_register.rs:313:39
+//     53                │             ◀────────────┤                          …/cas_register.rs:313:39
+//     54                │             0.8: recv n3→n2                         …/cas_register.rs:294:41
+//   time moves on to 55ms
+//     55                │             │            0.2: sleep clock = 55ms    …/cas_register.rs:303:13
+//     56                0.0: sleep clock = 55ms    │                          …/cas_register.rs:303:13
+//                       0.0: draw 0 below 4        │
+//   time moves on to 60ms
+//     57                │             0.1: 6 steps: sleep clock 2 times,      …/cas_register.rs:303:13
+//                       │               now clock 2 times, send to n1 2
+//                       │               times, send to n3 2 times
+//     63                │             ├────────────▶                          …/cas_register.rs:313:39
+//     64                │             ├────────────▶                          …/cas_register.rs:313:39
+//     65                │             │            0.6: 4 steps: recv         …/cas_register.rs:294:41
 //                       │             │              n2→n3 2 times, now
 //                       │             │              clock 2 times, send to
 //                       │             │              n2 2 times
-//     55                │             ◀────────────┤                          …/cas_register.rs:323:39
-//     56                │             ◀────────────┤                          …/cas_register.rs:323:39
-//     57                │             0.8: recv n3→n2                         …/cas_register.rs:304:41
-//     58                │             0.8: recv n3→n2                         …/cas_register.rs:304:41
-//     59                0.0: sleep clock = 50ms                               …/cas_register.rs:313:13
-//                       0.0: now clock = 50ms                                 …/cas_register.rs:133:22
+//     69                │             ◀────────────┤                          …/cas_register.rs:313:39
+//     70                │             ◀────────────┤                          …/cas_register.rs:313:39
+//     71                │             0.8: recv n3→n2                         …/cas_register.rs:294:41
+//     72                │             0.8: recv n3→n2                         …/cas_register.rs:294:41
+//     73                0.0: sleep clock = 60ms                               …/cas_register.rs:303:13
+//                       0.0: now clock = 60ms                                 …/cas_register.rs:123:22
 //                       0.0: draw 0 below 4
 //
-//   n1>n2  link, used first at examples/cas_register.rs:335:35
-//   n1>n3  link, used first at examples/cas_register.rs:335:35
-//   n2>n1  link, used first at examples/cas_register.rs:335:35
-//   n2→n3  link, used first at examples/cas_register.rs:335:35
-//   n3>n1  link, used first at examples/cas_register.rs:335:35
-//   n3→n2  link, used first at examples/cas_register.rs:335:35
+//   n1>n2  link, used first at examples/cas_register.rs:325:35
+//   n1>n3  link, used first at examples/cas_register.rs:325:35
+//   n2>n1  link, used first at examples/cas_register.rs:325:35
+//   n2→n3  link, used first at examples/cas_register.rs:325:35
+//   n3>n1  link, used first at examples/cas_register.rs:325:35
+//   n3→n2  link, used first at examples/cas_register.rs:325:35
 //   clock  the time of the run
 //
 // trace:   target/sim/unpause/example-cas_register.cas_register/0.simtrace
-// replay:  SIM_REPLAY=sim2:0=0/8,0.0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0=0/8,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.1x3,0.1.1,0.6x2,0.6.0,0.8x3,0.8.1,0.6x2,0.6.1,0.8,0.2,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.1=1/4,0.1x4,0.1.3,0.1.5,0.6x4,0.6.2,0.6.3,0.8x2,0.0=0/4 cargo run -p unpause --example cas_register
+// replay:  SIM_REPLAY=sim2:0=0/8,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.0,0.0=0/4,0=1/8,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.1x3,0.1.1,0.6x2,0.6.0,0.8x3,0.8.1,0.6x2,0.6.1,0.8,0.2,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.0=0/4,0.0=0/4,0.0x2,0.1=0/4,0.1x2,0.1.3,0.6x2,0.6.2,0.8,0.2,0.0=0/4,0.1=0/4,0.1=1/4,0.1x4,0.1.5,0.1.7,0.6x4,0.6.3,0.6.4,0.8x2,0.0=0/4 cargo run -p unpause --example cas_register
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  cas_register_fixed: 1000 runs, 284826 steps
+// passed  cas_register_fixed: 1000 runs, 279901 steps
 //
 // FAILED  cas_register_early  seed 0: history is not linearizable (versioned-register)
 //
-//   checked at  examples/cas_register.rs:340:59
+//   checked at  examples/cas_register.rs:330:59
 //
-// reads locally: 173 of 300 seeds if the primary is cut, 53 if any node is
-// answers early: 186 of 300 seeds if the primary is cut, 78 if any node is
+// reads locally: 157 of 300 seeds if the primary is cut, 55 if any node is
+// answers early: 206 of 300 seeds if the primary is cut, 79 if any node is

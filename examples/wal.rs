@@ -169,7 +169,7 @@ fn main() -> ExitCode {
 //
 //   at          examples/wal.rs:141:9
 //   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 18 steps, 2 preemptions to 18 steps, 0 preemptions (959 replays)
+//   shrunk      nothing could be removed from 18 steps, 0 preemptions (958 replays)
 //
 // ── schedule ── 18 steps, 8 switches, 0 preemptions, 1 value drawn ──────────────────────────────────
 //
@@ -215,7 +215,7 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  wal_name_not_synced_fixed: 1000 runs, 24014 steps
+// passed  wal_name_not_synced_fixed: 1000 runs, 26228 steps
 //
 // FAILED  wal_told_early  seed 0: main panicked
 //
@@ -223,7 +223,7 @@ fn main() -> ExitCode {
 //
 //   at          examples/wal.rs:141:9
 //   tested      1 run of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 24 steps, 2 preemptions, 3 draws to 21 steps, 0 preemptions, 1 draw (1036
+//   shrunk      from 26 steps, 3 preemptions, 4 draws to 21 steps, 0 preemptions, 1 draw (1101
 //               replays)
 //
 // ── schedule ── 21 steps, 8 switches, 0 preemptions, 1 value drawn ──────────────────────────────────
@@ -273,15 +273,15 @@ fn main() -> ExitCode {
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  wal_told_early_fixed: 1000 runs, 24014 steps
+// passed  wal_told_early_fixed: 1000 runs, 26228 steps
 //
-// FAILED  wal_tail_kept  seed 739: main panicked
+// FAILED  wal_tail_kept  seed 197: main panicked
 //
 //   1 records were told, and recovery found 0
 //
 //   at          examples/wal.rs:141:9
-//   tested      740 runs of seeds 0 to 999, portfolio
-//   shrunk      from 30 steps, 3 preemptions to 30 steps, 1 preemption (1792 replays)
+//   tested      198 runs of seeds 0 to 999, portfolio
+//   shrunk      nothing could be removed from 30 steps, 1 preemption (1789 replays)
 //
 // ── schedule ── 30 steps, 9 switches, 1 preemption, 3 values drawn ──────────────────────────────────
 //
@@ -337,22 +337,22 @@ fn main() -> ExitCode {
 //   file /log    file, created at examples/wal.rs:64:69
 //   /            path, used first at examples/wal.rs:67:13
 //
-// trace:   target/sim/unpause/example-wal.wal_tail_kept/739.simtrace
+// trace:   target/sim/unpause/example-wal.wal_tail_kept/197.simtrace
 // replay:  SIM_REPLAY=sim2:0x2,0.0x6,0.1=1/2,0,0.2x4,0.2=1/4=0/2=1/2,0.2x4,0,0.3=0/2,0x2,0.4x6,0 cargo run -p unpause --example wal
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  wal_tail_kept_fixed: 1000 runs, 24014 steps
+// passed  wal_tail_kept_fixed: 1000 runs, 26228 steps
 //
-// FAILED  wal_sync_retried  seed 20: main panicked
+// FAILED  wal_sync_retried  seed 1: main panicked
 //
 //   1 records were told, and recovery found 0
 //
 //   at          examples/wal.rs:141:9
-//   tested      21 runs of seeds 0 to 999 after 4 rehearsals, portfolio
-//   shrunk      from 23 steps, 2 preemptions to 23 steps, 0 preemptions (1069 replays)
+//   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
+//   shrunk      from 23 steps, 1 preemption to 23 steps, 0 preemptions (1070 replays)
 //
-// ── schedule ── 23 steps, 8 switches, 0 preemptions, 5 values drawn ─────────────────────────────────
+// ── schedule ── 23 steps, 8 switches, 0 preemptions, 6 values drawn ─────────────────────────────────
 //
 //   step  main               db                   0.1           0.3                              place
 //      0  start
@@ -372,7 +372,7 @@ fn main() -> ExitCode {
 //      9  │                  0.2: write file /log = 4                            examples/wal.rs:83:19
 //     10  │                  0.2: sync_data file /log failed                     examples/wal.rs:87:55
 //         │                  0.2: draw 3 below 4
-//         │                  0.2: draw 2 below 3
+//         │                  0.2: draw 1 below 3
 //     11  │                  0.2: sync_data file /log                            examples/wal.rs:87:55
 //         │                  0.2: draw 0 below 4
 //     12  │                  0.2: store atomic := 1                             examples/wal.rs:106:14
@@ -389,6 +389,8 @@ fn main() -> ExitCode {
 //     20  │                  0.4: sync_all directory /                           examples/wal.rs:67:38
 //         │                  0.4: draw 0 below 4
 //     21  │                  0.4: read file /log = 0                             examples/wal.rs:70:14
+//         │                  0.4: finds an old length of file /log               examples/wal.rs:70:14
+//         │                  0.4: draw 2 below 4
 //     22  join 0.4 db                                                           examples/wal.rs:138:24
 //         panics                                                                 examples/wal.rs:141:9
 //
@@ -399,12 +401,12 @@ fn main() -> ExitCode {
 //   file /log    file, created at examples/wal.rs:64:69
 //   /            path, used first at examples/wal.rs:67:13
 //
-// trace:   target/sim/unpause/example-wal.wal_sync_retried/20.simtrace
-// replay:  SIM_REPLAY=sim2:0=1/2,0,0.1,0,0.2x3,0.2=0/4,0.2x2,0.2=3/4=2/3,0.2=0/4,0.2,0,0.3=0/2,0x2,0.4x3,0.4=0/4,0.4,0 cargo run -p unpause --example wal
+// trace:   target/sim/unpause/example-wal.wal_sync_retried/1.simtrace
+// replay:  SIM_REPLAY=sim2:0=1/2,0,0.1,0,0.2x3,0.2=0/4,0.2x2,0.2=3/4=1/3,0.2=0/4,0.2,0,0.3=1/2,0x2,0.4x3,0.4=0/4,0.4=2/4,0 cargo run -p unpause --example wal
 //
 // the trace file, replayed, ends with the same failure
 //
-// passed  wal_sync_retried_fixed: 1000 runs, 22636 steps
+// passed  wal_sync_retried_fixed: 1000 runs, 24863 steps
 //
 // passed  wal_proved: explored all 13 interleavings, 358 steps
 //         (assumes that tasks share memory through sim only)

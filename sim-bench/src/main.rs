@@ -10,6 +10,7 @@ mod corpus;
 mod exhaustive;
 mod generated;
 mod measure;
+mod moments;
 mod net;
 mod peers;
 // The corpus, compiled over shuttle: `tools` stands for the module of this name there. Items that
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Some("corpus") => return corpus(words),
         Some("exhaustive") => return exhaustive(words),
         Some("generated") => return generated(words),
+        Some("moments") => return moments(words),
         Some("net") => return net(words),
         Some("threads") => return threads(words),
         _ => {}
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
         eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
         eprint!("{}{}", exhaustive::USAGE, generated::USAGE);
-        eprint!("{}{}", net::USAGE, threads::USAGE);
+        eprint!("{}{}{}", moments::USAGE, net::USAGE, threads::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -99,6 +101,15 @@ fn corpus(words: impl Iterator<Item = String>) -> ExitCode {
     };
     corpus::table(&arguments);
     ExitCode::SUCCESS
+}
+
+/// The moment of a fault, beside a uniform draw.
+fn moments(words: impl Iterator<Item = String>) -> ExitCode {
+    if moments::table(words) {
+        return ExitCode::SUCCESS;
+    }
+    eprint!("{}", moments::USAGE);
+    ExitCode::from(2)
 }
 
 /// Programs of plain threads: a bar that is missed is shown and fails nothing.

@@ -9,6 +9,7 @@ pub mod falsely_proven;
 pub mod fingerprint;
 pub mod histories;
 pub mod judge;
+pub mod moments;
 pub mod odd_models;
 pub mod online;
 pub mod programs;

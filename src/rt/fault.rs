@@ -302,9 +302,17 @@ impl World {
         if !self.decides(count, why) {
             return false;
         }
+        let victim = match fault {
+            Fault::Abort(task) | Fault::Stall(task) => task,
+            Fault::StallOthers | Fault::Cancel(_) | Fault::Pass(..) => self.state().current(),
+        };
         let body = Box::pin(super::TaskBody::new(FaultBody { fault, place }));
         let task = self.spawn_safe(body, Some(name.into()), place);
-        self.state().faults.tasks.push(task);
+        {
+            let mut state = self.state();
+            state.faults.tasks.push(task);
+            state.board.tasks.at_mut(task.index()).fault_of = Some(victim);
+        }
         // It is not reported if it has not ended.
         self.detach(self.run(), task, true, false);
         true

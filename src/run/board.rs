@@ -104,6 +104,8 @@ pub struct TaskRow {
     pub(crate) woken: bool,
     /// To be dropped at its next step.
     pub(crate) aborted: bool,
+    /// The task that it disturbs, if it is a fault that a setting asked for: the fault comes in its one step.
+    pub(crate) fault_of: Option<TaskId>,
     /// The reasons for which it takes no step, as bits: 0 if there are none.
     pub(crate) held: u8,
     /// The way of the message that arrives in its steps, if it is one.
@@ -134,6 +136,7 @@ impl TaskRow {
             enabled: 0,
             woken: true,
             aborted: false,
+            fault_of: None,
             held: 0,
             route: None,
             life: Life::OUTSIDE,
@@ -150,7 +153,7 @@ impl TaskRow {
             self.announced.clear();
         }
         (self.children, self.enabled, self.held) = (0, 0, 0);
-        (self.woken, self.aborted) = (true, false);
+        (self.woken, self.aborted, self.fault_of) = (true, false, None);
         (self.route, self.life) = (None, Life::OUTSIDE);
     }
 

@@ -74,6 +74,11 @@ impl Op {
         [self, self.by_hand()]
     }
 
+    /// Returns `true` for a fault: it disturbs tasks at a moment that they do not decide.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.access == Access::Abort || self.kind.is_some_and(Kind::is_fault)
+    }
+
     /// Reads a word without a point.
     pub(crate) const PEEK: Op = Op::of_kind("peek", Access::Peek, word::READ);
 

@@ -42,6 +42,17 @@ impl Candidates {
         }
     }
 
+    /// Holds back, or lets in again, a task that a moment holds or does not hold any more.
+    #[cold]
+    pub(super) fn change(&mut self, view: &View<'_>, task: TaskId, is_held: bool) {
+        let is_in = self.at[task.index()] < self.held;
+        match is_held {
+            true if is_in => self.leave(task),
+            false if !is_in && view.task(task).status == Status::Ready => self.enter(task),
+            _ => {}
+        }
+    }
+
     #[inline]
     fn enter(&mut self, task: TaskId) {
         self.swap(self.at[task.index()], self.held);

@@ -10,7 +10,7 @@ use crate::run::board::{Announced, Board, Status, TaskRow};
 use crate::run::choice::{Strategy, View};
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Seed, TaskId};
-use crate::run::op::{Access, Op};
+use crate::run::op::{Access, Op, task};
 
 /// An operation of a task at one of its points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub(super) enum AbstractOp {
     /// Touches nothing and spawns the task with this number.
     Spawn(usize),
     Yield,
+    /// Ends the task with this number, in a step that announces nothing.
+    Kill(usize),
 }
 
 pub(super) const READ: Op = Op::new("read", Access::Read);
@@ -32,6 +34,7 @@ const LOCK: Op = Op::new("lock", Access::Lock);
 const UNLOCK: Op = Op::new("unlock", Access::Write);
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const YIELD: Op = Op::new("yield", Access::Yield);
+const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL);
 
 /// The operations of each task, by number; tasks that another one spawns do not exist from the start. A
 /// task has a first step that does nothing, as in a run.
@@ -286,6 +289,22 @@ impl Interpreter<'_> {
         self.board.tasks.push(|| TaskRow::new(parent, nth, Location::caller()));
     }
 
+    fn kill(&mut self, killer: TaskId, victim: usize) {
+        let Some(id) = self.tasks.iter().position(|(number, _)| *number == victim) else { return };
+        if self.board.tasks[id].status == Status::Done {
+            return;
+        }
+        self.tasks[id].1 = Some(self.program[victim].len());
+        self.board.events.push(Event {
+            step: self.board.step,
+            task: killer,
+            object: None,
+            op: &KILL,
+            place: Location::caller(),
+            values: Values::Task(TaskId(id as u32)),
+        });
+    }
+
     /// Updates the tasks on the board that can step. Returns `true` if there is one.
     fn update_ready(&mut self) -> bool {
         for id in 0..self.tasks.len() {
@@ -303,10 +322,10 @@ impl Interpreter<'_> {
                 Some(AbstractOp::Lock(object)) => (&LOCK, Some(*object)),
                 Some(AbstractOp::Unlock(object)) => (&UNLOCK, Some(*object)),
                 Some(AbstractOp::Spawn(_)) => (&SPAWN, None),
-                Some(AbstractOp::Yield) => (&YIELD, None),
+                Some(AbstractOp::Yield | AbstractOp::Kill(_)) => (&YIELD, None),
                 None => (&YIELD, None),
             };
-            if act.flatten().is_some() {
+            if act.flatten().is_some_and(|act| !matches!(act, AbstractOp::Kill(_))) {
                 let object = object.map(ObjectId::new);
                 let announced =
                     Announced { op, object, enabled: can, key: 1, ..Announced::NOTHING };
@@ -364,6 +383,7 @@ impl Interpreter<'_> {
             }
             AbstractOp::Spawn(child) => self.spawn(child, Some(task)),
             AbstractOp::Yield => {}
+            AbstractOp::Kill(victim) => self.kill(task, victim),
         }
         self.tasks[task.index()].1 = Some(next + 1);
         self.board.step += 1;
@@ -376,7 +396,7 @@ pub(super) fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Order {
         AbstractOp::To(object, _) | AbstractOp::Lock(object) | AbstractOp::Unlock(object) => {
             *object
         }
-        AbstractOp::Spawn(_) | AbstractOp::Yield => 0,
+        AbstractOp::Spawn(_) | AbstractOp::Yield | AbstractOp::Kill(_) => 0,
     };
     let objects = program.iter().flatten().map(object).max().map_or(0, |most| most + 1);
     let object_keys = (0..u64::from(objects)).collect();

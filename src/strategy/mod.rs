@@ -20,6 +20,14 @@
 //! no seed, and their outcomes do not count. A test of one seed therefore executes its body more than once and reports
 //! `1 run`; a seed that is run alone gives the same run as among others. The file of each strategy names its paper.
 //!
+//! # The moment of a fault
+//!
+//! The death of a node, its pause, an abort, a stall, the drop of a future and the cut of a link are steps that no announcement
+//! foretells. In two seeds of three, every strategy but `random` draws the moment of each such fault of the rehearsals
+//! uniformly among the steps of the tasks that it disturbs: of n steps, each of the n + 1 moments has a probability of at least
+//! 2 / (3 (n + 1)). A random walk lets a fault come after k steps with a probability of about 2^-k. The promises of the
+//! table are for programs without faults; in others, they hold with a third of the probability.
+//!
 //! Searches ([`SEARCHES`]) plan each run from the runs before: see [`runner`](crate::runner#proofs).
 //! [`Runner::strategy_with`](crate::Runner::strategy_with) takes a strategy of your own.
 
@@ -41,11 +49,13 @@ mod urw;
 mod accesses;
 mod candidates;
 mod dice;
+mod fault_steps;
 pub(crate) mod footprint;
 pub(crate) mod happens_before;
 pub(crate) mod held;
 mod known_objects;
 mod lessons;
+mod moments;
 mod queue;
 mod rehearsal;
 mod roster;

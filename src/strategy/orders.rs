@@ -49,6 +49,7 @@ use super::accesses::Accesses;
 use super::candidates::Candidates;
 use super::dice::Dice;
 use super::known_objects::KnownObjects;
+use super::moments::Moments;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::{StrategyRow, lessons};
@@ -96,8 +97,9 @@ enum NextAccess {
 /// Orders. A step costs the logarithm of the number of tasks and that of the number of objects.
 #[derive(Debug, Default)]
 pub(crate) struct Orders<D = Rng> {
-    dice: D,
+    pub(super) dice: D,
     rehearsal: Rehearsal,
+    moments: Moments,
     tally: TaskCounts,
     accesses: Accesses,
     objects: KnownObjects,
@@ -126,6 +128,7 @@ impl<D: Dice> Orders<D> {
     fn restart(&mut self, seed: Seed) -> bool {
         if self.rehearsal.begin() {
             self.finish_rehearsals();
+            self.moments = self.rehearsal.moments();
         }
         self.dice.reseed(seed);
         self.tally.restart();
@@ -229,6 +232,21 @@ impl<D: Dice> Orders<D> {
         match waits {
             true => self.places.hold_if_free(task),
             false => self.places.free_if_held(task),
+        }
+    }
+
+    /// Holds back the tasks that moments hold.
+    #[cold]
+    fn hold_for_moments(&mut self, view: &View<'_>) {
+        self.moments.see(view);
+        for task in view.arrived() {
+            self.places.change(view, *task, self.moments.holds(*task));
+        }
+        while let Some(task) = self.moments.changed() {
+            self.places.change(view, task, self.moments.holds(task));
+            if !self.moments.holds(task) && view.task(task).status == Status::Ready {
+                self.update_task(view, task);
+            }
         }
     }
 
@@ -371,6 +389,9 @@ impl<D: Dice> Strategy for Orders<D> {
         }
         let most = MOST as u64;
         let which = self.dice.below(2 * most).min(most) as usize;
+        // The counts of a rehearsal that a fault cut short are lower bounds.
+        let which = if which < MOST && !self.rehearsal.is_whole(which) { MOST } else { which };
+        self.moments.begin(&mut self.dice);
         self.circles = self.chains.are_there() && self.dice.below(CIRCLES) == 0;
         for contested in &mut self.contested {
             contested.is_left_out = self.dice.below(LEFT_OUT) == 0;
@@ -415,10 +436,15 @@ impl<D: Dice> Strategy for Orders<D> {
                 self.update_task(view, *task);
             }
         }
+        if self.moments.is_on() {
+            self.hold_for_moments(view);
+        }
         let free = self.places.draw_free(&mut self.dice, view);
         let Some(task) = free.or_else(|| self.places.draw_held(&mut self.dice, view)) else {
-            // Unreachable: each task that can step has arrived.
-            return Ok(0);
+            // Each task that can step has arrived, unless a moment holds it.
+            let at = self.moments.pick_held(&mut self.dice, view);
+            self.pass_on(view, view.candidates()[at]);
+            return Ok(at);
         };
         self.pass_on(view, task);
         Ok(view.task(task).candidate())
@@ -435,6 +461,7 @@ impl<D: Dice> Strategy for Orders<D> {
         self.steps_max = self.steps_max.max(view.step().into());
         let known = (&mut self.tally, &mut self.objects);
         self.accesses.learn(view, known, &self.rehearsal);
+        self.rehearsal.end(view);
         self.chains.watch(view);
         Ok(())
     }

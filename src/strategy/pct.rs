@@ -21,6 +21,7 @@
 //! random walk, which is fair, because a task probably waits in a loop. The bound holds for neither case.
 
 use super::dice::{Dice, PRIORITY_BITS};
+use super::moments::Moments;
 use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
 use super::{Numbered, StrategyRow, lessons};
@@ -56,10 +57,11 @@ const HIGH: u64 = 1 << PRIORITY_BITS;
 /// PCT. A step costs the logarithm of the number of tasks.
 #[derive(Debug)]
 pub(crate) struct Pct<D = Rng> {
-    dice: D,
+    pub(super) dice: D,
     /// The depth; if none, each seed draws one.
     depth: Option<u32>,
     rehearsal: Rehearsal,
+    moments: Moments,
     /// The most steps that a rehearsal took, at least 1.
     steps_max: u64,
     /// Change points of this run, in order, and how many have been passed.
@@ -89,6 +91,7 @@ impl<D: Dice> Pct<D> {
             dice,
             depth,
             rehearsal: Rehearsal::default(),
+            moments: Moments::default(),
             steps_max: 1,
             points: Vec::new(),
             passed: 0,
@@ -118,7 +121,7 @@ impl<D: Dice> Pct<D> {
         if self.priorities[task.index()] == 0 {
             self.priorities[task.index()] = HIGH + self.dice.priority();
         }
-        if !self.queue.has(task) {
+        if !self.queue.has(task) && !self.moments.holds(task) {
             self.queue.set(task, self.priorities[task.index()]);
         }
     }
@@ -133,7 +136,9 @@ impl<D: Dice> Pct<D> {
 
 impl<D: Dice> Strategy for Pct<D> {
     fn begin(&mut self, seed: Seed) {
-        self.rehearsal.begin();
+        if self.rehearsal.begin() {
+            self.moments = self.rehearsal.moments();
+        }
         self.dice.reseed(seed);
         self.points.clear();
         self.passed = 0;
@@ -149,6 +154,7 @@ impl<D: Dice> Strategy for Pct<D> {
                 self.points.push(point);
             }
             self.points.sort_unstable();
+            self.moments.begin(&mut self.dice);
         }
     }
 
@@ -169,14 +175,23 @@ impl<D: Dice> Strategy for Pct<D> {
         if self.step >= self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(candidates.len() as u64) as usize);
         }
+        if self.moments.is_on() {
+            self.moments.see(view);
+        }
         for task in view.arrived() {
             self.arrive(*task);
+        }
+        while let Some(task) = self.moments.changed() {
+            match self.moments.holds(task) {
+                true => self.queue.remove(task),
+                false => self.arrive(task),
+            }
         }
         self.step += u64::from(candidates.len() > 1);
         loop {
             let Some((_, task)) = self.queue.top(view) else {
-                // Unreachable: each task that can step has arrived.
-                return Ok(0);
+                // Each task that can step has arrived, unless it is held.
+                return Ok(self.moments.pick_held(&mut self.dice, view));
             };
             let row = view.task(task);
             let yields = row.announced.is_only(Access::Yield);
@@ -206,6 +221,7 @@ impl<D: Dice> Strategy for Pct<D> {
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         if self.rehearsal.is_on() {
             self.steps_max = self.steps_max.max(view.step().into());
+            self.rehearsal.end(view);
         }
         Ok(())
     }

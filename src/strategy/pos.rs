@@ -23,6 +23,7 @@
 //! tasks, and as much for each pending operation that conflicts with the one done.
 
 use super::dice::{Dice, PRIORITY_BITS};
+use super::moments::Moments;
 use super::pending_by_object::PendingByObject;
 use super::queue::TaskQueue;
 use super::rehearsal::Rehearsal;
@@ -61,8 +62,9 @@ enum Touched {
 /// POS.
 #[derive(Debug, Default)]
 pub(crate) struct Pos<D = Rng> {
-    dice: D,
+    pub(super) dice: D,
     rehearsal: Rehearsal,
+    moments: Moments,
     /// By object: true if several tasks touched it in a rehearsal. Unknown objects count as shared.
     shared: Vec<bool>,
     /// By object, for the rehearsal that ends.
@@ -144,6 +146,15 @@ impl<D: Dice> Pos<D> {
         }
     }
 
+    /// Records that the task takes the next step.
+    #[inline]
+    fn step_of(&mut self, task: TaskId) {
+        self.last = Some(task);
+        if self.started.get(task.index()) != Some(&true) {
+            self.start(task);
+        }
+    }
+
     /// Records the first step of the task.
     #[cold]
     fn start(&mut self, task: TaskId) {
@@ -190,9 +201,14 @@ impl<D: Dice> Pos<D> {
 
 impl<D: Dice> Strategy for Pos<D> {
     fn begin(&mut self, seed: Seed) {
-        self.rehearsal.begin();
+        if self.rehearsal.begin() {
+            self.moments = self.rehearsal.moments();
+        }
         self.dice.reseed(seed);
         self.plain = !self.rehearsal.is_on() && self.dice.below(PLAIN) == 0;
+        if !self.rehearsal.is_on() {
+            self.moments.begin(&mut self.dice);
+        }
         self.restart();
     }
 
@@ -208,11 +224,14 @@ impl<D: Dice> Strategy for Pos<D> {
         if self.rehearsal.is_on() {
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
+        if self.moments.is_on() {
+            self.moments.see(view);
+        }
         if let Some(task) = self.last {
             self.redeal(view, task);
             let row = view.task(task);
             self.stands.update(task, &row.announced);
-            if row.status == Status::Ready {
+            if row.status == Status::Ready && !self.moments.holds(task) {
                 let key = self.deal(row, task);
                 self.queue.set(task, key);
             } else {
@@ -221,24 +240,32 @@ impl<D: Dice> Strategy for Pos<D> {
         }
         for task in view.arrived() {
             let row = view.task(*task);
-            if row.status == Status::Ready && !self.queue.has(*task) {
+            if row.status == Status::Ready && !self.queue.has(*task) && !self.moments.holds(*task) {
                 let key = self.deal(row, *task);
                 self.queue.set(*task, key);
             }
         }
+        while let Some(task) = self.moments.changed() {
+            let row = view.task(task);
+            if self.moments.holds(task) {
+                self.queue.remove(task);
+            } else if row.status == Status::Ready && !self.queue.has(task) {
+                let key = self.deal(row, task);
+                self.queue.set(task, key);
+            }
+        }
         let Some((key, task)) = self.queue.top(view) else {
-            // Unreachable: each task that can step has arrived.
-            return Ok(0);
+            // Each task that can step has arrived, unless it is held.
+            let at = self.moments.pick_held(&mut self.dice, view);
+            self.step_of(view.candidates()[at]);
+            return Ok(at);
         };
         if key == FIRST {
             // A task may wait in a loop for something that is not of this library.
             self.private_steps += 1;
             self.plain |= self.private_steps > self.steps_max;
         }
-        self.last = Some(task);
-        if self.started.get(task.index()) != Some(&true) {
-            self.start(task);
-        }
+        self.step_of(task);
         Ok(view.task(task).candidate())
     }
 
@@ -250,6 +277,7 @@ impl<D: Dice> Strategy for Pos<D> {
         if self.rehearsal.is_on() {
             self.steps_max = self.steps_max.max(view.step().into());
             self.learn(view);
+            self.rehearsal.end(view);
         }
         Ok(())
     }

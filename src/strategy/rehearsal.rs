@@ -7,8 +7,13 @@
 //! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, but without
 //! interference the task may take another branch of the program. In the other half, therefore, a task that can go on
 //! mostly does.
+//!
+//! Every second rehearsal holds the [faults](super::fault_steps) that are known so far until all else is done, so that the
+//! counts of their victims are complete.
 
 use super::dice::Dice;
+use super::fault_steps::FaultSteps;
+use super::moments::Moments;
 use crate::run::board::Status;
 use crate::run::choice::View;
 use crate::run::op::Access;
@@ -24,11 +29,15 @@ const STAYS: u64 = 8;
 pub(super) struct Rehearsal {
     left: u32,
     on: bool,
+    faults: FaultSteps,
+    /// By rehearsal: true if it tells the counts of all tasks, as far as a rehearsal does.
+    whole: [bool; REHEARSALS as usize],
 }
 
 impl Default for Rehearsal {
     fn default() -> Rehearsal {
-        Rehearsal { left: REHEARSALS, on: false }
+        let (faults, whole) = (FaultSteps::default(), [true; REHEARSALS as usize]);
+        Rehearsal { left: REHEARSALS, on: false, faults, whole }
     }
 }
 
@@ -38,7 +47,24 @@ impl Rehearsal {
         let before = self.on;
         self.on = self.left > 0;
         self.left = self.left.saturating_sub(1);
-        before && !self.on
+        if self.on {
+            self.faults.restart();
+        }
+        let is_first = before && !self.on;
+        if is_first {
+            self.whole = self.faults.are_whole();
+        }
+        is_first
+    }
+
+    /// Ends a rehearsal.
+    pub(super) fn end(&mut self, view: &View<'_>) {
+        self.faults.end(view);
+    }
+
+    /// The moments of the faults that the rehearsals had. To be called once, at the first run after them.
+    pub(super) fn moments(&mut self) -> Moments {
+        Moments::new(self.faults.finish())
     }
 
     /// Returns `true` if the current run is a rehearsal.
@@ -53,22 +79,39 @@ impl Rehearsal {
     }
 
     /// Chooses the task of a step of a rehearsal, as an index of the candidates.
-    pub(super) fn pick(&self, dice: &mut impl Dice, view: &View<'_>) -> usize {
+    pub(super) fn pick(&mut self, dice: &mut impl Dice, view: &View<'_>) -> usize {
+        self.faults.watch(view);
+        let holds = self.left % 2 == 0 && self.faults.hold(view);
         if self.left < REHEARSALS / 2 {
             let goes_on = view.last().map(|task| view.task(task)).filter(|row| {
                 // A task that yields lets others go first.
-                row.status == Status::Ready && !row.announced.is_only(Access::Yield)
+                let can_step = row.status == Status::Ready && !row.announced.is_only(Access::Yield);
+                can_step && !(holds && self.faults.is_held(row.candidate()))
             });
             if let Some(row) = goes_on.filter(|_| dice.below(STAYS) != 0) {
                 return row.candidate();
             }
         }
-        dice.below(view.candidates().len() as u64) as usize
+        match holds {
+            true => self.faults.draw_other(dice),
+            false => dice.below(view.candidates().len() as u64) as usize,
+        }
     }
 
-    /// The mean of a sum over all rehearsals, rounded up.
-    pub(super) fn mean_of_runs(sum: u64) -> u64 {
-        sum.div_ceil(u64::from(REHEARSALS))
+    /// The number that is typical of a count with this number in each rehearsal: the mean, rounded up, over the whole
+    /// rehearsals. If faults disturbed tasks in all of them, each count is a lower bound, and the maximum is typical.
+    pub(super) fn typical(&self, counts: &[u64; REHEARSALS as usize]) -> u64 {
+        let of_whole = || counts.iter().zip(self.whole).filter(|(_, whole)| *whole);
+        match of_whole().count() as u64 {
+            0 => counts.iter().copied().max().unwrap_or(0),
+            count => of_whole().map(|(count, _)| count).sum::<u64>().div_ceil(count),
+        }
+    }
+
+    /// Returns `true` if no fault disturbed a task in the rehearsal with this number of [remaining](Self::remaining) ones,
+    /// or if one did in every rehearsal.
+    pub(super) fn is_whole(&self, remaining: usize) -> bool {
+        self.whole[remaining] || !self.whole.contains(&true)
     }
 }
 

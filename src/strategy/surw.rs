@@ -12,8 +12,8 @@
 //! With any counts, every interleaving is possible. The tests compute both.
 //!
 //! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access,
-//! not all of them to read; the mean, rounded up. An object is selected in proportion to the
-//! number of those tasks. Tasks are known by their spawn path, objects by their
+//! not all of them to read; the mean, rounded up, without the rehearsals that a fault cut short. An object is selected
+//! in proportion to the number of those tasks. Tasks are known by their spawn path, objects by their
 //! [key](super::known_objects).
 //!
 //! **Not promised.** A bug between accesses to several objects is met as a random walk would
@@ -25,6 +25,7 @@ use super::accesses::Accesses;
 use super::candidates::Candidates;
 use super::dice::Dice;
 use super::known_objects::{KnownObject, KnownObjects};
+use super::moments::Moments;
 use super::rehearsal::Rehearsal;
 use super::tally::TaskCounts;
 use super::weights::Weights;
@@ -49,8 +50,9 @@ pub(super) const ROW: StrategyRow = StrategyRow {
 /// SURW. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Surw<D = Rng> {
-    dice: D,
+    pub(super) dice: D,
     rehearsal: Rehearsal,
+    moments: Moments,
     tally: TaskCounts,
     accesses: Accesses,
     objects: KnownObjects,
@@ -92,7 +94,7 @@ impl<D: Dice> Surw<D> {
         self.counts.resize(self.tally.len(), 0);
         if let Some(object) = self.object {
             for (task, counts) in self.accesses.by_task(object) {
-                self.counts[task] = counts.iter().sum();
+                self.counts[task] = self.rehearsal.typical(counts);
             }
         }
         self.tally.gather(&mut self.counts);
@@ -185,6 +187,18 @@ impl<D: Dice> Surw<D> {
         self.intend(drawn);
     }
 
+    /// Holds back the tasks that moments hold.
+    #[cold]
+    fn hold_for_moments(&mut self, view: &View<'_>) {
+        self.moments.see(view);
+        for task in view.arrived() {
+            self.places.change(view, *task, self.moments.holds(*task));
+        }
+        while let Some(task) = self.moments.changed() {
+            self.places.change(view, task, self.moments.holds(task));
+        }
+    }
+
     fn pick_free(&mut self, view: &View<'_>) -> Option<TaskId> {
         loop {
             let Some(task) = self.places.draw_free(&mut self.dice, view) else {
@@ -211,8 +225,10 @@ impl<D: Dice> Strategy for Surw<D> {
         self.objects.restart();
         if first {
             self.contested = self.accesses.contested();
+            self.moments = self.rehearsal.moments();
         }
         if !self.rehearsal.is_on() {
+            self.moments.begin(&mut self.dice);
             self.select();
         }
         self.weights.clear();
@@ -237,6 +253,9 @@ impl<D: Dice> Strategy for Surw<D> {
         self.objects.meet(view, false);
         self.add_tasks(view);
         self.places.let_in(view);
+        if self.moments.is_on() {
+            self.hold_for_moments(view);
+        }
         self.waited += 1;
         if self.intended.is_none() {
             self.draw_intended(view);
@@ -244,8 +263,8 @@ impl<D: Dice> Strategy for Surw<D> {
             self.intend_held(view);
         }
         let Some(task) = self.pick_free(view) else {
-            // Unreachable: each task that can step has arrived.
-            return Ok(0);
+            // Each task that can step has arrived, unless a moment holds it.
+            return Ok(self.moments.pick_held(&mut self.dice, view));
         };
         if self.accesses(view, task) {
             self.weights.set(task.index(), self.weights.get(task.index()).saturating_sub(1));
@@ -265,6 +284,7 @@ impl<D: Dice> Strategy for Surw<D> {
         self.steps_max = self.steps_max.max(view.step().into());
         let known = (&mut self.tally, &mut self.objects);
         self.accesses.learn(view, known, &self.rehearsal);
+        self.rehearsal.end(view);
         Ok(())
     }
 }

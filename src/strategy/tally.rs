@@ -1,15 +1,19 @@
 //! Counts by task over the rehearsals, and the match of a run's tasks with those of the rehearsals.
 //!
-//! A task is identified by its spawn path: the parent, then the n-th child. Each spawn costs one look-up.
+//! A task is identified by its spawn path: the parent, then the n-th child. A task that is a fault is a child of its own
+//! kind, because the values that a run draws decide if it has it: its siblings keep their numbers. Each spawn costs one look-up.
 
 use std::collections::BTreeMap;
 
-use super::rehearsal::Rehearsal;
+use crate::run::board::TaskRow;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
 
 /// A task that was in no rehearsal.
 const UNKNOWN: u32 = u32::MAX;
+
+/// The numbers of children that are faults have this bit.
+const FAULT: u32 = 1 << 31;
 
 /// Counts by task.
 #[derive(Debug, Default)]
@@ -20,12 +24,15 @@ pub(super) struct TaskCounts {
     parents: Vec<u32>,
     /// By task of the current run: the task of the rehearsals.
     of_run: Vec<u32>,
+    /// By task of the current run: its children that are faults, and those of them after the last other child.
+    faults: Vec<(u32, u32)>,
 }
 
 impl TaskCounts {
     /// Begins a run.
     pub(super) fn restart(&mut self) {
         self.of_run.clear();
+        self.faults.clear();
     }
 
     /// The number of tasks of the rehearsals.
@@ -45,13 +52,14 @@ impl TaskCounts {
             let row = &view.tasks()[id];
             let parent = row.parent.map_or(UNKNOWN, |parent| self.of_run[parent.index()]);
             let strange = row.parent.is_some() && parent == UNKNOWN;
-            let known = self.children.get(&(parent, row.nth)).copied();
+            let nth = self.number(row);
+            let known = self.children.get(&(parent, nth)).copied();
             let known = match known {
                 Some(known) if !strange => known,
                 None if learning => {
                     self.parents.push(parent);
                     let new = self.parents.len() as u32 - 1;
-                    self.children.insert((parent, row.nth), new);
+                    self.children.insert((parent, nth), new);
                     new
                 }
                 _ => UNKNOWN,
@@ -62,11 +70,25 @@ impl TaskCounts {
         (known != UNKNOWN).then_some(known as usize)
     }
 
-    /// Replaces the sums over all rehearsals in `counts`, by task, with the means for each task and
-    /// all its descendants.
+    /// The number of the next task of the run among the children of its parent. A fault has that of the last other child
+    /// before it, which it mostly is a fault of, and its number among the faults since.
+    fn number(&mut self, row: &TaskRow) -> u32 {
+        self.faults.push((0, 0));
+        let Some(parent) = row.parent else { return row.nth };
+        let (faults, since) = &mut self.faults[parent.index()];
+        let nth = row.nth - *faults;
+        if row.fault_of.is_none() {
+            *since = 0;
+            return nth;
+        }
+        let number = FAULT | nth << 8 | (*since).min(0xff);
+        (*faults, *since) = (*faults + 1, *since + 1);
+        number
+    }
+
+    /// Adds to the count of each task, in `counts`, those of all its descendants.
     pub(super) fn gather(&self, counts: &mut Vec<u64>) {
         counts.resize(self.parents.len(), 0);
-        counts.iter_mut().for_each(|count| *count = Rehearsal::mean_of_runs(*count));
         for task in (0..counts.len()).rev() {
             if let Some(of_parent) = counts.get(self.parents[task] as usize).copied() {
                 counts[self.parents[task] as usize] = of_parent + counts[task];

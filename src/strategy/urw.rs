@@ -9,13 +9,14 @@
 //! the same probability. With any counts, every interleaving is possible. The tests compute both.
 //!
 //! **Learning.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
-//! rounded up. A task that has used up its count, or was never seen, weighs one step.
+//! rounded up, without those that a fault cut short. A task that has used up its count, or was never seen, weighs one step.
 //!
 //! **Not promised.** A uniform distribution over the orders of *all* steps gives little to each order of the few steps
 //! that matter; SURW is for that. Tasks that wait for each other distort the distribution.
 
 use super::dice::Dice;
-use super::rehearsal::Rehearsal;
+use super::moments::Moments;
+use super::rehearsal::{REHEARSALS, Rehearsal};
 use super::tally::TaskCounts;
 use super::weights::Weights;
 use super::{StrategyRow, lessons};
@@ -39,10 +40,13 @@ pub(super) const ROW: StrategyRow = StrategyRow {
 /// URW. A step costs the logarithm of the number of tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Urw<D = Rng> {
-    dice: D,
+    pub(super) dice: D,
     rehearsal: Rehearsal,
+    moments: Moments,
     tally: TaskCounts,
-    /// By task of the rehearsals: its steps in all of them, then the mean for it and its descendants.
+    /// By task of the rehearsals: its steps in each of them.
+    seen: Vec<[u64; REHEARSALS as usize]>,
+    /// By task of the rehearsals: the typical steps of it and its descendants.
     counts: Vec<u64>,
     /// By task of this run: the steps that it and its descendants not yet spawned have left.
     left: Vec<u64>,
@@ -68,7 +72,7 @@ impl<D: Dice> Urw<D> {
 
     /// Sets the weight of the task to the steps that it has left, if it can step.
     fn weigh(&mut self, view: &View<'_>, task: TaskId) {
-        let ready = view.task(task).status == Status::Ready;
+        let ready = view.task(task).status == Status::Ready && !self.moments.holds(task);
         self.weights.set(task.index(), if ready { self.left[task.index()] } else { 0 });
     }
 
@@ -76,10 +80,10 @@ impl<D: Dice> Urw<D> {
     fn count(&mut self, view: &View<'_>) {
         let Some(last) = view.last() else { return };
         if let Some(task) = self.tally.known(view, last, true) {
-            if self.counts.len() <= task {
-                self.counts.resize(task + 1, 0);
+            if self.seen.len() <= task {
+                self.seen.resize(task + 1, [0; REHEARSALS as usize]);
             }
-            self.counts[task] += 1;
+            self.seen[task][self.rehearsal.remaining() as usize] += 1;
         }
     }
 }
@@ -87,9 +91,13 @@ impl<D: Dice> Urw<D> {
 impl<D: Dice> Strategy for Urw<D> {
     fn begin(&mut self, seed: Seed) {
         if self.rehearsal.begin() {
+            self.moments = self.rehearsal.moments();
+            let seen = std::mem::take(&mut self.seen);
+            self.counts = seen.iter().map(|counts| self.rehearsal.typical(counts)).collect();
             self.tally.gather(&mut self.counts);
         }
         self.dice.reseed(seed);
+        self.moments.begin(&mut self.dice);
         self.tally.restart();
         self.left.clear();
         self.weights.clear();
@@ -109,6 +117,9 @@ impl<D: Dice> Strategy for Urw<D> {
             self.count(view);
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
+        if self.moments.is_on() {
+            self.moments.see(view);
+        }
         self.add_tasks(view);
         if let Some(last) = self.last {
             self.weigh(view, last);
@@ -116,10 +127,13 @@ impl<D: Dice> Strategy for Urw<D> {
         for task in view.arrived() {
             self.weigh(view, *task);
         }
+        while let Some(task) = self.moments.changed() {
+            self.weigh(view, task);
+        }
         loop {
             let Some(task) = self.weights.draw(&mut self.dice) else {
-                // Unreachable: each task that can step has arrived, and has a weight.
-                return Ok(0);
+                // Each task that can step has arrived, and has a weight unless it is held.
+                return Ok(self.moments.pick_held(&mut self.dice, view));
             };
             let task = TaskId(task as u32);
             let row = view.task(task);
@@ -141,6 +155,7 @@ impl<D: Dice> Strategy for Urw<D> {
     fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         if self.rehearsal.is_on() {
             self.count(view);
+            self.rehearsal.end(view);
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ const GOLDEN_DEFAULT: &[(&str, u64)] = &[
     ("deadlock", 0xf994_1398_68aa_bd60),
     ("queue", 0xef16_e924_d22d_3b13),
     ("store", 0x7b9c_c8d8_912e_3415),
-    ("mix", 0x7e3e_6a0e_56b9_a73c),
+    ("mix", 0xeedc_e8bf_6f21_57a9),
 ];
 
 fn fingerprint(program: Program) -> u64 {

@@ -28,6 +28,7 @@ mod generated_safety;
 mod generated_search;
 mod histories;
 mod join_set;
+mod moments;
 mod nested;
 mod of_std;
 mod parallel;

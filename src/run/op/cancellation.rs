@@ -8,7 +8,8 @@ const ENDS: Bits = 1 << 2;
 const COMES_LATE: Bits = 1 << 3;
 
 /// Has the future dropped in the next step of its task.
-pub(crate) const CANCEL: Kind = Kind::of(CANCELS).conflicts_with(HEARS | ENDS).enables(HEARS);
+pub(crate) const CANCEL: Kind =
+    Kind::of(CANCELS).conflicts_with(HEARS | ENDS).enables(HEARS).fault();
 
 /// Dropped the future. Guard: it was cancelled. Asked for by each step of the task before.
 pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(CANCELS);
@@ -17,7 +18,7 @@ pub(crate) const HEAR: Kind = Kind::of(HEARS).conflicts_with(CANCELS);
 pub(crate) const END: Kind = Kind::of(ENDS).conflicts_with(CANCELS | COMES_LATE);
 
 /// Found that the future has ended.
-pub(crate) const COME_LATE: Kind = Kind::of(COMES_LATE).conflicts_with(ENDS).looks();
+pub(crate) const COME_LATE: Kind = Kind::of(COMES_LATE).conflicts_with(ENDS).looks().fault();
 
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {

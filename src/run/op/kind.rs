@@ -32,6 +32,8 @@ pub(crate) struct Kind {
     side: Side,
     /// True if it is recorded beside an operation that has a point in the same step, and never alone.
     beside: bool,
+    /// True if it is a fault: it disturbs tasks at a moment that they do not decide.
+    fault: bool,
 }
 
 /// A range of the numbers of the messages of a channel: the first one, and the first one after it.
@@ -87,7 +89,7 @@ impl Kind {
     // It has the bit of a watch, which is never done, as this is never a guard.
     pub(crate) const fn by_hand(looks: bool) -> Kind {
         let turns = if looks { 0 } else { Bits::MAX };
-        let (side, beside) = (Side::Neither, false);
+        let (side, beside, fault) = (Side::Neither, false, false);
         Kind {
             bit: WATCHES,
             conflicts: Bits::MAX,
@@ -96,13 +98,14 @@ impl Kind {
             looks,
             side,
             beside,
+            fault,
         }
     }
 
     /// A kind that can be swapped with all others.
     pub(crate) const fn of(bit: Bits) -> Kind {
-        let (looks, side, beside) = (false, Side::Neither, false);
-        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks, side, beside }
+        let (looks, side, beside, fault) = (false, Side::Neither, false, false);
+        Kind { bit, conflicts: 0, enables: 0, disables: 0, looks, side, beside, fault }
     }
 
     /// May not be swapped with these.
@@ -138,6 +141,17 @@ impl Kind {
     /// Is recorded beside an operation that has a point in the same step, and never alone.
     pub(crate) const fn beside_a_point(self) -> Kind {
         Kind { beside: true, ..self }
+    }
+
+    /// Is a fault: it disturbs tasks at a moment that they do not decide, without a point. Strategies draw that moment
+    /// among the steps of its victims.
+    pub(crate) const fn fault(self) -> Kind {
+        Kind { fault: true, ..self }
+    }
+
+    /// Returns `true` for the kind of a fault.
+    pub(crate) const fn is_fault(self) -> bool {
+        self.fault
     }
 
     /// Returns `true` if an operation with a point is done in the same step.
@@ -338,6 +352,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Whoever adds a fault adds a program to `sim-tests/src/moments.rs`, which measures its moment.
+    #[test]
+    fn these_are_the_faults() {
+        let named = |machine: &'static Machine| {
+            let faults = machine.kinds.iter().filter(|(_, kind)| kind.is_fault());
+            faults.map(|(name, _)| format!("{}: {name}", machine.name))
+        };
+        let found: Vec<String> = machines().flat_map(named).collect();
+        let known = [
+            "task: abort",
+            "task: stall",
+            "task: kill",
+            "cancellation: cancel",
+            "cancellation: come late",
+            "inbox: cut",
+            "link: cut",
+        ];
+        assert_eq!(found, known);
     }
 
     #[test]

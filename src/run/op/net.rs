@@ -27,7 +27,8 @@ pub(crate) mod link {
     pub(crate) const LOSE: Kind = Kind::of(LOSES).conflicts_with(CUTS).looks();
 
     /// It was cut or healed.
-    pub(crate) const CUT: Kind = Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS);
+    pub(crate) const CUT: Kind =
+        Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS).fault();
 
     /// Its settings changed: those of messages that are sent from then on.
     pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES);
@@ -185,7 +186,7 @@ pub(crate) const CLOSE: Kind = Kind::of(CLOSES)
 
 /// Its link was cut: the messages of a stream wait.
 pub(crate) const CUT: Kind =
-    Kind::of(CUTS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS).disables(ARRIVES);
+    Kind::of(CUTS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS).disables(ARRIVES).fault();
 
 /// Its link was healed.
 pub(crate) const HEAL: Kind =

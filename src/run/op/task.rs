@@ -33,7 +33,7 @@ pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(ENDS | KILLS);
 /// Another task aborted it before its next step. It can step then, whatever it waits for, and what it waits for is
 /// not done.
 pub(crate) const ABORT: Kind =
-    Kind::of(ABORTS).conflicts_with(LIVES | ENDS | KILLS).enables(LIVES).disables(LIVES);
+    Kind::of(ABORTS).conflicts_with(LIVES | ENDS | KILLS).enables(LIVES).disables(LIVES).fault();
 
 /// Another task woke it by something that is not of this library.
 pub(crate) const WAKE: Kind = Kind::of(WAKES).conflicts_with(LIVES | KILLS).enables(LIVES);
@@ -43,7 +43,7 @@ pub(crate) const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES | KILLS).
 
 /// It takes no step any more.
 pub(crate) const STALL: Kind =
-    Kind::of(STALLS).conflicts_with(LIVES | ENDS | KILLS | RESUMES).disables(LIVES);
+    Kind::of(STALLS).conflicts_with(LIVES | ENDS | KILLS | RESUMES).disables(LIVES).fault();
 
 /// It goes on after it took no steps.
 pub(crate) const RESUME: Kind =
@@ -56,7 +56,8 @@ pub(crate) const KILL: Kind = Kind::of(KILLS)
         ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,
     )
     .enables(JOINS)
-    .disables(LIVES);
+    .disables(LIVES)
+    .fault();
 
 /// Another task acted on which tasks it had spawned.
 pub(crate) const COUNT: Kind = Kind::of(COUNTS).conflicts_with(LIVES | KILLS);

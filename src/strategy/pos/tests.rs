@@ -15,6 +15,7 @@ fn pos(dice: All) -> Pos<All> {
     Pos {
         dice,
         rehearsal: Rehearsal::default(),
+        moments: Moments::default(),
         shared: Vec::new(),
         touched: Vec::new(),
         plain: false,

@@ -12,6 +12,7 @@ fn surw(dice: All) -> Surw<All> {
     Surw {
         dice,
         rehearsal: Rehearsal::default(),
+        moments: Moments::default(),
         tally: TaskCounts::default(),
         accesses: Accesses::default(),
         objects: KnownObjects::default(),

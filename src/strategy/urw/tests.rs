@@ -7,7 +7,9 @@ fn urw(dice: All) -> Urw<All> {
     Urw {
         dice,
         rehearsal: Rehearsal::default(),
+        moments: Moments::default(),
         tally: TaskCounts::default(),
+        seen: Vec::new(),
         counts: Vec::new(),
         left: Vec::new(),
         weights: Weights::default(),

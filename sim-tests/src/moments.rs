@@ -1,0 +1,193 @@
+//! The moment of a fault: the step of its victim that it comes before, counted over many seeds.
+//!
+//! A victim takes some steps, and one fault ends or disturbs it. Each row of [`FAULTS`] is a program with one kind of
+//! fault. A gap is the number of steps that the victim had taken when the fault came; there is one gap more than there are steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use sim::time::{Duration, sleep, timeout};
+use sim::{Atomic, Ordering::SeqCst, Runner};
+
+/// A kind of fault, with a program that has one fault of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Its name.
+    pub name: &'static str,
+    /// True if a value drawn by the seed decides whether a run has it. Runs without it count for the last gap then, because
+    /// the victim takes all its steps in both.
+    pub is_drawn: bool,
+    settings: fn(Runner) -> Runner,
+    kind: Kind,
+    /// The first gap that can be: the future under a time-out is polled before its deadline is looked at.
+    first: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Kill,
+    KillOfSeveral,
+    KillLate,
+    PowerOff,
+    Pause,
+    Abort,
+    Cut,
+    Spawned,
+    Cancellable,
+    TimeOut,
+}
+
+/// All kinds of faults that take one step.
+pub const FAULTS: &[Fault] = &[
+    Fault::of("kill", Kind::Kill),
+    Fault::of("kill of several tasks", Kind::KillOfSeveral),
+    Fault::of("kill after three steps", Kind::KillLate),
+    Fault::of("power_off", Kind::PowerOff),
+    Fault::of("pause", Kind::Pause),
+    Fault::of("abort", Kind::Abort),
+    Fault::of("cut", Kind::Cut),
+    Fault::drawn("cancel", Kind::Spawned, |runner| runner.cancel("victim")),
+    Fault::drawn("cancellable", Kind::Cancellable, |runner| runner),
+    Fault::drawn("stall", Kind::Spawned, |runner| runner.progress("lock-free")),
+    Fault::drawn("cancel_selects", Kind::TimeOut, |runner| runner.cancel_selects(true)),
+];
+
+impl Fault {
+    const fn of(name: &'static str, kind: Kind) -> Fault {
+        Fault { name, is_drawn: false, settings: |runner| runner, kind, first: 0 }
+    }
+
+    const fn drawn(name: &'static str, kind: Kind, settings: fn(Runner) -> Runner) -> Fault {
+        let first = if matches!(kind, Kind::TimeOut) { 1 } else { 0 };
+        Fault { name, is_drawn: true, settings, kind, first }
+    }
+
+    /// The runs with each gap, for a victim of `steps` steps, under a strategy.
+    pub fn gaps(&self, strategy: &str, steps: u64, seeds: std::ops::Range<u64>) -> Vec<u64> {
+        let gaps: Arc<[AtomicU64]> = (0..=steps).map(|_| AtomicU64::new(0)).collect();
+        let counted = gaps.clone();
+        let runner = Runner::new().hermetic().strategy(strategy).seeds(seeds).jobs(1);
+        let kind = self.kind;
+        let report = (self.settings)(runner).run(async move || {
+            let victim = Victim::new(steps, counted.clone());
+            kind.run(&victim).await;
+        });
+        assert!(report.passed(), "{}: {:?}", self.name, report.finding);
+        gaps.iter().map(|gap| gap.load(Relaxed)).collect()
+    }
+
+    /// How many times more runs the worst gap takes than with a uniform draw of the gap.
+    pub fn worst(&self, strategy: &str, steps: u64, seeds: std::ops::Range<u64>) -> f64 {
+        let gaps = self.gaps(strategy, steps, seeds);
+        let mut runs: u64 = gaps.iter().sum();
+        let mut those = &gaps[self.first as usize..];
+        if self.is_drawn {
+            // Half of the runs have no fault: their victims take all steps.
+            runs /= 2;
+            those = &gaps[self.first as usize..steps as usize];
+        }
+        let uniform = runs as f64 / (steps + 1 - self.first) as f64;
+        those.iter().min().map_or(0.0, |least| uniform / *least as f64)
+    }
+}
+
+/// The steps that a victim has taken. The gap is counted when the run drops it.
+struct Victim {
+    steps: u64,
+    done: Arc<AtomicU64>,
+    gaps: Arc<[AtomicU64]>,
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        self.gaps[self.done.load(Relaxed) as usize].fetch_add(1, Relaxed);
+    }
+}
+
+impl Victim {
+    fn new(steps: u64, gaps: Arc<[AtomicU64]>) -> Victim {
+        Victim { steps, done: Arc::default(), gaps }
+    }
+
+    /// The steps, all of them or a part.
+    fn act(&self, steps: u64) -> impl Future<Output = ()> + Send + 'static {
+        let (done, word) = (self.done.clone(), Atomic::new(0));
+        async move {
+            for _ in 0..steps {
+                word.fetch_add(1, SeqCst).await;
+                done.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+impl Kind {
+    async fn run(self, victim: &Victim) {
+        match self {
+            Kind::Kill | Kind::KillLate | Kind::PowerOff | Kind::Pause => {
+                let node = sim::node("victim");
+                node.spawn(victim.act(victim.steps)).detach();
+                let word = Atomic::new(0);
+                sim::spawn(async move {
+                    for _ in 0..if matches!(self, Kind::KillLate) { 3 } else { 0 } {
+                        word.fetch_add(1, SeqCst).await;
+                    }
+                    match self {
+                        Kind::PowerOff => node.power_off(),
+                        Kind::Pause => node.pause(),
+                        _ => node.kill(),
+                    }
+                })
+                .detach();
+            }
+            Kind::KillOfSeveral => {
+                let node = sim::node("victim");
+                let half = victim.steps / 2;
+                node.spawn(victim.act(half)).detach();
+                node.spawn(victim.act(victim.steps - half)).detach();
+                sim::spawn(async move { node.kill() }).detach();
+            }
+            Kind::Abort => {
+                let task = sim::spawn(victim.act(victim.steps));
+                sim::spawn(async move { task.abort() }).detach();
+            }
+            Kind::Cut => {
+                let [from, to] = ["from", "to"].map(sim::node);
+                let (sender, mut receiver) = sim::net::link(&from, &to);
+                let (steps, done) = (victim.steps, victim.done.clone());
+                from.spawn(async move {
+                    for n in 0..steps {
+                        let _ = sender.send(n).await;
+                    }
+                    // Its end would be a message, too.
+                    sleep(Duration::from_secs(9)).await;
+                })
+                .detach();
+                to.spawn(async move {
+                    while receiver.recv().await.is_some() {
+                        done.fetch_add(1, Relaxed);
+                    }
+                })
+                .detach();
+                sim::spawn(async move { sim::net::cut(&from, &to) }).detach();
+            }
+            Kind::Spawned => {
+                let task = sim::task::Builder::new().name("victim").spawn(victim.act(victim.steps));
+                let _ = task.await;
+                return;
+            }
+            Kind::Cancellable => {
+                let acts = victim.act(victim.steps);
+                let _ = sim::spawn(sim::cancellable(acts)).await;
+                return;
+            }
+            Kind::TimeOut => {
+                let acts = victim.act(victim.steps);
+                let _ = sim::spawn(timeout(Duration::from_secs(99), acts)).await;
+                return;
+            }
+        }
+        // The time moves when no other task can step.
+        sleep(Duration::from_secs(1)).await;
+    }
+}

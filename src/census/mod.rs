@@ -64,11 +64,13 @@ impl Census {
                 *new += 1;
             }
         }
+        let seen = |times: u64| self.classes.values().filter(|(count, _)| *count == times).count();
         Coverage {
             runs: self.runs,
             classes: self.classes.len() as u64,
             new_per_hundred,
-            once: self.classes.values().filter(|(count, _)| *count == 1).count() as u64,
+            once: seen(1) as u64,
+            twice: seen(2) as u64,
             blind: self.tried.blind(),
             foreign: self.foreign,
         }

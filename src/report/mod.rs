@@ -6,6 +6,7 @@
 
 mod calls;
 mod clash;
+mod coverage;
 mod deadlock;
 mod differs;
 mod failure;

@@ -3,6 +3,7 @@
 //! The common frame of all failures: verdict and seed, message and place, the result of shrinking, the explanation
 //! (see [`failure`](super::failure)), the schedule, notes, and last the commands to continue with.
 
+use super::coverage;
 use super::failure::{details, facts, field, headline, output};
 use super::names::DisplayNames;
 use super::program;
@@ -10,7 +11,6 @@ use super::schedule;
 use super::searched::{at_most, explored, limits};
 use super::statistics;
 use super::{Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
-use crate::run::coverage::Coverage;
 use crate::run::ids::TaskId;
 use crate::run::{Failure, FaultCount, Outcome};
 use unpause_check::picture::Style;
@@ -72,9 +72,7 @@ fn passed(screen: &mut Screen, report: &Report) {
     let line = Line::of(Paint::Good, "passed").with(Paint::Plain, &format!("  {name}{counts}"));
     screen.line(line);
     if let Some(coverage) = &report.coverage {
-        screen.line(
-            Line::of(Paint::Faint, "seen").with(Paint::Plain, &format!("    {}", seen(coverage))),
-        );
+        screen.paragraph(0, (Paint::Faint, "seen    "), (Paint::Plain, &coverage::line(coverage)));
     }
     if let Some(closure) = &report.closure {
         screen.paragraph(8, (Paint::Faint, "orders  "), (Paint::Plain, &closed(closure)));
@@ -91,36 +89,6 @@ fn passed(screen: &mut Screen, report: &Report) {
         screen.blank();
     }
     warnings(screen, report);
-}
-
-/// Returns the coverage, in a line.
-fn seen(coverage: &Coverage) -> String {
-    let Coverage { runs, classes, new_per_hundred, blind, .. } = coverage;
-    // The last hundred that is whole.
-    let whole = (runs / 100) as usize;
-    let last = match new_per_hundred.get(whole.wrapping_sub(1)) {
-        Some(new) => format!(", {new} of the last 100 runs new"),
-        None => String::new(),
-    };
-    let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
-    let unseen = match coverage.foreign {
-        true => "more unseen: tasks share data outside this library".to_owned(),
-        false => format!("{:.1} % unseen", 100.0 * coverage.unseen()),
-    };
-    let mut text = format!("{classes}{last}, {unseen}");
-    let untried: Vec<String> = [
-        (blind.objects.len(), "object"),
-        (blind.tasks.len(), "task"),
-        (blind.draws.iter().map(|draw| draw.never.len()).sum(), "value"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| plural(count as u64, what))
-    .collect();
-    if !untried.is_empty() {
-        text += &format!("; untried: {}", untried.join(", "));
-    }
-    text
 }
 
 /// Returns the result of checking other orders of calls.

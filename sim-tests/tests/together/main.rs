@@ -11,6 +11,7 @@ mod buggify;
 mod closure;
 mod corpus;
 mod coverage;
+mod coverage_interval;
 mod detection;
 mod determinism;
 mod early_deadlines;

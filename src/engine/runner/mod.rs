@@ -9,7 +9,8 @@
 //! A passing test is silent by default: `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` shows a
 //! line although the harness hides the output of the test, and [`Report::coverage`](crate::report::Report::coverage), with the number of classes of interleavings that
 //! were seen, where orders that make no difference count as one; the number that were new in the last hundred runs;
-//! the probability that the next run is of a new class; and the blind spots: objects without contention, tasks that
+//! the probability that the next run is of a new class, with the
+//! [interval](crate::run::coverage::Coverage::unseen_interval) that contains it in 95 cases of 100; and the blind spots: objects without contention, tasks that
 //! were never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes) fails a test in which an
 //! interesting case never came up, [`cover!`](macro@crate::cover) one in which it came up in too few runs.
 //! `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the commands of generated programs and

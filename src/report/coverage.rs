@@ -1,0 +1,45 @@
+//! The coverage of a passing test, in a line.
+
+use unpause_check::picture::screen::plural;
+
+use crate::run::coverage::Coverage;
+
+/// Returns the coverage, in a line.
+pub(super) fn line(coverage: &Coverage) -> String {
+    let Coverage { runs, classes, new_per_hundred, blind, .. } = coverage;
+    // The last hundred that is whole.
+    let whole = (runs / 100) as usize;
+    let last = match new_per_hundred.get(whole.wrapping_sub(1)) {
+        Some(new) => format!(", {new} of the last 100 runs new"),
+        None => String::new(),
+    };
+    let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
+    let unseen = match coverage.foreign {
+        true => "more unseen: tasks share data outside this library".to_owned(),
+        false => {
+            let (low, high) = coverage.unseen_interval();
+            let [share, low, high] = [coverage.unseen(), low, high].map(percent);
+            format!("{share} % unseen (95 %: {low} to {high} %)")
+        }
+    };
+    let mut text = format!("{classes}{last}, {unseen}");
+    let untried: Vec<String> = [
+        (blind.objects.len(), "object"),
+        (blind.tasks.len(), "task"),
+        (blind.draws.iter().map(|draw| draw.never.len()).sum(), "value"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| plural(count as u64, what))
+    .collect();
+    if !untried.is_empty() {
+        text += &format!("; untried: {}", untried.join(", "));
+    }
+    text
+}
+
+/// Returns a share in percent, with one digit after the point, or two if it is below 0.1 %.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent > 0.0 && percent < 0.1 { format!("{percent:.2}") } else { format!("{percent:.1}") }
+}

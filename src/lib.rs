@@ -294,7 +294,7 @@ pub mod __private {
 
     pub use crate::engine::runner::{
         Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,
-        wants_color,
+        wants_color, width,
     };
     pub use crate::report::runtimes::{RUNTIME_PARTS, RuntimePart};
     pub use crate::task::branches::{
@@ -347,7 +347,8 @@ pub mod __private {
     /// Files of results, for `cargo sim merge`.
     pub mod results {
         pub use crate::engine::results::{
-            EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Tally, Unread, chain,
+            EndRecord, Failed, MustFail, ResultsFile, ResultsHeader, Segment, Subject, Tally,
+            Unread, chain,
         };
     }
 }

@@ -5,6 +5,8 @@ use std::io::{Read, Write, stderr};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use sim::check::picture::screen::columns;
+
 /// The delay before the first output and between outputs.
 const EVERY: Duration = Duration::from_millis(250);
 
@@ -62,7 +64,7 @@ impl ProgressLine {
 
 /// Overwrites a line of `written` characters. Returns its new length.
 fn over_write(text: &str, written: usize) -> usize {
-    let width = text.chars().count();
+    let width = columns(text);
     let mut stream = stderr();
     let _ = write!(stream, "\r{text}{}", " ".repeat(written.saturating_sub(width)));
     let _ = stream.flush();

@@ -2,7 +2,7 @@
 
 use std::io::{Error, ErrorKind, IsTerminal, Write, stderr, stdout};
 
-use sim::__private::wants_color;
+use sim::__private::{wants_color, width};
 use sim::report::Style;
 
 /// The two streams that a command writes to.
@@ -19,12 +19,13 @@ pub struct Terminal {
 
 impl Terminal {
     /// The streams of this process. Colours only for a terminal, and not if `NO_COLOR` is set or `TERM` is
-    /// `dumb`, unless `CARGO_TERM_COLOR` says otherwise; as wide as `COLUMNS` says.
+    /// `dumb`, unless `CARGO_TERM_COLOR` says otherwise; as wide as `COLUMNS` says, or
+    /// else the terminal.
     pub fn of_the_process() -> Terminal {
         let variable = |name: &str| std::env::var(name).ok();
-        let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
-        let color = wants_color(stdout().is_terminal(), &variable);
-        let style = Style { color, width: columns.unwrap_or(Style::default().width) };
+        let terminal = stdout().is_terminal();
+        let color = wants_color(terminal, &variable);
+        let style = Style { color, width: width(terminal && stderr().is_terminal(), &variable) };
         Terminal { kept: None, lost: None, style, watched: stderr().is_terminal() }
     }
 

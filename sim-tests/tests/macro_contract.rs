@@ -40,6 +40,7 @@ mod stub {
             pub(crate) limit_ms: Option<u64>,
             pub(crate) replay: Option<&'static str>,
             pub(crate) must_fail: bool,
+            pub(crate) must_fail_with: Option<&'static str>,
             pub(crate) coverage: bool,
             pub(crate) closure: bool,
             pub(crate) clock: Option<&'static str>,
@@ -130,6 +131,9 @@ async fn without_arguments() {
     statistics,
 )]
 async fn with_arguments() {}
+
+#[sim::test(crate = stub, must_fail = "deadlock")]
+async fn with_a_failure() {}
 
 #[sim::test(crate = stub, seed = 0)]
 async fn with_one_seed() {}
@@ -231,6 +235,14 @@ fn every_argument_arrives() {
     assert_eq!(
         stub::call_of(with_a_trace).attributes,
         Attributes { replay: Some("some.simtrace"), time_ms: Some(500), ..Attributes::default() }
+    );
+}
+
+#[test]
+fn a_test_may_name_the_failure_that_it_must_have() {
+    assert_eq!(
+        stub::call_of(with_a_failure).attributes,
+        Attributes { must_fail: true, must_fail_with: Some("deadlock"), ..Attributes::default() }
     );
 }
 

@@ -11,6 +11,7 @@
 mod binary;
 mod census;
 mod json;
+mod must_fail;
 mod part;
 mod tally;
 
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use self::must_fail::MustFail;
 pub use self::part::{
     EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
 };
@@ -95,7 +97,7 @@ impl Results {
     pub(crate) fn open(
         config: &Config,
         site: &Site,
-        must_fail: bool,
+        must_fail: &MustFail,
     ) -> Result<Results, InvalidSetting> {
         // The runs of a search are derived from earlier runs, which a file does not hold. A replay or a named seed
         // is for inspection.
@@ -343,13 +345,13 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>
 }
 
 /// The first line for these settings. A file with another first line cannot be resumed.
-fn header(config: &Config, site: &Site, must_fail: bool) -> Result<ResultsHeader, String> {
+fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsHeader, String> {
     let (first, count) = config.seeds();
     let subject = Subject {
         test: site.test.clone(),
         package: site.package_and_version(),
         target: site.target.label(),
-        must_fail,
+        must_fail: must_fail.clone(),
         settings: config.in_results(),
         build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
         binary: binary::binary()?.to_owned(),

@@ -14,7 +14,7 @@ use crate::run::ids::TaskId;
 use crate::run::place::{is_std, portable};
 use crate::run::{Failure, Outcome, Run, Spin, circle_of};
 use unpause_check::picture::draw;
-use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
 use unpause_check::verdict::Verdict;
 
 /// Maximum number of lines of a message.
@@ -416,6 +416,6 @@ pub(super) fn place(screen: &mut Screen, mut line: Line, place: &str) {
         line = Line::default();
     }
     let place = cut_place(&clean(place), screen.width() - line.width() - 2);
-    line.put(screen.width() - place.chars().count(), Paint::Faint, &place);
+    line.put(screen.width() - columns(&place), Paint::Faint, &place);
     screen.line(line);
 }

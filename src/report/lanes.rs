@@ -17,7 +17,7 @@ use super::names::DisplayNames;
 use super::places::cut_place;
 use super::schedule::ScheduleRow;
 use crate::run::ids::TaskId;
-use unpause_check::picture::screen::{Line, Paint, Screen, cut, wrap};
+use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, wrap};
 
 /// With more tasks than this there is a list instead of columns.
 const COLUMNS_MAX: usize = 6;
@@ -71,7 +71,7 @@ impl ScheduleFrame {
             }
             _ => None,
         });
-        let places = places.flatten().map(|place| cut_place(place, place_max).chars().count());
+        let places = places.flatten().map(|place| columns(&cut_place(place, place_max)));
         let step = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { step, .. }
             | ScheduleRow::Arrival { step, .. }
@@ -109,7 +109,7 @@ impl ScheduleFrame {
         }
         let place = cut_place(place, self.place_width);
         if !place.is_empty() {
-            line.put(self.width - place.chars().count(), Paint::Faint, &place);
+            line.put(self.width - columns(&place), Paint::Faint, &place);
         }
     }
 
@@ -185,8 +185,8 @@ impl Columns {
         }
         let needed = |task: TaskId| {
             let texts = rows.iter().filter_map(operation).filter(|(t, _)| *t == task);
-            let texts = texts.map(|(_, text)| text.chars().count());
-            texts.max().unwrap_or(0).max(names.column(task).chars().count()) + 2
+            let texts = texts.map(|(_, text)| columns(&text));
+            texts.max().unwrap_or(0).max(columns(&names.column(task))) + 2
         };
         let mut widths: Vec<usize> = tasks.keys().map(|task| needed(*task)).collect();
         shrink_to(&mut widths, frame.area())?;
@@ -202,7 +202,7 @@ impl Columns {
 
     /// The names of the tasks; paths and given names on two lines if they are too long for one.
     fn header(&self, screen: &mut Screen, frame: &ScheduleFrame) {
-        let whole = |c: &Column| c.name.chars().count() < c.width;
+        let whole = |c: &Column| columns(&c.name) < c.width;
         let two_lines = !self.columns.iter().all(whole);
         let (mut upper, mut lower) = (frame.header(), Line::default());
         for column in &self.columns {
@@ -324,16 +324,16 @@ fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, te
     line.put_char(from.start, Paint::Strong, if goes_right { '├' } else { '┤' });
     line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
     // Room for the ends of the arrow, blanks, and the comma.
-    let room = (right - left).saturating_sub(text.chars().count() + 7);
+    let room = (right - left).saturating_sub(columns(&text) + 7);
     // A blank on each side, and the comma.
-    let behind = end.saturating_sub(right + text.chars().count() + 5);
-    if room < message.chars().count() && room < behind && behind >= MESSAGE_LEAST {
+    let behind = end.saturating_sub(right + columns(&text) + 5);
+    if room < columns(&message) && room < behind && behind >= MESSAGE_LEAST {
         let text = format!("{}{text} ", before(&cut(message, behind), ", "));
         return line.put(right + 2, Paint::Plain, &text);
     }
     let message = if room < MESSAGE_LEAST { String::new() } else { cut(message, room) };
     let text = format!(" {}{text} ", before(&message, ", "));
-    if right - left >= text.chars().count() + 3 {
+    if right - left >= columns(&text) + 3 {
         line.put(left + 2, Paint::Plain, &text);
     }
 }
@@ -345,7 +345,7 @@ fn before(text: &str, then: &str) -> String {
 
 /// Wraps an operation, with all lines but the first indented.
 fn wrap_operation(text: &str, width: usize, is_call: bool) -> Vec<String> {
-    if text.chars().count() <= width {
+    if columns(text) <= width {
         return vec![text.to_owned()];
     }
     let mut lines = wrap(text, width.saturating_sub(2).max(1));
@@ -382,7 +382,7 @@ fn draw_list<'a>(
     tasks: impl Iterator<Item = &'a TaskId>,
     names: &DisplayNames<'_>,
 ) {
-    let longest = tasks.map(|task| names.column(*task).chars().count()).max().unwrap_or(0);
+    let longest = tasks.map(|task| columns(&names.column(*task))).max().unwrap_or(0);
     let name_width = longest.clamp(4, LIST_NAME_MAX.min(frame.area() / 3).max(4));
     // A mark before the name of a task means that it preempts another.
     let names_at = frame.left + 2;
@@ -421,7 +421,7 @@ fn draw_list<'a>(
                 let arrives = format!(" of {} arrives, {text}", names.column(*from));
                 let room = frame.end().saturating_sub(texts);
                 let message = if message.is_empty() { "message" } else { message };
-                let most = room.saturating_sub(arrives.chars().count()).max(MESSAGE_LEAST);
+                let most = room.saturating_sub(columns(&arrives)).max(MESSAGE_LEAST);
                 let text = format!("{}{arrives}", cut(message, most));
                 line.put(texts, Paint::Plain, &cut(&text, room));
                 frame.edges(&mut line, *step, place);

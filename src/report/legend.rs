@@ -6,7 +6,7 @@ use crate::run::event::{Event, ValueKind};
 use crate::run::ids::ObjectId;
 use crate::run::place::{is_std, portable};
 use crate::run::{Failure, Outcome, Run, Wait};
-use unpause_check::picture::screen::{Line, Paint, Screen};
+use unpause_check::picture::screen::{Line, Paint, Screen, columns};
 
 /// Maximum number of objects in the legend.
 const OBJECTS_MAX: usize = 10;
@@ -18,7 +18,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, obj
     objects.sort();
     let left_out = objects.len().saturating_sub(OBJECTS_MAX);
     objects.truncate(OBJECTS_MAX);
-    let name_width = objects.iter().map(|id| names.object(*id).chars().count()).max();
+    let name_width = objects.iter().map(|id| columns(&names.object(*id))).max();
     screen.blank();
     for id in &objects {
         let mut line = Line::default();
@@ -54,26 +54,26 @@ fn origin(run: &Run, id: ObjectId, room: usize) -> String {
     };
     if run.events.iter().any(is_use) || waits.iter().any(is_wait) {
         let text = format!("{kind}used first at ");
-        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
+        let place = cut_place(&created, room.saturating_sub(columns(&text)));
         return text + &place;
     }
     let first = first.filter(|_| in_std || object.name.is_none() && !is_alone());
     let Some(first) = first else {
         let text = format!("{kind}created at ");
-        let place = cut_place(&created, room.saturating_sub(text.chars().count()));
+        let place = cut_place(&created, room.saturating_sub(columns(&text)));
         return text + &place;
     };
     if first.place.file() == object.place.file() {
         let text = format!("{kind}created at ");
         let used = format!(", used first in line {}", first.place.line());
-        let taken = text.chars().count() + used.chars().count();
+        let taken = columns(&text) + columns(&used);
         return text + &cut_place(&created, room.saturating_sub(taken)) + &used;
     }
     let used = first.place.to_string();
     let created = if in_std { "in std".to_owned() } else { format!("at {}", portable(&created)) };
     let text = format!("{kind}created {created}, used first at ");
-    let wanted = text.chars().count() + portable(&used).chars().count();
+    let wanted = columns(&text) + columns(&portable(&used));
     let text = if wanted <= room { text } else { format!("{kind}used first at ") };
-    let place = cut_place(&used, room.saturating_sub(text.chars().count()));
+    let place = cut_place(&used, room.saturating_sub(columns(&text)));
     text + &place
 }

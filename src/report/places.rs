@@ -1,7 +1,7 @@
 //! Places cut to the room that a screen has for them.
 
 use crate::run::place::{package, portable as shown};
-use unpause_check::picture::screen::clean;
+use unpause_check::picture::screen::{clean, columns};
 
 /// A place, or as much of it as fits. Escaped as all text is.
 pub(super) fn cut_place(place: &str, width: usize) -> String {
@@ -12,7 +12,7 @@ pub(super) fn cut_place(place: &str, width: usize) -> String {
 /// the crate and the file, then as much of its end as fits, beginning with a whole part of its path if
 /// possible.
 pub(super) fn cut(place: &str, width: usize) -> String {
-    let fits = |place: &str| place.chars().count() <= width;
+    let fits = |place: &str| columns(place) <= width;
     if fits(place) {
         return place.to_owned();
     }
@@ -25,8 +25,9 @@ pub(super) fn cut(place: &str, width: usize) -> String {
             return short;
         }
     }
-    let len = place.chars().count();
-    let tail: String = place.chars().skip(len + 1 - width.max(1)).collect();
+    let room = width.max(1) - 1;
+    let starts = place.char_indices().map(|(at, _)| at).chain([place.len()]);
+    let tail = starts.map(|at| &place[at..]).find(|tail| columns(tail) <= room).unwrap_or("");
     match tail.find(['/', '\\']) {
         Some(at) => format!("…{}", &tail[at..]),
         None => format!("…{tail}"),

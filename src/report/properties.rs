@@ -16,6 +16,7 @@ use crate::run::{
     TaskRecord, Wait,
 };
 use unpause_check::history::{HistoryRecord, Operation};
+use unpause_check::picture::screen::columns;
 use unpause_check::verdict::{Anomaly, Evidence, Exhausted, Verdict};
 
 /// Numbers of tasks, objects and operations, some of which do not exist.
@@ -408,7 +409,7 @@ proptest! {
     fn no_line_is_too_wide_and_nothing_escapes_the_screen(report in report(), width in 0..160usize) {
         let plain = text(&report, &Style { color: false, width });
         for line in plain.lines().filter(|line| !may_be_wide(line)) {
-            prop_assert!(line.chars().count() <= width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX), "{line}");
+            prop_assert!(columns(line) <= width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX), "{line}");
         }
         prop_assert!(plain.chars().all(|c| c == '\n' || !c.is_control()));
         let invisible = plain.contains(['\u{202e}', '\u{200b}']);

@@ -2,7 +2,7 @@
 
 use crate::run::Condition;
 use crate::run::statistics::{Count, Statistics};
-use unpause_check::picture::screen::{Line, Paint, Screen, clean, cut, plural};
+use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
 
 /// Maximum number of labels shown.
 const LABELS_MAX: usize = 24;
@@ -56,7 +56,7 @@ fn table(screen: &mut Screen, statistics: &Statistics, all: Count) {
         .take(LABELS_MAX)
         .map(|(label, count)| (cut(&clean(label), LABEL_MAX), *count))
         .collect();
-    let width = shown.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(8);
+    let width = shown.iter().map(|(label, _)| columns(label)).max().unwrap_or(0).max(8);
     let row = |label: &str, count: &str, part: &str, beside: &str| {
         format!("  {label:<width$}  {count:>9}  {part:>6}  {beside:>13}")
     };

@@ -8,6 +8,7 @@ use super::limits::Malformed;
 use super::linearizable::events;
 use super::model::Model;
 use crate::history::Operation;
+use crate::picture::screen::{columns, cut};
 
 /// Every order of operations that real time allows, as far as the model accepts it.
 ///
@@ -212,12 +213,12 @@ impl fmt::Display for Forest {
             }
             line.push_str(if is_last { "└─ " } else { "├─ " });
             goes_on.push(!is_last);
-            let used = line.chars().count();
+            let used = columns(&line);
             let rest = match &branch.outcome {
                 BranchOutcome::Accepted { state, is_complete } => {
                     let mark = if *is_complete { " ✓" } else { "" };
                     let body = format!("{} · now {state}", branch.text);
-                    format!("{}{mark}", fitted(&body, COLUMNS - used - mark.chars().count()))
+                    format!("{}{mark}", fitted(&body, COLUMNS - used - columns(mark)))
                 }
                 BranchOutcome::Refused { returned, expected } => {
                     let expected = expected.join(" or ");
@@ -255,11 +256,8 @@ impl Forest {
     }
 }
 
-/// The text in one line of at most `columns` characters.
-fn fitted(text: &str, columns: usize) -> String {
+/// The text in one line of at most so many columns.
+fn fitted(text: &str, width: usize) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.chars().count() <= columns {
-        return line;
-    }
-    line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+    cut(&line, width)
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use unpause_check::history::{HistoryRecord, Operation};
+use unpause_check::picture::screen::columns;
 use unpause_check::picture::{Style, history_text};
 use unpause_check::verdict::{Anomaly, Evidence, Verdict};
 
@@ -400,14 +401,14 @@ fn shown<O, R>(evidence: &Evidence, operations: &[Operation<O, R>]) -> Vec<usize
 /// Words, broken where the width is used up; the lines after the first begin with `next`.
 fn paragraph(out: &mut String, first: &str, next: &str, text: &str, width: usize) {
     let mut line = first.to_owned();
-    let mut used = first.chars().count();
+    let mut used = columns(first);
     let mut is_blank = true;
     for word in text.split(' ') {
-        let length = word.chars().count();
+        let length = columns(word);
         if !is_blank && used + 1 + length > width {
             out.push_str(line.trim_end());
             out.push('\n');
-            (line, used, is_blank) = (next.to_owned(), next.chars().count(), true);
+            (line, used, is_blank) = (next.to_owned(), columns(next), true);
         }
         if !is_blank {
             line.push(' ');

@@ -72,8 +72,10 @@ pub(crate) struct Arguments {
     pub(crate) limit_ms: Option<u64>,
     /// Not empty.
     pub(crate) replay: Option<LitStr>,
-    /// True if the flag is present.
+    /// True if the flag is present, without a value.
     pub(crate) must_fail: bool,
+    /// Not empty.
+    pub(crate) must_fail_with: Option<LitStr>,
     /// True if the flag is present.
     pub(crate) coverage: bool,
     /// True if the flag is present.
@@ -279,7 +281,7 @@ impl Argument {
         let name = self.name.as_str();
         let value = match (self.value, name) {
             (None, name) if arguments.set_flag(name) => return Ok(()),
-            (Some(value), name) if Arguments::default().set_flag(name) => {
+            (Some(value), name) if name != "must_fail" && Arguments::default().set_flag(name) => {
                 let message = format!("`{name}` takes no value: write `{name}`, or leave it out");
                 return Err(error_at(&value, self.span, &message));
             }
@@ -316,6 +318,7 @@ impl Argument {
             "isolate" => {
                 arguments.isolate = Some(value::one_of(name, &value, &["process", "run"])?);
             }
+            "must_fail" => arguments.must_fail_with = Some(value::text(name, &value)?),
             "replay" => arguments.replay = Some(value::text(name, &value)?),
             "crate" => arguments.library = Some(value::path(name, &value)?),
             _ => unreachable!("every name in NAMES has an arm, and no other gets here"),
@@ -402,7 +405,7 @@ mod tests {
                 "`seed` needs a value: write `seed = 7`",
                 "`seed` is given twice",
                 "`seeds` together with `seed`: `seed` is the only one tried, `seeds` is how many are",
-                "`must_fail` takes no value: write `must_fail`, or leave it out",
+                "`must_fail` needs a string in quotes: write `must_fail = \"deadlock\"`",
                 "`time` needs a string in quotes: write `time = \"5s\"`",
             ]
         );

@@ -107,7 +107,9 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
     let hang_ms = option(arguments.hang_ms, quote!(::core::primitive::u64));
     let limit_ms = option(arguments.limit_ms, quote!(::core::primitive::u64));
     let replay = option(arguments.replay.as_ref(), quote!(&'static ::core::primitive::str));
-    let must_fail = arguments.must_fail;
+    let must_fail = arguments.must_fail || arguments.must_fail_with.is_some();
+    let must_fail_with =
+        option(arguments.must_fail_with.as_ref(), quote!(&'static ::core::primitive::str));
     let coverage = arguments.coverage;
     let history_closure = arguments.closure;
     let cancel_selects = arguments.cancel_selects;
@@ -148,6 +150,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
             limit_ms: #limit_ms,
             replay: #replay,
             must_fail: #must_fail,
+            must_fail_with: #must_fail_with,
             coverage: #coverage,
             closure: #history_closure,
             prove: #prove,

@@ -29,6 +29,6 @@ pub(crate) fn form(name: &str) -> &'static str {
         "arc" => "`native, arc`",
         "chances" => "`native, chances = \"timers, spurious\"`",
         "isolate" => "`native, isolate = \"process\"`",
-        _ => "`must_fail`",
+        _ => "`must_fail = \"deadlock\"`",
     }
 }

@@ -41,7 +41,7 @@ use proc_macro::TokenStream;
 /// | `hang = "30s"` | a longer step, or on real threads a longer time in which no task moves, ends the process | as `time` |
 /// | `limit = "5m"` | on real threads, a longer run ends the process | as `time` |
 /// | `replay = "x.simtrace"` | run this trace only | a file, not empty; neither `seed` nor `seeds` beside it |
-/// | `must_fail` | the test passes if a run fails | a flag |
+/// | `must_fail`, `must_fail = "deadlock"` | the test passes if a run fails, with this kind of failure or this text in it; without one, in a way that is a failure of the program: not at a limit, by a misuse or with a trace that does not fit | a flag, or the name of a kind or a part of a text, not empty |
 /// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
 /// | `closure` | the recorded calls of each run are checked in all orders that its steps allow | a flag |
 /// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |

@@ -30,9 +30,6 @@ pub(super) struct Merged<'a> {
     pub(super) failed_as_it_must: bool,
 }
 
-/// Kinds of failures that do not count as the failure of a `must_fail` test.
-const BESIDE: [&str; 4] = ["too seldom", "unproven", "unreadable", "diverged"];
-
 impl<'a> Merged<'a> {
     /// # Errors
     /// If the numbers of shards do not go together.
@@ -95,8 +92,9 @@ impl<'a> Merged<'a> {
     /// Judges conditions over all runs, as a single run does at its end.
     fn judge(&mut self, others: &[Tally], remedy: &str, ends: &[EndRecord]) {
         if !self.failures.is_empty() {
-            let beside = |(kind, _): &(String, String)| BESIDE.contains(&&**kind);
-            self.failed_as_it_must = self.subject.must_fail && !self.failures.keys().any(beside);
+            let must_fail = &self.subject.must_fail;
+            let refused = |failed: &Failed| must_fail.refuses(&failed.kind, &failed.what).is_some();
+            self.failed_as_it_must = !self.failures.values().flatten().any(refused);
             return;
         }
         if !self.left.is_empty() {
@@ -105,7 +103,10 @@ impl<'a> Merged<'a> {
         if self.asked > 1 {
             self.judge_conditions(others, remedy);
         }
-        if self.subject.must_fail && self.failures.is_empty() && self.subject.build == "sim" {
+        if self.subject.must_fail.is_wanted()
+            && self.failures.is_empty()
+            && self.subject.build == "sim"
+        {
             let what =
                 format!("the test must fail (must_fail), but none of {} runs did", self.passed);
             self.fails("must fail", "", what);

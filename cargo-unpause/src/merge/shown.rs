@@ -7,7 +7,7 @@ use sim::report::{Style, text};
 
 use super::merged::{Merged, as_u64};
 use super::seeds::SeedStride;
-use sim::__private::results::{Failed, Subject};
+use sim::__private::results::{Failed, MustFail, Subject};
 
 /// More rows of seeds that were not run are no help.
 const ROWS_MAX: usize = 12;
@@ -76,7 +76,7 @@ impl Merged<'_> {
         });
         json!({
             "package": package, "target": target, "test": test, "strategy": self.subject.strategy(), "settings": Json::Object(settings.collect()), "build": build,
-            "program": binary, "must_fail": must_fail,
+            "program": binary, "must_fail": shown_wanted(must_fail),
             "asked": as_u64(self.asked), "passed": as_u64(self.passed),
             "failures": failures.collect::<Vec<_>>(), "left": left.collect::<Vec<_>>(),
             "unknown": self.unknown,
@@ -127,4 +127,13 @@ pub(super) fn grouped(number: u128) -> String {
         out.push(digit);
     }
     out
+}
+
+/// The failure that a test must have, as the value of a file of results.
+fn shown_wanted(must_fail: &MustFail) -> Json {
+    match must_fail {
+        MustFail::No => false.into(),
+        MustFail::Somehow => true.into(),
+        MustFail::With(text) => text.as_str().into(),
+    }
 }

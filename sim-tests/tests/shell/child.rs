@@ -44,7 +44,9 @@ pub(crate) fn clean(command: &mut Command) {
             command.env_remove(&*name);
         }
     }
-    for name in ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR", "RUST_TEST_THREADS"] {
+    for name in
+        ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR", "RUST_TEST_THREADS", "COLUMNS"]
+    {
         command.env_remove(name);
     }
     // The seeds named in these tests are seeds of the random walk.

@@ -11,6 +11,61 @@ fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
     ended.says(&["an update was lost", "the test must fail (must_fail) and did, so it passes"]);
 }
 
+/// Told by a variable, or asked of the terminal, which `script` makes.
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_screen_is_as_wide_as_the_terminal() {
+    let heading = |text: &str| {
+        let line = text.lines().map(|line| line.trim_end_matches('\r'));
+        let line = line.filter(|line| line.contains("schedule")).map(str::to_owned).next();
+        let mut line = line.unwrap_or_else(|| panic!("no schedule:\n{text}"));
+        // Without its colours.
+        while let Some(start) = line.find('\u{1b}') {
+            let end = start + line[start..].find('m').unwrap();
+            line.replace_range(start..=end, "");
+        }
+        line.chars().count()
+    };
+    assert_eq!(heading(&child("lost_update").fails().stderr), 100);
+    assert_eq!(heading(&child("lost_update").env("COLUMNS", "72").fails().stderr), 72);
+    for columns in [60, 130] {
+        let program = std::env::current_exe().unwrap();
+        let program = program.display();
+        let line = format!(
+            "stty cols {columns} rows 40; {program} fixture::lost_update --exact --nocapture"
+        );
+        let mut script = Command::new("script");
+        child::clean(&mut script);
+        script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+        match script.output() {
+            Ok(output) => {
+                assert_eq!(heading(&String::from_utf8_lossy(&output.stdout)), columns);
+            }
+            Err(error) => eprintln!("SKIPPED: there is no command `script`: {error}"),
+        }
+    }
+}
+
+/// A limit is no failure of the program, and another failure is not the one that is meant.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_test_that_must_fail_does_not_pass_with_any_failure() {
+    let limited = child("must_fail").env("SIM_STEPS", "1").fails();
+    limited.says(&[
+        "the test must fail (must_fail), but not with the step limit, which is no failure of the program",
+    ]);
+    child("musts::must_lose")
+        .passes()
+        .says(&["the test must fail (must_fail) and did, so it passes"]);
+    let other = child("musts::must_lose").env("UNPAUSE_VARIANT", "at once").fails();
+    other.says(&[
+        "the test must fail (must_fail), but not with a failure that has \"update was lost\" as its kind or in its text",
+        "failed at once",
+    ]);
+    child("musts::must_never_end").passes().says(&["and did, so it passes"]);
+}
+
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_test_that_must_fail_and_does_not_fails() {

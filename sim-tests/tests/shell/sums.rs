@@ -66,6 +66,12 @@ fn a_test_that_must_fail_is_judged_by_whoever_has_the_whole() {
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("as it must (must_fail)") && !said.contains("not run"), "{said}");
 
+    // A failure that is not the one that is meant.
+    let other = folder("must fail in another way");
+    child("musts::must_lose").env("SIM_RESULTS", &other).env("UNPAUSE_VARIANT", "at once").fails();
+    let (code, said) = merge(&[], &other);
+    assert!(code == 1 && !said.contains("as it must"), "{said}");
+
     // A shard without a failing seed is no failure, and all shards without one are.
     let passing = folder("must fail and does not");
     for shard in ["1/2", "2/2"] {

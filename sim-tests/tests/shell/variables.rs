@@ -48,6 +48,16 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
     }
 }
 
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_test_whose_time_is_over_says_how_many_seeds_ran() {
+    let ended =
+        captured("does_nothing").env("SIM_TIME", "0").env("SIM_SEEDS", "100000000").passes();
+    ended.says(&["note: shell::fixture::does_nothing: the time was up after "]);
+    ended.says(&[" of 100000000 seeds"]);
+    captured("does_nothing").env("SIM_TIME", "1h").passes().says_not("was up");
+}
+
 /// As on the command line of `cargo sim check`.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]

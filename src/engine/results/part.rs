@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::json::{Json, quoted};
+use super::must_fail::MustFail;
 use super::tally::Tally;
 use crate::engine::config::differing;
 use crate::strategy::STRATEGIES;
@@ -23,8 +24,8 @@ pub struct Subject {
     pub package: String,
     /// The target of the package, such as `bin tool`.
     pub target: String,
-    /// True if the test must fail under some seed.
-    pub must_fail: bool,
+    /// The failure that the test must have under some seed.
+    pub must_fail: MustFail,
     /// The settings on which the runs of its seeds depend and that differ from the defaults, each a name and a value.
     pub settings: Vec<(String, String)>,
     /// `sim` or `threads`.
@@ -150,12 +151,13 @@ impl ResultsHeader {
             |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
         let settings = settings.iter().map(setting).collect::<Vec<_>>().join(",");
         format!(
-            "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{must_fail},\
+            "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{},\
              \"first\":{first},\"count\":{count},\"shard\":{shard},\"of\":{of},\
              \"settings\":{{{settings}}},\"build\":{},\"binary\":{}}}",
             quoted(package),
             quoted(target),
             quoted(test),
+            must_fail_text(must_fail),
             quoted(build),
             quoted(binary),
         )
@@ -174,7 +176,11 @@ impl ResultsHeader {
             test: line.text("test")?,
             package: line.text("package")?,
             target: line.text("target")?,
-            must_fail: line.flag("must_fail")?,
+            must_fail: match line.flag("must_fail") {
+                Ok(false) => MustFail::No,
+                Ok(true) => MustFail::Somehow,
+                Err(_) => MustFail::With(line.text("must_fail")?),
+            },
             settings: line.texts("settings")?,
             build: line.text("build")?,
             binary: line.text("binary")?,
@@ -187,7 +193,7 @@ impl ResultsHeader {
         let (own, its) = (&self.subject, &other.subject);
         let seeds = |header: &ResultsHeader| format!("{} from {} on", header.count, header.first);
         let shard = |header: &ResultsHeader| format!("{}/{}", header.shard, header.of);
-        let fails = |subject: &Subject| subject.must_fail.to_string();
+        let fails = |subject: &Subject| must_fail_text(&subject.must_fail);
         let rows = [
             ("test", own.test.clone(), its.test.clone()),
             ("package", own.package.clone(), its.package.clone()),
@@ -343,4 +349,13 @@ pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
     let mut wanted = wanted.into_iter();
     segments.retain(|_| wanted.next() == Some(true));
     segments
+}
+
+/// The value of `must_fail` in a file: a flag, or the text of the failure.
+fn must_fail_text(must_fail: &MustFail) -> String {
+    match must_fail {
+        MustFail::No => "false".to_owned(),
+        MustFail::Somehow => "true".to_owned(),
+        MustFail::With(text) => quoted(text),
+    }
 }

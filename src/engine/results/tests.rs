@@ -9,7 +9,7 @@ fn header() -> ResultsHeader {
         test: "t".to_owned(),
         package: "p 1".to_owned(),
         target: "lib".to_owned(),
-        must_fail: false,
+        must_fail: MustFail::No,
         settings: vec![
             ("strategy".to_owned(), "random".to_owned()),
             ("cancel".to_owned(), "a \"b\"*".to_owned()),

@@ -11,11 +11,12 @@ use super::native::{self, ErrorText};
 use super::outcome::FunctionBody;
 use super::site::{self, Site};
 use super::target::{TestTarget, without_hash};
-use super::test::color;
+use super::terminal::style;
 use super::told::remarks;
 use super::{Runner, TestBody};
 use crate::engine::config::{InvalidSetting, Settings, TestKind};
-use crate::report::{Report, Style, one_line, text};
+use crate::engine::results::MustFail;
+use crate::report::{Report, one_line, text};
 use crate::run::{Failure, Outcome};
 
 /// The number of seeds when nothing says how many: a suite has many tests, and each was written for one run.
@@ -88,7 +89,8 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     let mut rest = Some(config);
     while let Some(config) = rest {
         let first = undecided == 0;
-        let ran = runner.run_config(config.clone(), notes.clone(), body, false, first)?;
+        let ran =
+            runner.run_config(config.clone(), notes.clone(), body, &MustFail::No, first)?;
         let mut report = ran.report;
         if let Some(part) = ran.part {
             part.spare_conditions(&mut report);
@@ -97,7 +99,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         let reason = reason(&report);
         let shown = !report.warnings.is_empty() || report.replayed.is_some();
         if report.finding.is_some() && reason.is_none() || shown || report.searched.is_some() {
-            verdict.screen += &text(&report, &Style { color: color(), ..Style::default() });
+            verdict.screen += &text(&report, &style());
         }
         let Some(reason) = reason else {
             verdict.passed = report.finding.is_none();

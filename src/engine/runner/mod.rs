@@ -199,6 +199,7 @@ mod part;
 mod settings;
 mod site;
 mod target;
+mod terminal;
 mod test;
 mod told;
 #[cfg(test)]
@@ -213,7 +214,8 @@ pub(crate) use self::outcome::TestBody;
 pub use self::outcome::TestResult;
 pub(crate) use self::part::SeedPart;
 pub(crate) use self::site::{SetVariable, Site};
-pub use self::test::{Attributes, TestSite, test, test_native, wants_color};
+pub use self::terminal::{wants_color, width};
+pub use self::test::{Attributes, TestSite, test, test_native};
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;
@@ -221,7 +223,7 @@ use self::part::TestRun;
 use crate::engine::assignment::Assignment;
 use crate::engine::backend;
 use crate::engine::config::{Config, Settings, idle_text};
-use crate::engine::results::Results;
+use crate::engine::results::{MustFail, Results};
 use crate::report::Report;
 
 /// Runs a test body under many seeds, one run each.
@@ -306,7 +308,7 @@ impl Runner {
         let mut settings = self.settings.clone();
         settings.kind.native = true;
         let runner = Runner { settings, site: self.site.clone() };
-        match runner.try_run_body(&body, false) {
+        match runner.try_run_body(&body, &MustFail::No) {
             Ok(ran) => ran.report,
             Err(invalid) => panic!("{invalid}"),
         }
@@ -329,14 +331,14 @@ impl Runner {
         B: AsyncFn() -> R + Sync,
         R: TestResult,
     {
-        Ok(self.try_run_body(&FunctionBody::new(body), false)?.report)
+        Ok(self.try_run_body(&FunctionBody::new(body), &MustFail::No)?.report)
     }
 
     #[track_caller]
     fn try_run_body(
         &self,
         body: &dyn TestBody,
-        must_fail: bool,
+        must_fail: &MustFail,
     ) -> Result<TestRun, InvalidSetting> {
         let (config, notes) = self.config()?;
         self.run_config(config, notes, body, must_fail, true)
@@ -349,7 +351,7 @@ impl Runner {
         config: Config,
         mut notes: Vec<String>,
         body: &dyn TestBody,
-        must_fail: bool,
+        must_fail: &MustFail,
         kept: bool,
     ) -> Result<TestRun, InvalidSetting> {
         config.prepare_native();

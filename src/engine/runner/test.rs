@@ -1,6 +1,5 @@
 //! The expansion of `#[sim::test]`: run the body, show the report, fail the test.
 
-use std::io::{self, IsTerminal};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,11 +8,13 @@ use super::outcome::{FunctionBody, TestBody};
 use super::part::TestRun;
 use super::site::{self, Site};
 use super::target::TestTarget;
+use super::terminal::style;
 use super::{Runner, TestResult, native, told};
 use crate::engine::config::{ProofRuns, Settings, TestKind};
-use crate::report::{Style, one_line, text};
+use crate::engine::results::MustFail;
+use crate::report::{one_line, text};
+use crate::run::Outcome;
 use crate::run::trace::format::is_inline;
-use crate::run::{Failure, Outcome};
 
 /// The place of a test, as the macro knows it.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +58,8 @@ pub struct Attributes {
     pub limit_ms: Option<u64>,
     /// The test must fail under some seed.
     pub must_fail: bool,
+    /// The kind of that failure, or a part of its text.
+    pub must_fail_with: Option<&'static str>,
     /// A test that passes reports its coverage.
     pub coverage: bool,
     /// The recorded calls of each run are checked in all orders that its steps allow.
@@ -103,6 +106,7 @@ impl Attributes {
             hang_ms,
             limit_ms,
             must_fail: _,
+            must_fail_with: _,
             coverage,
             closure,
             prove,
@@ -204,8 +208,13 @@ fn test_body(
         variables: Vec::new(),
     };
     let test = site.test.clone();
-    match Runner::of_site(site, settings).try_run_body(body, attributes.must_fail) {
-        Ok(ran) => judge(ran, attributes),
+    let must_fail = match (attributes.must_fail, attributes.must_fail_with) {
+        (false, _) => MustFail::No,
+        (true, None) => MustFail::Somehow,
+        (true, Some(wanted)) => MustFail::With(wanted.to_owned()),
+    };
+    match Runner::of_site(site, settings).try_run_body(body, &must_fail) {
+        Ok(ran) => judge(ran, must_fail),
         Err(invalid) => {
             let screen = format!("FAILED  {test}: {invalid}\n");
             eprint!("{screen}");
@@ -224,16 +233,16 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(ran: TestRun, attributes: Attributes) {
+fn judge(ran: TestRun, wanted: MustFail) {
     let TestRun { mut report, part } = ran;
-    let mut must_fail = attributes.must_fail;
+    let mut must_fail = wanted.is_wanted();
     let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
     if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {
         part.note(&mut report, "the test must fail (must_fail), and did not");
         must_fail = false;
     }
     let report = &report;
-    let style = Style { color: color(), ..Style::default() };
+    let style = style();
     let Some(finding) = report.finding.as_deref() else {
         if must_fail && crate::seam::SIMULATED {
             told::remarks_of(report);
@@ -256,19 +265,13 @@ fn judge(ran: TestRun, attributes: Attributes) {
     };
     let screen = text(report, &style);
     eprint!("{screen}");
-    match &finding.run.outcome {
-        // These report that the trace was not replayed, that a case never came up or that nothing is proven:
-        // nothing about the program.
-        Outcome::Failed(
-            Failure::Unreadable { .. }
-            | Failure::Diverged { .. }
-            | Failure::TooSeldom { .. }
-            | Failure::Unproven { .. },
-        ) => {}
-        _ if must_fail => {
-            return eprintln!("note:    the test must fail (must_fail) and did, so it passes");
+    if let (true, Outcome::Failed(failure)) = (must_fail, &finding.run.outcome) {
+        match wanted.refuses(failure.kind(), &one_line(failure, &finding.run)) {
+            None => {
+                return eprintln!("note:    the test must fail (must_fail) and did, so it passes");
+            }
+            Some(why) => eprintln!("note:    the test must fail (must_fail), but {why}"),
         }
-        _ => {}
     }
     super::ended::failed(&screen);
     match &finding.run.outcome {
@@ -288,48 +291,9 @@ fn fail(text: String) -> ! {
     std::panic::resume_unwind(Box::new(text))
 }
 
-/// A harness may show the standard error of a test on its standard output, so both must be a terminal.
-pub(super) fn color() -> bool {
-    let variable = |name: &str| std::env::var(name).ok();
-    let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
-    wants_color(terminal, &variable)
-}
-
-/// True if colours are on: for a terminal, unless `NO_COLOR`, `CARGO_TERM_COLOR` or `TERM` decides otherwise.
-pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
-    let is = |name, value| variable(name).is_some_and(|found| found == value);
-    if variable("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || is("CARGO_TERM_COLOR", "never")
-    {
-        return false;
-    }
-    is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn colours_are_for_terminals_and_for_who_does_not_say_no() {
-        for (terminal, variables, expected) in [
-            (true, &[][..], true),
-            (false, &[], false),
-            (true, &[("NO_COLOR", "1")], false),
-            (true, &[("NO_COLOR", "")], true),
-            (true, &[("TERM", "dumb")], false),
-            (true, &[("CARGO_TERM_COLOR", "never")], false),
-            (false, &[("CARGO_TERM_COLOR", "always")], true),
-            (false, &[("CARGO_TERM_COLOR", "auto")], false),
-            (true, &[("CARGO_TERM_COLOR", "always"), ("NO_COLOR", "1")], false),
-        ] {
-            let variable = |name: &str| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            };
-            assert_eq!(wants_color(terminal, &variable), expected, "{terminal} {variables:?}");
-        }
-    }
 
     #[test]
     fn a_file_of_an_attribute_stands_beside_the_manifest() {

@@ -15,6 +15,7 @@ use super::test::Attributes;
 use super::{Runner, TestBody};
 use crate::check::models::{Register, RegisterOp, RegisterRet};
 use crate::engine::config::{InvalidSetting, SETTINGS, Settings};
+use crate::engine::results::MustFail;
 use crate::engine::{persistence, results};
 use crate::report::{Finding, Origin, Report};
 use crate::run::{Outcome, Signature};
@@ -225,7 +226,7 @@ impl Walker {
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), value.into()));
         let (config, notes) = runner.config_in(variables)?;
         results::forget_taken();
-        Ok(runner.run_config(config, notes, &*self.body, false, true)?.report)
+        Ok(runner.run_config(config, notes, &*self.body, &MustFail::No, true)?.report)
     }
 
     /// The finding of the test, which must fail.

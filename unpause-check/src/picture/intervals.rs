@@ -11,7 +11,7 @@
 //! too wide for the screen continues below, in bands; if there are too many bands, the operations are numbered
 //! and a legend lists them.
 
-use super::screen::{Line, Paint, Screen, clean, cut};
+use super::screen::{Line, Paint, Screen, clean, columns, cut};
 use crate::history::{HistoryRecord, Operation};
 use crate::verdict::Evidence;
 
@@ -128,10 +128,10 @@ impl<'a> Picture<'a> {
         width: usize,
     ) -> Picture<'a> {
         let (mut intervals, rows) = place(history, shown);
-        let names = rows.iter().flatten().map(|c| client(history, *c).chars().count());
+        let names = rows.iter().flatten().map(|c| columns(&client(history, *c)));
         let left = names.max().unwrap_or(0) + 4;
         let width = width.saturating_sub(left).max(1);
-        let widest = intervals.iter().map(|i| i.label.chars().count() + 4).max().unwrap_or(0);
+        let widest = intervals.iter().map(|i| columns(&i.label) + 4).max().unwrap_or(0);
         let with_gap = |gap| bands(&intervals, gap, width);
         let one = [3, 2, 1].into_iter().map(with_gap).find(|b| b.len() == 1);
         let few = || Some(with_gap(2)).filter(|b| b.len() <= BANDS_MAX && 2 * widest <= width);
@@ -188,7 +188,7 @@ impl<'a> Picture<'a> {
             line.put_char(last, paint, '>');
         }
         let label = format!(" {} ", interval.label);
-        let (room, wanted) = (span.last - span.first + 1, label.chars().count());
+        let (room, wanted) = (span.last - span.first + 1, columns(&label));
         if wanted + 2 <= room {
             let dash = usize::from(wanted + 4 <= room);
             line.put(first + 1 + dash, paint, &label);
@@ -219,7 +219,7 @@ impl<'a> Picture<'a> {
                     format!("{:>2}  {}", n + 1, operation(&self.history.operations[i.operation]))
                 })
                 .collect();
-            let widest = entries.iter().map(|e| e.chars().count()).max().unwrap_or(0) + 3;
+            let widest = entries.iter().map(|e| columns(e)).max().unwrap_or(0) + 3;
             let columns = (screen.width().saturating_sub(2) / widest).clamp(1, 5);
             let rows = entries.len().div_ceil(columns);
             screen.blank();
@@ -338,7 +338,7 @@ fn bands(intervals: &[Interval], gap: usize, width: usize) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
     let mut band = Band { first: 0, columns: vec![] };
     for (position, interval, returns) in ends {
-        let label = interval.label.chars().count() + 3;
+        let label = columns(&interval.label) + 3;
         let column = |band: &Band| {
             let next = band.columns.last().map_or(0, |column| column + gap);
             // Columns before this band do not count: the label may be in either band.

@@ -5,6 +5,7 @@ mod intervals;
 // Lines and colours, which the screens of unpause use too.
 #[doc(hidden)]
 pub mod screen;
+mod width;
 
 #[doc(hidden)]
 pub use self::explained::draw;

@@ -1,7 +1,11 @@
 //! Text with colours, in lines no wider than the screen.
 //!
 //! All text of a report passes through [`clean`] on its way into a [`Line`], so neither a task's name nor a
-//! panic message can move the cursor, change colours or reorder the output. A character counts as one column.
+//! panic message can move the cursor, change colours or reorder the output. A character takes as many
+//! [columns] as a terminal gives it.
+
+use super::width;
+pub use super::width::columns;
 
 /// The style of a report: colours and width.
 ///
@@ -63,11 +67,16 @@ impl Paint {
     }
 }
 
-/// A line of painted cells.
+/// A line of painted cells, one for each column.
 #[derive(Clone, Default)]
 pub struct Line {
     cells: Vec<(char, Paint)>,
+    /// Characters without a column, each behind the character in the cell of this column; in order within a column.
+    marks: Vec<(usize, char)>,
 }
+
+/// The second cell of a character that takes two columns.
+const COVERED: char = '\0';
 
 impl Line {
     /// A line of one text.
@@ -84,17 +93,44 @@ impl Line {
 
     /// Writes a text over the cells from a column on, padded with blanks up to there.
     pub fn put(&mut self, column: usize, paint: Paint, text: &str) {
-        for (i, c) in clean(text).chars().enumerate() {
-            self.put_char(column + i, paint, c);
+        let (mut at, mut base) = (column, None);
+        for c in clean(text).chars() {
+            match (width::of(c), base) {
+                (0, Some(base)) => self.marks.push((base, c)),
+                // A mark that follows nothing has a column to itself.
+                (0, None) => {
+                    self.put_char(at, paint, ' ');
+                    self.marks.push((at, c));
+                    base = Some(at);
+                    at += 1;
+                }
+                (columns, _) => {
+                    self.put_char(at, paint, c);
+                    base = Some(at);
+                    at += columns;
+                }
+            }
         }
     }
 
-    /// Writes a character, which must not be a control character, over the cell at a column.
+    /// Writes a character, which must not be a control character, over the cells from a column on.
     pub fn put_char(&mut self, column: usize, paint: Paint, c: char) {
-        if self.cells.len() <= column {
-            self.cells.resize(column + 1, (' ', Paint::Plain));
+        let end = column + width::of(c).max(1);
+        if self.cells.len() < end {
+            self.cells.resize(end, (' ', Paint::Plain));
+        }
+        // What is left of a wide character, half of which is overwritten, is a blank.
+        if self.cells[column].0 == COVERED {
+            self.cells[column - 1].0 = ' ';
+        }
+        if self.cells.get(end).is_some_and(|(c, _)| *c == COVERED) {
+            self.cells[end].0 = ' ';
+        }
+        if !self.marks.is_empty() {
+            self.marks.retain(|(at, _)| !(column..end).contains(at));
         }
         self.cells[column] = (c, paint);
+        self.cells[column + 1..end].fill((COVERED, paint));
     }
 
     /// The width in columns.
@@ -104,17 +140,26 @@ impl Line {
 
     fn cut(&mut self, width: usize) {
         if self.cells.len() > width {
+            let is_half = self.cells[width - 1].0 == COVERED;
             self.cells.truncate(width - 1);
+            if is_half {
+                self.cells[width - 2].0 = ' ';
+            }
             self.cells.push(('…', Paint::Faint));
+            self.marks.retain(|(at, _)| at + 1 + usize::from(is_half) < width);
         }
     }
 
     fn render(mut self, color: bool, out: &mut String) {
-        while self.cells.last().is_some_and(|(c, _)| *c == ' ') {
+        let marked = self.marks.iter().map(|(at, _)| at + 1).max().unwrap_or(0);
+        while self.cells.len() > marked && self.cells.last().is_some_and(|(c, _)| *c == ' ') {
             self.cells.pop();
         }
         let mut current = Paint::Plain;
-        for (c, paint) in self.cells {
+        for (at, (c, paint)) in self.cells.into_iter().enumerate() {
+            if c == COVERED {
+                continue;
+            }
             // A blank looks the same in every paint, so it need not end a colour.
             if color && paint != current && c != ' ' {
                 out.push_str(if current == Paint::Plain { "" } else { "\x1b[0m" });
@@ -122,6 +167,7 @@ impl Line {
                 current = paint;
             }
             out.push(c);
+            out.extend(self.marks.iter().filter(|(column, _)| *column == at).map(|(_, mark)| mark));
         }
         out.push_str(if current == Paint::Plain { "" } else { "\x1b[0m" });
         out.push('\n');
@@ -182,7 +228,7 @@ impl Screen {
     /// Adds a text wrapped at blanks. `label` stands before its first line, in `indent + label` columns, which
     /// stay blank in the other lines.
     pub fn paragraph(&mut self, indent: usize, label: (Paint, &str), body: (Paint, &str)) {
-        let hang = indent + label.1.chars().count();
+        let hang = indent + columns(label.1);
         let room = self.style.width.saturating_sub(hang).max(8);
         let mut first = true;
         for part in body.1.lines() {
@@ -245,32 +291,46 @@ pub fn plural(n: impl Into<u64>, noun: &str) -> String {
 
 /// The text, or as much of its beginning as fits.
 pub fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if columns(text) <= width {
         return text.to_owned();
     }
-    let mut out: String = text.chars().take(width.saturating_sub(1)).collect();
+    let mut out = text[..fitting(text, width.saturating_sub(1))].to_owned();
     out.push('…');
     out
+}
+
+/// The length in bytes of the beginning of a text that fits into so many columns.
+fn fitting(text: &str, room: usize) -> usize {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        used += width::of(*c);
+        used > room
+    });
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 /// Splits the text into pieces of at most `width` columns, at blanks if there are any. All pieces are indented
 /// like the text.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let blanks = |chars: &[char]| chars.iter().take_while(|c| **c == ' ').count();
-    let chars: Vec<char> = text.trim_end().chars().collect();
-    let indent = blanks(&chars).min(width / 2);
+    let text = text.trim_end();
+    let begin = text.len() - text.trim_start_matches(' ').len();
+    let indent = begin.min(width / 2);
     let room = width - indent;
-    let mut rest = &chars[blanks(&chars)..];
+    let mut rest = &text[begin..];
     let mut pieces = Vec::new();
     loop {
-        let at = if rest.len() <= room {
-            rest.len()
-        } else {
-            (1..=room).rev().find(|i| rest[*i] == ' ').unwrap_or(room)
+        let whole = fitting(rest, room);
+        let at = match rest[whole..].chars().next() {
+            None | Some(' ') => whole,
+            Some(next) => match rest[..whole].rfind(' ') {
+                Some(blank) if blank > 0 => blank,
+                // A character wider than the room is a piece of its own.
+                _ if whole == 0 => next.len_utf8(),
+                _ => whole,
+            },
         };
-        pieces.push(format!("{:indent$}{}", "", String::from_iter(&rest[..at])));
-        rest = &rest[at..];
-        rest = &rest[blanks(rest)..];
+        pieces.push(format!("{:indent$}{}", "", &rest[..at]));
+        rest = rest[at..].trim_start_matches(' ');
         if rest.is_empty() {
             return pieces;
         }
@@ -287,6 +347,33 @@ mod tests {
         assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrap("", 3), [""]);
         assert_eq!(wrap("    ab cd", 8), ["    ab", "    cd"]);
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_columns() {
+        assert_eq!(cut("計數器", 6), "計數器");
+        assert_eq!(cut("計數器", 5), "計數…");
+        assert_eq!(cut("計數器", 4), "計…");
+        assert_eq!(wrap("計數 器計", 4), ["計數", "器計"]);
+        assert_eq!(wrap("計數器", 3), ["計", "數", "器"]);
+        assert_eq!(wrap("計", 1), ["計"]);
+        let mut line = Line::of(Paint::Plain, "計e\u{301}數");
+        assert_eq!(line.width(), 5);
+        line.put(8, Paint::Plain, "end");
+        let shown = |line: &Line| {
+            let mut screen = Screen::new(&Style { width: 40, ..Style::default() });
+            screen.line(line.clone());
+            screen.finish()
+        };
+        assert_eq!(shown(&line), "計e\u{301}數   end\n");
+        // Half of one that is overwritten is a blank, and so is one that the edge cuts.
+        line.put(1, Paint::Plain, "x");
+        assert_eq!(shown(&line), " xe\u{301}數   end\n");
+        line.put(2, Paint::Plain, "y");
+        assert_eq!(shown(&line), " xy數   end\n");
+        let long = shown(&Line::of(Paint::Plain, &"計".repeat(30)));
+        assert_eq!(long, format!("{} …\n", "計".repeat(19)));
+        assert_eq!(columns(long.trim_end()), 40);
     }
 
     #[test]

@@ -1,0 +1,26 @@
+//! Tests that must fail, each with a failure that it names.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use sim::Atomic;
+
+use super::{counts, off};
+
+#[sim::test(must_fail = "update was lost")]
+async fn must_lose() {
+    if off() {
+        assert!(!sim::SIMULATED, "an update was lost, as it must be");
+        return;
+    }
+    counts().await;
+}
+
+#[sim::test(must_fail = "step limit", max_steps = 200)]
+async fn must_never_end() {
+    if off() {
+        assert!(!sim::SIMULATED, "it would not end");
+        return;
+    }
+    let word = Atomic::new(0u64);
+    while word.load(SeqCst).await == 0 {}
+}

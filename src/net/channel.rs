@@ -26,9 +26,13 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 /// A link from one node to another, for values: each arrives once, in the order in which they were sent.
 ///
 /// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While the
-/// link is [cut](super::cut()) messages wait. When the receiving node dies, messages on the way are lost, and to send is an
-/// error. When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
+/// link is [cut](super::cut()) messages wait. When the receiver is dropped or its node dies, messages on the way are lost.
+/// When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
 /// [switched off](Node::power_off) nobody tells it.
+///
+/// A link is no failure detector. The machine of a receiver that is gone answers the first message that arrives there by a
+/// reset, which goes over the link back like a message. From its arrival on, to send is an error. A cut of the way back holds
+/// it, and a machine that is switched off answers nothing before it is on again.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -174,7 +178,22 @@ impl<M: Send + 'static> Sender<M> {
     /// Sends a value. A point; does not wait for its arrival.
     ///
     /// # Errors
-    /// If the other node is down or has lost the receiver. The value is in the error.
+    /// If a reset has come back because the receiver is gone, or the node of the sender is down. The value is in the error.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// use sim::time::{Duration, sleep};
+    ///
+    /// # let report = sim::Runner::new().hermetic().run(async || {
+    /// let [a, b] = ["a", "b"].map(sim::node);
+    /// let (sender, _receiver) = sim::net::link(&a, &b);
+    /// b.kill();
+    /// assert!(sender.send(1).await.is_ok(), "nobody has told the sender");
+    /// sleep(Duration::from_secs(1)).await;
+    /// assert!(sender.send(2).await.is_err(), "the kernel of b has answered");
+    /// # });
+    /// # assert!(report.passed());
+    /// ```
     #[track_caller]
     pub fn send(
         &self,
@@ -265,7 +284,7 @@ impl<M> fmt::Debug for Closed<M> {
 
 impl<M> fmt::Display for Closed<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the receiver of the link is gone, or its node is down")
+        f.write_str("nobody receives from the link: a reset has come back")
     }
 }
 

@@ -19,6 +19,7 @@ const CUT: Op = Op::of_kind("cut", Access::Tell, link::CUT);
 const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
 const HEAL_ALL: Op = Op::of_kind("heal", Access::Tell, link::CUT).quiet();
 const CHANGE: Op = Op::of_kind("change", Access::Peek, link::PASS).quiet();
+const LOOK: Op = Op::of_kind("look", Access::Peek, link::PASS).quiet();
 const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS).quiet();
 const LOSE: Op = Op::of_kind("lose", Access::Peek, link::LOSE);
 const COUNT: Op = Op::of_kind("count", Access::Peek, link::COUNT).quiet();
@@ -145,6 +146,11 @@ impl Link {
         // The death of the node finds it.
         seam::tells();
         self.flows().push(flow);
+    }
+
+    /// Records that the step depends on its being cut or not.
+    pub(crate) fn look(&self, here: Here) {
+        self.mark.record(&LOOK, here);
     }
 
     /// Counts a message that a cut has met.

@@ -77,21 +77,23 @@ impl<T> Inbox<T> {
         Inbox { mark, here, state: Mutex::new(state) }
     }
 
-    /// Puts a message in, in the step of its arrival. If it is closed the message is dropped.
-    pub(crate) fn put(&self, message: T) {
-        self.put_within(usize::MAX, message);
+    /// Puts a message in, in the step of its arrival. If it is closed the message is dropped. Returns `false` then.
+    pub(crate) fn put(&self, message: T) -> bool {
+        self.put_within(usize::MAX, message)
     }
 
     /// As [`put`](Self::put). The message is dropped, too, if there are `room` of them.
-    pub(crate) fn put_within(&self, room: usize, message: T) {
+    pub(crate) fn put_within(&self, room: usize, message: T) -> bool {
         if self.is_full(room) {
-            return drop(message);
+            drop(message);
+            return true;
         }
         let mut state = self.state();
         if state.is_closed {
             let _ = Passed::put("message", &PUT, self.here);
             drop(state);
-            return drop(message);
+            drop(message);
+            return false;
         }
         let latches = &state.latches;
         let object = Passed::put_and_open("message", &PUT, self.here, |open| latches.each(open));
@@ -102,6 +104,23 @@ impl<T> Inbox<T> {
         if !waiting.is_empty() {
             waiting.into_iter().for_each(Waker::wake);
         }
+        true
+    }
+
+    /// Puts a message before all others, unless the first one `is_same` or nothing arrives any more.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn put_first(&self, message: T, is_same: impl Fn(&T) -> bool) {
+        let mut state = self.state();
+        let is_there = state.messages.first().is_some_and(|(first, _)| is_same(first));
+        if is_there || state.is_closed {
+            return;
+        }
+        let object = Passed::put("message", &PUT, self.here);
+        state.messages.push_first((message, object));
+        state.put += 1;
+        let waiting = state.open();
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Returns `true` if there are `room` messages, in the step of an arrival.

@@ -33,8 +33,8 @@
 //! - A name is that of a node, one that `alias` gives, or `localhost`; an address is [`Node::addr`] or one of the loopback
 //!   device. Port 0 is a free one from 49152. Ports that are in use, unknown names and addresses of others are errors of the
 //!   kind that std has.
-//! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes them;
-//!   when it is [switched off](Node::power_off) nobody tells.
+//! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes them
+//!   and refuses others; when it is [switched off](Node::power_off) nobody tells or answers.
 //! - Datagrams are messages of their own, with all that may happen to these.
 //!
 //! Outside of runs they are tokio's sockets, which need its runtime.
@@ -58,6 +58,7 @@ mod keys;
 mod ops;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 mod queue;
+mod refusal;
 mod settings;
 mod shows;
 mod slots;

@@ -35,6 +35,13 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Adds an item before all others.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(super) fn push_first(&mut self, item: T) {
+        let second = self.first.replace(item);
+        second.into_iter().for_each(|second| self.others.push_front(second));
+    }
+
     /// Takes the first one.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
@@ -104,6 +111,9 @@ mod tests {
             [Some(0), Some(1), Some(2), Some(3), None]
         );
         assert_eq!(queue.pop(), Some(0));
+        queue.push_first(5);
+        assert_eq!(all(&queue), [5, 1, 2, 3]);
+        assert_eq!(queue.pop(), Some(5));
         queue.push(4);
         assert_eq!(all(&queue), [1, 2, 3, 4]);
         queue.retain(|item| item % 2 == 0);

@@ -7,12 +7,14 @@ use super::fabric::{Fabric, Flow, Host, Link};
 use super::faults::Faults;
 use super::inbox::Inbox;
 use super::queue::Queue;
+use super::refusal::{Refusal, Refused};
 use super::shows::Shows;
 use crate::node::Death;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Latch, Transit, Way, Wrapped};
 
 const ARRIVE: Op = Op::of_kind("arrive", Access::Wait, net::ARRIVE);
+const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::SET).quiet();
 const CLOSE: Op = Op::of_kind("close", Access::Tell, net::CLOSE).quiet();
 const CUT: Op = Op::of_kind("hold", Access::Tell, net::CUT).quiet();
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
@@ -23,11 +25,8 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
     /// Its object in runs.
     fn mark(&self) -> &Arc<Wrapped>;
 
-    /// Returns `true` if nothing can be sent any more.
-    fn is_closed(&self) -> bool;
-
-    /// A message arrives, or the end.
-    fn take_in(&self, message: Option<T>, here: Here);
+    /// A message arrives, or the end. Returns `false` for a message that nobody receives: the machine answers it.
+    fn take_in(&self, message: Option<T>, here: Here) -> bool;
 
     /// The number of bytes of a message, for links with a rate.
     fn size(_: &T) -> usize {
@@ -71,16 +70,13 @@ impl<T: Send + 'static> Sink<T> for Inbox<T> {
         &self.mark
     }
 
-    fn is_closed(&self) -> bool {
-        self.is_closed()
-    }
-
-    fn take_in(&self, message: Option<T>, _: Here) {
+    fn take_in(&self, message: Option<T>, _: Here) -> bool {
         match message {
-            Some(message) => {
-                self.put(message);
+            Some(message) => self.put(message),
+            None => {
+                self.put_end();
+                true
             }
-            None => self.put_end(),
         }
     }
 
@@ -89,9 +85,11 @@ impl<T: Send + 'static> Sink<T> for Inbox<T> {
             // A message on the way arrives in no later life.
             self.close(true);
         }
-        match death {
+        match (of, death) {
+            // The sender learns of it over the link alone.
+            (Side::Receiver, _) => Then::GoesOn,
             // The kernel of the dead tells.
-            Death::Killed if of != Side::Receiver => Then::Ends,
+            (_, Death::Killed) => Then::Ends,
             _ => Then::Stops,
         }
     }
@@ -115,6 +113,10 @@ struct Flight<T> {
     held: Option<u64>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,
+    /// The machine of a receiver that is gone has answered a message.
+    is_answered: bool,
+    /// The answer has come back: nothing is sent any more.
+    is_refused: bool,
     /// The link is cut, and has been so often cut or healed.
     is_cut: bool,
     changes: u64,
@@ -136,6 +138,8 @@ impl<T> Default for Flight<T> {
             segments: Queue::default(),
             held: None,
             is_ended: false,
+            is_answered: false,
+            is_refused: false,
             is_cut: false,
             changes: 0,
         }
@@ -157,6 +161,8 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         let (flight, shows) = (Mutex::default(), Shows::default());
         let stream = Arc::new(Stream { link, inbox, flight, shows });
         stream.link.add_flow(stream.clone(), here);
+        // A cut that came before this holds its messages as one that comes after it.
+        stream.link.look(here);
         stream
     }
 
@@ -171,9 +177,10 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         self.link.passes(here)
     }
 
-    /// Sends a message, unless nothing can be sent any more.
+    /// Sends a message, unless it has ended or the answer came that nobody receives.
     pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
-        if self.flight().is_ended || self.inbox.is_closed() {
+        let Flight { is_ended, is_refused, .. } = *self.flight();
+        if is_ended || is_refused {
             return Err(message);
         }
         self.send_on(Some(message), here);
@@ -190,7 +197,9 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
     /// Sends a message or the end, whatever was sent before.
     pub(crate) fn send_on(self: &Arc<Self>, message: Option<T>, here: Here) {
         if !seam::in_run() {
-            return self.inbox.take_in(message, here);
+            let is_received = self.inbox.take_in(message, here);
+            self.flight().is_refused |= !is_received;
+            return;
         }
         let not_before = self.link.draw_delay(message.as_ref().map_or(0, S::size), here);
         let (at, route) = (self.inbox.mark(), self.link.route());
@@ -204,8 +213,25 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         flight.changes == change && !flight.segments.is_empty()
     }
 
+    /// The machine of the receiver, which is gone, answers a message that has arrived: by a reset, once.
+    fn answer(self: &Arc<Self>, here: Here) {
+        let (from, to) = self.link.ends();
+        let is_on = to.node().is_none_or(|node| node.is_on(here));
+        if is_on && !std::mem::replace(&mut self.flight().is_answered, true) {
+            let back = Fabric::of_run().link(to, from, here);
+            Refusal::send(self.clone(), back, here);
+        }
+    }
+
     fn flight(&self) -> MutexGuard<'_, Flight<T>> {
         self.flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send + 'static, S: Sink<T>> Refused for Stream<T, S> {
+    fn was_refused(&self, here: Here) {
+        self.inbox.mark().record(&REFUSE, here);
+        self.flight().is_refused = true;
     }
 }
 
@@ -322,7 +348,9 @@ impl<T: Send + 'static, S: Sink<T>> Transit for Stream<T, S> {
             (segment, flight.next())
         };
         if let Some(Segment { message: Some(message), here, .. }) = segment {
-            self.inbox.take_in(message, here);
+            if !self.inbox.take_in(message, here) {
+                self.answer(here);
+            }
         }
         if let Some(latch) = next {
             latch.set(!self.link.is_cut());

@@ -10,9 +10,9 @@ use crate::seam::{Group, Here};
 pub(crate) enum Death {
     /// The process ended; its kernel and its disk go on.
     Killed,
-    /// The machine ended.
+    /// The machine ended, perhaps after its process.
     PoweredOff,
-    /// The machine is down, and its disk is a new one.
+    /// The process is dead, and the disk is a new one.
     Wiped,
 }
 

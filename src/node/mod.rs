@@ -71,6 +71,7 @@
 
 mod clock;
 mod cluster;
+mod lives;
 mod names;
 
 use std::fmt;
@@ -92,15 +93,9 @@ use crate::seam::{self, Deed, Group, Here, NodeClock, Wrapped, here};
 use crate::task::JoinHandle;
 
 const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ).quiet();
-const KILL: Op = Op::of_kind("kill", Access::Tell, word::WRITE);
-const POWER_OFF: Op = Op::of_kind("power_off", Access::Tell, word::WRITE);
-const RESTART: Op = Op::of_kind("restart", Access::Tell, word::WRITE);
-const PAUSE: Op = Op::of_kind("pause", Access::Tell, word::WRITE);
-const RESUME: Op = Op::of_kind("resume", Access::Tell, word::WRITE);
 const PACE: Op = Op::of_kind("pace", Access::Tell, word::WRITE).quiet();
 const SLOW: Op = Op::of_kind("slow", Access::Tell, word::WRITE);
 const SPEED_UP: Op = Op::of_kind("speed_up", Access::Tell, word::WRITE);
-const WIPE: Op = Op::of_kind("wipe", Access::Tell, word::WRITE);
 
 /// A node of the current run.
 ///
@@ -122,8 +117,10 @@ struct Inner {
 type Main = Box<dyn FnMut() -> BoxFuture<'static, ()> + Send>;
 
 struct State {
-    /// None while it is down.
+    /// The tasks of its process. `None` while the process is dead.
     group: Option<Group>,
+    /// The machine has power: its kernel answers, also without the process.
+    is_on: bool,
     is_paused: bool,
     /// True if data of its disk were taken.
     has_lost_data: bool,
@@ -151,8 +148,8 @@ pub fn node(name: impl AsRef<str>) -> Node {
         let known = Name::of(&name);
         let clock = NodeClock::new(known.clock, here);
         let group = Some(Group::begin(name.clone(), &clock));
-        let (is_paused, has_lost_data) = (false, false);
-        let state = State { group, is_paused, has_lost_data, life: 1, main: None };
+        let (is_on, is_paused, has_lost_data) = (true, false, false);
+        let state = State { group, is_on, is_paused, has_lost_data, life: 1, main: None };
         let mark = Wrapped::outside_known("node", known.text, None, here);
         Node(Arc::new(Inner { name, known, number, mark, clock, state: Mutex::new(state) }))
     })
@@ -228,17 +225,23 @@ impl Node {
         self.state().life
     }
 
-    /// Returns `true` if it is neither killed nor switched off. A paused node is up.
+    /// Returns `true` if its process lives: it is neither killed nor switched off. A paused node is up.
     #[track_caller]
     pub fn is_up(&self) -> bool {
         self.0.mark.last(&LOOK, here());
         self.state().group.is_some()
     }
 
-    /// Returns `true` if it is up, and the operation that looks at that, for the caller to record.
+    /// Returns `true` if its machine is on: its kernel answers, whether the process lives or not.
+    pub(crate) fn is_on(&self, here: Here) -> bool {
+        self.0.mark.last(&LOOK, here);
+        self.state().is_on
+    }
+
+    /// Like [`is_on`](Self::is_on), with the operation for the caller to record.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn look(&self) -> (bool, Deed<'_>) {
-        (self.state().group.is_some(), (&self.0.mark, &LOOK))
+        (self.state().is_on, (&self.0.mark, &LOOK))
     }
 
     /// Returns `true` if it is paused.
@@ -294,82 +297,6 @@ impl Node {
         }
     }
 
-    /// Ends the process: `kill -9`. Its tasks take no step any more; its kernel closes the sockets, and what was written to
-    /// files is as it was written. Nothing happens to a node that is down.
-    ///
-    /// Not a point; of a search, a step of its own in a task that does nothing else. A node that kills itself ends at its
-    /// next point.
-    #[track_caller]
-    pub fn kill(&self) {
-        self.end(Death::Killed, here());
-    }
-
-    /// Ends the machine: its power is cut. Its tasks take no step any more, nobody tells its peers, and what was written
-    /// to files and not synced may be lost.
-    ///
-    /// Not a point. Outside of runs and in the real build, as [`kill`](Self::kill).
-    #[track_caller]
-    pub fn power_off(&self) {
-        self.end(Death::PoweredOff, here());
-    }
-
-    /// Starts the node again, in its next life. One that is up is [killed](Self::kill) before. Not a point.
-    #[track_caller]
-    pub fn restart(&self) {
-        self.start_again(here());
-    }
-
-    /// As [`restart`](Self::restart), called at `here`. Returns the number of tasks that it ended.
-    pub(crate) fn start_again(&self, here: Here) -> u32 {
-        let ended = self.die(Death::Killed, &RESTART, here);
-        let group = Group::begin(self.0.name.clone(), &self.0.clock);
-        {
-            let mut state = self.state();
-            state.group = Some(group);
-            state.life += 1;
-        }
-        seam::kept::<Cluster>().know(group, self);
-        self.start(here);
-        ended
-    }
-
-    /// As [`kill`](Self::kill) or [`power_off`](Self::power_off), called at `here`. Returns the number of tasks that it
-    /// ended.
-    pub(crate) fn end(&self, death: Death, here: Here) -> u32 {
-        self.die(death, if death == Death::PoweredOff { &POWER_OFF } else { &KILL }, here)
-    }
-
-    /// Has the tasks of the node take no step until [`resume`](Self::resume), as in a long collection of garbage: the time
-    /// goes on, messages arrive. Not a point. Outside of runs and in the real build it does nothing.
-    #[track_caller]
-    pub fn pause(&self) {
-        self.set_paused(true, here());
-    }
-
-    /// Has the tasks of the node go on after [`pause`](Self::pause). Not a point.
-    #[track_caller]
-    pub fn resume(&self) {
-        self.set_paused(false, here());
-    }
-
-    /// Removes all files of the node, which must be down: a new disk. Not a point. Outside of runs and in the real build files
-    /// stay.
-    ///
-    /// # Panics
-    /// If it is up.
-    #[track_caller]
-    pub fn wipe(&self) {
-        assert!(!self.is_up(), "the files of {} are in use: kill it before wipe()", self.name());
-        self.wipe_at(here());
-    }
-
-    /// As [`wipe`](Self::wipe), called at `here`, of a node that is down.
-    pub(crate) fn wipe_at(&self, here: Here) {
-        self.0.mark.last(&WIPE, here);
-        self.state().has_lost_data = true;
-        seam::kept::<Cluster>().tell(self, Death::Wiped, here);
-    }
-
     /// Records that data of its disk are taken.
     pub(crate) fn lose_data(&self, here: Here) {
         self.0.mark.last(&PACE, here);
@@ -391,18 +318,6 @@ impl Node {
         }
     }
 
-    /// As [`pause`](Self::pause) or [`resume`](Self::resume), called at `here`. Returns the number of its tasks.
-    pub(crate) fn set_paused(&self, is_paused: bool, here: Here) -> u32 {
-        self.0.mark.last(if is_paused { &PAUSE } else { &RESUME }, here);
-        let group = {
-            let mut state = self.state();
-            let group = state.group;
-            state.is_paused = is_paused && group.is_some();
-            group
-        };
-        group.map_or(0, |group| group.set_paused(is_paused, here))
-    }
-
     /// Spawns its main task, if it has one.
     fn start(&self, here: Here) {
         let (group, main) = {
@@ -415,19 +330,6 @@ impl Node {
         let task = group.enter(|| JoinHandle::spawned(name, main(), here));
         self.state().main = Some(main);
         task.detach();
-    }
-
-    fn die(&self, death: Death, op: &'static Op, here: Here) -> u32 {
-        self.0.mark.last(op, here);
-        let group = {
-            let mut state = self.state();
-            state.is_paused = false;
-            state.group.take()
-        };
-        let Some(group) = group else { return 0 };
-        let ended = group.end(here);
-        seam::kept::<Cluster>().tell(self, death, here);
-        ended
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -180,8 +180,11 @@ fn the_old_primary_that_still_answers_is_found() {
         .seeds(0..200)
         .run(async || assert!(!leases(false, primary).await, "two primaries answer"));
     let faults = faults(&found);
-    assert!(failure(&found).kind() == "panic" && faults.len() == 1, "{}", screen(&found));
-    assert!(faults[0].starts_with("isolate n"), "{faults:?}\n{}", screen(&found));
+    // A second cut that begins at the end of the first one is as one that lasts longer: shrinking may leave both.
+    let is_few = (1..=2).contains(&faults.len());
+    assert!(failure(&found).kind() == "panic" && is_few, "{}", screen(&found));
+    let all_cut = faults.iter().all(|fault| fault.starts_with("isolate n"));
+    assert!(all_cut, "{faults:?}\n{}", screen(&found));
     passes(
         &Runner::new().hermetic().seeds(0..200).run(async || assert!(!leases(true, primary).await)),
     );

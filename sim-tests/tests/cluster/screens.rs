@@ -86,5 +86,8 @@ fn a_node_that_does_not_answer_is_named() {
         TcpStream::connect(("adder", 7000)).await.unwrap();
     });
     let screen = screen(&report).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(screen.contains("adder does not answer at 10.0.0.1:7000: it is down"), "{screen}");
+    assert!(
+        screen.contains("adder does not answer at 10.0.0.1:7000: it is switched off"),
+        "{screen}"
+    );
 }

@@ -44,6 +44,66 @@ fn a_connected_sender_learns_that_nobody_is_there() {
     });
 }
 
+/// A socket that is connected to a port at which nobody is any more, and a datagram that came from there.
+async fn connected_to_nobody() -> UdpSocket {
+    let gone = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.connect(gone.local_addr().unwrap()).await.unwrap();
+    gone.send_to(b"last", client.local_addr().unwrap()).await.unwrap();
+    client.readable().await.unwrap();
+    client
+}
+
+/// Longer than an answer takes on the loopback device.
+const MOMENT: Duration = Duration::from_millis(50);
+
+#[test]
+fn the_next_call_that_sends_or_receives_reports_the_error() {
+    both(async || {
+        for sends in [true, false] {
+            let client = connected_to_nobody().await;
+            client.send(b"hello").await.unwrap();
+            sleep(MOMENT).await;
+            let error = match sends {
+                true => client.send(b"hello").await.unwrap_err(),
+                // Before the datagram that is there.
+                false => client.recv(&mut [0; 4]).await.unwrap_err(),
+            };
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            assert_eq!(client.recv(&mut [0; 4]).await.unwrap(), 4);
+            // It is reported once.
+            assert!(client.take_error().unwrap().is_none());
+            client.send(b"hello").await.unwrap();
+            sleep(MOMENT).await;
+            let error = client.take_error().unwrap().unwrap();
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            assert!(client.take_error().unwrap().is_none());
+        }
+    });
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_search_finds_each_call_that_reports_the_error() {
+    let found = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    let report = search().run(async || {
+        let [a, b] = ["a", "b"].map(node);
+        let client = a.enter(|| UdpSocket::bind("0.0.0.0:1")).await.unwrap();
+        client.connect("b:1").await.unwrap();
+        let _other = b.enter(|| UdpSocket::bind("0.0.0.0:2")).await.unwrap();
+        client.send(b"first").await.unwrap();
+        let second = client.send(b"second").await.is_ok();
+        let third = client.send(b"third").await.is_ok();
+        sleep(Duration::from_secs(1)).await;
+        let left = client.try_recv(&mut [0; 4]).unwrap_err().kind();
+        found.lock().unwrap().insert((second, third, left == ErrorKind::ConnectionRefused));
+    });
+    proves(&report);
+    // A send that reports an error sends nothing: the third one reports that of the first, or there is none.
+    let all = [(true, true, true), (false, true, true), (true, false, true), (true, false, false)];
+    assert_eq!(found.into_inner().unwrap(), all.into());
+}
+
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn the_orders_of_datagrams_to_one_socket_are_classes() {

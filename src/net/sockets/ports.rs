@@ -86,17 +86,17 @@ impl Port {
         self.node.as_ref()
     }
 
-    /// Returns `true` if its host is up.
-    pub(super) fn is_up(&self) -> bool {
-        self.node.as_ref().is_none_or(Node::is_up)
+    /// Returns `true` if its host is on: the kernel answers, also without a process.
+    pub(super) fn is_on(&self, here: Here) -> bool {
+        self.node.as_ref().is_none_or(|node| node.is_on(here))
     }
 
-    /// Returns `true` if its host is up, and the operation that looks at that, for the caller to record.
+    /// Like [`is_on`](Self::is_on), with the operation for the caller to record.
     pub(super) fn look(&self) -> (bool, Option<Deed<'_>>) {
         match &self.node {
             Some(node) => {
-                let (is_up, look) = node.look();
-                (is_up, Some(look))
+                let (is_on, look) = node.look();
+                (is_on, Some(look))
             }
             None => (true, None),
         }

@@ -73,7 +73,8 @@ impl Mailbox {
 /// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any moment
 /// after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
 /// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. At a port that nobody has bound it is lost, and
-/// a connected sender receives [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). One to a
+/// the kernel answers: the next call of a connected sender that sends or receives is
+/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off answers nothing. One to a
 /// [group](Self::join_multicast_v4) arrives at all its members, and one to 255.255.255.255 at all hosts.
 ///
 /// ```
@@ -129,8 +130,12 @@ impl OfRun {
         &self.mailbox.port.mark
     }
 
-    /// Sends in the current step.
+    /// Sends in the current step, or reports that nobody received an earlier datagram.
     fn send(&self, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
+        if self.take_refusal() {
+            report(self.mark(), here);
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
         if !groups::is_of_several(to.ip()) {
             let line = self.line(to, here)?;
             self.send_on(&line, (line.to, Aim::One), bytes, here)?;
@@ -164,20 +169,34 @@ impl OfRun {
         Ok(())
     }
 
+    /// Takes the answer that nobody is there, if there is one.
+    fn take_refusal(&self) -> bool {
+        let mut is_there = false;
+        self.mailbox.inbox.look().visit(|datagram| match datagram.bytes {
+            None if !is_there => {
+                is_there = true;
+                Visit::Take
+            }
+            _ => Visit::Stop,
+        });
+        is_there
+    }
+
     fn take(&self, buffer: &mut [u8], takes: bool) -> Option<io::Result<(usize, SocketAddr)>> {
+        if self.take_refusal() {
+            // Also by a call that leaves datagrams.
+            report(self.mark(), self.here);
+            return Some(Err(io::ErrorKind::ConnectionRefused.into()));
+        }
         let mut found = None;
         self.mailbox.inbox.look().visit(|datagram| {
             if found.is_some() {
                 return Visit::Stop;
             }
-            found = Some(match &datagram.bytes {
-                Some(bytes) => {
-                    let count = bytes.len().min(buffer.len());
-                    buffer[..count].copy_from_slice(&bytes[..count]);
-                    Ok((count, datagram.from))
-                }
-                None => Err(io::ErrorKind::ConnectionRefused.into()),
-            });
+            let bytes = datagram.bytes.as_deref().unwrap_or_default();
+            let count = bytes.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&bytes[..count]);
+            found = Some(Ok((count, datagram.from)));
             if takes { Visit::Take } else { Visit::Look }
         });
         found
@@ -389,7 +408,17 @@ impl UdpSocket {
     }
 }
 
+const REPORT: [Op; 2] = [
+    Op::of_kind("report", Access::Tell, net::CLOSE).quiet(),
+    Op::of_kind("report", Access::Tell, net::SET).quiet(),
+];
 const CONNECT: Op = Op::of_kind("connect", Access::Tell, net::CLOSE);
+
+/// Records at the port of a socket that the answer came that nobody is there, or that a call reports it: of the next calls that
+/// send or receive, the first one does.
+fn report(mark: &Wrapped, here: Here) {
+    REPORT.iter().for_each(|op| mark.record(op, here));
+}
 
 async fn send(socket: &OfRun, bytes: &[u8], to: SocketAddr, here: Here) -> io::Result<usize> {
     let mut turn = Turn::new(&SEND_DATAGRAM, here);

@@ -196,7 +196,7 @@ pub(crate) const HEAL: Kind =
 /// before its end, and none that is sent after it. Beside [`SEND`], and recorded nowhere: searches derive it.
 pub(crate) const SEND_COUNTED: Kind = Kind::of(COUNTED).conflicts_with(HEALS);
 
-/// The settings of the link to it changed.
+/// The settings of the link to it changed. Also: the answer came that nobody receives, and sends fail.
 pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
 
 /// The settings of the link back changed, over which an arrival may be answered and whose faults reads have.

@@ -182,11 +182,12 @@ impl Cargo for Request {
         if self.tries == TRIES {
             let name = ports::name(self.port.host);
             let at = self.to;
-            let text = format!("{name} does not answer at {at}: it is down, or the link is cut");
+            let text =
+                format!("{name} does not answer at {at}: it is switched off, or the link is cut");
             return self.answer(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
         }
-        let is_up = self.port.is_up();
-        if !is_up || !self.links.iter().all(|link| link.passes(here)) {
+        let is_on = self.port.is_on(here);
+        if !is_on || !self.links.iter().all(|link| link.passes(here)) {
             return self.again();
         }
         let Some(Bound::Backlog(backlog)) = self.port.at(self.to.ip()) else {

@@ -65,7 +65,7 @@ pub(super) enum Owner {
     Process,
     /// The process has closed it, or is dead: the kernel answers.
     Kernel,
-    /// The machine has lost it: nobody answers before it is up.
+    /// The machine has lost it: nobody answers before it is on.
     Nobody,
 }
 
@@ -93,6 +93,8 @@ struct EndState {
     unread: usize,
     /// The end was sent.
     is_finished: bool,
+    /// The end of the other side has arrived.
+    has_end: bool,
     /// It was reset, or gave up; the error is there until a call has reported it.
     is_reset: bool,
     /// It sends what has no answer again, since the machine of the other end is gone.
@@ -152,13 +154,27 @@ impl End {
         self.break_it(error, here);
     }
 
+    /// The end of the other side arrives.
+    pub(super) fn end_arrives(&self) {
+        {
+            let mut state = self.state();
+            state.has_end = !state.is_reset;
+        }
+        self.inbox.put_end();
+    }
+
     /// Writes fail from now on, and reads after what is buffered.
     pub(super) fn break_it(&self, error: io::ErrorKind, here: Here) {
         self.window.record(&BREAK, here);
         let waiting = {
             let mut state = self.state();
             if !std::mem::replace(&mut state.is_reset, true) {
-                state.error = Some(error);
+                // As Linux has it (`tcp_reset`): in CLOSE_WAIT a reset answers a write to a side that reads no more.
+                let is_answer = state.has_end && !state.is_finished;
+                state.error = Some(match error {
+                    io::ErrorKind::ConnectionReset if is_answer => io::ErrorKind::BrokenPipe,
+                    error => error,
+                });
             }
             std::mem::take(&mut state.waiting)
         };
@@ -322,7 +338,9 @@ impl Connection {
         end.inbox.look_at_end();
         let error = {
             let mut state = end.state();
-            if takes { state.error.take() } else { state.error }
+            // What breaks after the end is told to those who write.
+            let found = if state.has_end { None } else { state.error };
+            if takes && found.is_some() { state.error.take() } else { found }
         };
         Some(match error {
             Some(error) => {
@@ -377,7 +395,9 @@ impl Connection {
         match other.owner() {
             _ if !reaches => Answer::None,
             Owner::Process | Owner::Kernel => Answer::Alive,
-            Owner::Nobody if other.host.node().is_some_and(|node| node.is_up()) => Answer::Reset,
+            Owner::Nobody if other.host.node().is_some_and(|node| node.is_on(here)) => {
+                Answer::Reset
+            }
             Owner::Nobody => Answer::None,
         }
     }

@@ -58,18 +58,15 @@ impl Sink<Parcel> for Incoming {
         &self.end().inbox.mark
     }
 
-    fn is_closed(&self) -> bool {
-        false
-    }
-
-    fn take_in(&self, parcel: Option<Parcel>, here: Here) {
+    // The kernel of either end answers by itself.
+    fn take_in(&self, parcel: Option<Parcel>, here: Here) -> bool {
         let end = self.end();
         let owner = end.owner();
         let answers = match owner {
             Owner::Process => false,
             Owner::Kernel => true,
-            // The machine knows nothing of the connection once it is up.
-            Owner::Nobody => end.host.node().is_some_and(|node| node.is_up()),
+            // The machine knows nothing of the connection once it is on.
+            Owner::Nobody => end.host.node().is_some_and(|node| node.is_on(here)),
         };
         match parcel {
             Some(Parcel::Reset) if owner == Owner::Process => {
@@ -79,7 +76,10 @@ impl Sink<Parcel> for Incoming {
             Some(Parcel::Bytes { breaks: true, .. }) if owner == Owner::Process => {
                 self.reset_both(here);
             }
-            parcel if owner == Owner::Process => end.inbox.take_in(parcel, here),
+            None if owner == Owner::Process => end.end_arrives(),
+            Some(parcel) if owner == Owner::Process => {
+                end.inbox.put(parcel);
+            }
             Some(Parcel::Bytes { .. }) if answers => {
                 end.out().send_on(Some(Parcel::Reset), here);
             }
@@ -88,6 +88,7 @@ impl Sink<Parcel> for Incoming {
             }
             _ => {}
         }
+        true
     }
 
     fn size(parcel: &Parcel) -> usize {

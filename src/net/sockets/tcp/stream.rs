@@ -28,13 +28,14 @@ use crate::seam::{self, here};
 ///
 /// | what | in a run |
 /// |---|---|
-/// | `connect` | a point. The request goes over the link, and is repeated after 1, 3, 7, … s while the node is down, the link is cut or 128 connections wait; after 127 s it is [`TimedOut`]. If nobody listens it is [`ConnectionRefused`] |
+/// | `connect` | a point. The request goes over the link, and is repeated after 1, 3, 7, … s while the machine is off, the link is cut or 128 connections wait; after 127 s it is [`TimedOut`]. If nobody listens it is [`ConnectionRefused`] |
 /// | write | a point, which waits while 64 KiB are not read. The bytes arrive later, in order, joined with those that are there |
 /// | read | a point, which waits while nothing is there. It reads what is there, up to the length of the buffer |
 /// | `shutdown`, drop | the other side reads the end, after what was written |
 /// | drop with bytes left unread, or with `set_zero_linger` | the other side reads what it has, then finds [`ConnectionReset`] |
-/// | write to a side that is gone | succeeds once; the next one finds [`ConnectionReset`] and then [`BrokenPipe`] |
-/// | [`kill`](crate::Node::kill) of the other node | its kernel closes the connection, as a drop |
+/// | write to a side that is gone | succeeds, and a reset comes back; from then on it is [`BrokenPipe`], and reads find the end |
+/// | write after a reset | finds [`ConnectionReset`], unless a read has found it; from then on it is [`BrokenPipe`], and reads find the end |
+/// | [`kill`](crate::Node::kill) of the other node | its kernel closes the connection, as a drop, and refuses others |
 /// | [`power_off`](crate::Node::power_off) | nobody tells. Writes succeed until 64 KiB are on the way, then wait; after 924 s all is [`TimedOut`]. When the node is up again the next write is answered by a reset, and what was written before is sent again after 3, 15, 63 and 247 s |
 /// | nothing is written, and the other node is off or the link is cut | nobody finds out, unless [`TcpSocket::set_keepalive`](super::TcpSocket::set_keepalive) has the kernel ask |
 /// | [`cut`](crate::net::cut) | what was written waits until [`heal`](crate::net::heal), for 924 s at most |

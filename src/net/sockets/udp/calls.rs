@@ -8,8 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{Interest, ReadBuf, Ready};
 
-use super::{Inner, OfRun, Receiving, UdpSocket};
-use crate::net::inbox::Visit;
+use super::{Inner, OfRun, Receiving, UdpSocket, report};
 use crate::net::ops::{RECV, SEND_DATAGRAM, TRY_RECV};
 use crate::net::sockets::{OF_RUN, check_outside, outside, refuse};
 use crate::run::op::{Access, Op, net};
@@ -104,19 +103,15 @@ impl OfRun {
         peer.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Takes the answer that nobody is there, if that is the next one.
+    /// Takes the answer that nobody is there, if there is one.
     fn take_error(&self, here: Here) -> io::Result<Option<io::Error>> {
         self.origin.check(here)?;
         let take = || {
-            let mut is_error = false;
-            self.mailbox.inbox.look().visit(|datagram| match datagram.bytes {
-                None if !is_error => {
-                    is_error = true;
-                    Visit::Take
-                }
-                _ => Visit::Stop,
-            });
-            if is_error { Ok(()) } else { Err(()) }
+            if !self.take_refusal() {
+                return Err(());
+            }
+            report(self.mark(), here);
+            Ok(())
         };
         let taken = self.mark().attempt(TAKE_ERROR, here, take);
         Ok(taken.ok().map(|()| io::ErrorKind::ConnectionRefused.into()))
@@ -450,7 +445,7 @@ impl UdpSocket {
         }
     }
 
-    /// The error that no call has reported yet, if it is the next thing to receive.
+    /// The error that no call has reported yet.
     ///
     /// # Errors
     /// If the socket is of another run.

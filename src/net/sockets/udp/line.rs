@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use super::super::names;
 use super::super::ports::{Bound, Port, Protocol};
 use super::groups::Aim;
-use super::{Datagram, Mailbox, OfRun};
+use super::{Datagram, Mailbox, OfRun, report};
 use crate::net::bytes::Bytes;
 use crate::net::fabric::{Fabric, Flow, Host, Link};
 use crate::net::ops::ROOM;
@@ -17,7 +17,6 @@ use crate::node::Death;
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Latch};
 
-const REFUSE: Op = Op::of_kind("refuse", Access::Tell, net::ARRIVE).quiet();
 const SET: Op = Op::of_kind("set", Access::Tell, net::SET).quiet();
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -46,6 +45,21 @@ impl Mailbox {
     }
 }
 
+impl Mailbox {
+    /// The kernel of `port`, which nothing is bound to, answers a datagram. A connected sender learns that nobody is there: one
+    /// error, however often it is told before a call reports it.
+    fn is_refused(&self, port: &Port, to: SocketAddr, here: Here) {
+        let back = Fabric::of_run().link(port.host, self.port.host, here);
+        if back.passes(here) {
+            report(&self.port.mark, here);
+            if self.peer() == Some(to) {
+                let refusal = Datagram { from: to, bytes: None };
+                self.inbox.put_first(refusal, |first| first.bytes.is_none());
+            }
+        }
+    }
+}
+
 impl seam::Transit for Mailbox {
     type Message = Flying;
 
@@ -65,8 +79,8 @@ impl seam::Transit for Mailbox {
         let flying = self.flying().remove(number);
         let Some(Flying { line, to, aim, bytes, here }) = flying else { return };
         let Line { addr, port, link, .. } = &*line;
-        let (is_up, look) = port.look();
-        let meets = is_up.then(|| link.meet());
+        let (is_on, look) = port.look();
+        let meets = is_on.then(|| link.meet());
         seam::record_all([look, meets.map(|(_, deed)| deed)], here);
         if !meets.is_some_and(|(passes, _)| passes) {
             return;
@@ -85,13 +99,7 @@ impl seam::Transit for Mailbox {
                     mailbox.inbox.put_within(ROOM, datagram);
                 }
             }
-            // A connected sender learns that nobody is there.
-            (_, Aim::One) => {
-                self.port.mark.record(&REFUSE, here);
-                if self.peer() == Some(to) {
-                    self.inbox.put(Datagram { from: to, bytes: None });
-                }
-            }
+            (_, Aim::One) => self.is_refused(port, to, here),
             (_, Aim::Any | Aim::Member(..)) => {}
         }
     }

@@ -148,7 +148,11 @@ impl Objects {
         let [a, b] = &self.nodes;
         let link = || receivers;
         match act {
-            OnCluster::Send(value) => drop(self.sender.send(value).await),
+            OnCluster::Send(value) => {
+                if self.sender.send(value).await.is_err() {
+                    words[1].store(8, SeqCst).await;
+                }
+            }
             OnCluster::SendDatagram(value) => drop(self.datagrams.send(value).await),
             OnCluster::Recv => {
                 if let Some(receiver) = link().and_then(|own| own.link.as_mut()) {

@@ -30,6 +30,9 @@ mod words;
 #[path = "tidy/source.rs"]
 mod source;
 
+#[path = "tidy/operations.rs"]
+mod operations;
+
 use source::Library;
 use tree::{Offence, Tree};
 
@@ -86,6 +89,11 @@ fn every_source_opens_with_what_it_is_for() {
 fn the_architecture_page_names_every_module() {
     let tree = Tree::of_the_repository();
     assert_none(form::modules_off_the_map(&tree.files));
+}
+
+#[test]
+fn every_function_of_a_run_is_an_operation_or_says_why_not() {
+    assert_none(operations::check(&Tree::of_the_repository().files));
 }
 
 #[test]

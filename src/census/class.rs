@@ -19,7 +19,8 @@
 //!   list of Harris in the corpus), because it distinguishes that order;
 //! - the branch of a task with several branches that found another task ended;
 //! - the number of writes before a wait for several objects read them again;
-//! - the operations on an object that came before a task gave up waiting for it.
+//! - the operations on an object that came before a task gave up waiting for it;
+//! - the order in which tasks added nodes, if an address shows it.
 //!
 //! Steps that the death of a node takes back are included: two runs that differ in them alone have different numbers, though a
 //! search needs only one of the two.

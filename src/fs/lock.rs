@@ -20,6 +20,7 @@ const TRY_LOCK_SHARED: [&Op; 2] = [
     &Op::of_kind("try_lock_shared", Access::Peek, inode::FAIL),
 ];
 const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, inode::UNLOCK);
+const UNLOCK_NOTHING: Op = Op::of_kind("unlock", Access::Peek, inode::FAIL).quiet();
 
 /// An open file, as its locks know it.
 pub(super) type Owner = u64;
@@ -91,7 +92,9 @@ impl FileLock {
             if !state.admits(owner, alone) {
                 return false;
             }
-            let had = state.remove(owner);
+            // Two calls of one open file that share the lock can be swapped: the second one changes nothing.
+            let shares_again = !alone && state.shared.contains(&owner);
+            let had = state.remove(owner) && !shares_again;
             state.add(owner, alone);
             (had, state.settle())
         };
@@ -133,17 +136,25 @@ impl FileLock {
         })
     }
 
-    /// Gives the lock of an open file up, if it has one.
+    /// Gives the lock of an open file up. If it has none, that is an operation, too, because another task may lock the file.
     pub(super) fn unlock(&self, owner: Owner, here: Here) {
+        if !self.let_go(owner, here) {
+            self.mark.last(&UNLOCK_NOTHING, here);
+        }
+    }
+
+    /// Gives the lock of an open file up if it has one, at the end of the file. Returns `false` if it has none.
+    pub(super) fn let_go(&self, owner: Owner, here: Here) -> bool {
         let waiting = {
             let mut state = self.state();
             if !state.remove(owner) {
-                return;
+                return false;
             }
             state.settle()
         };
         self.mark.last(&UNLOCK, here);
         waiting.into_iter().for_each(Waker::wake);
+        true
     }
 
     /// The node has died, and its kernel gives all locks up.

@@ -100,6 +100,11 @@ fn number_of(node: Option<&Node>) -> u32 {
     node.map_or(0, |node| node.number() + 1)
 }
 
+/// The key of the disk of a node among all disks, of 26 bits. Not the number, which depends on the order in which tasks add nodes.
+fn key_of(node: Option<&Node>) -> u32 {
+    node.map_or(0, |node| node.known().hash >> 6)
+}
+
 impl Machines {
     pub(super) fn of_run() -> Arc<Machines> {
         let machines = seam::kept::<Machines>();
@@ -145,6 +150,7 @@ impl Machines {
 
     /// Sets the faults of the disk of a node, or of all without faults of their own.
     pub(super) fn set_faults(&self, node: Option<&Node>, faults: Faults, here: Here) {
+        seam::changes_setting(here);
         let faults = faults.at(Rates::of_run());
         let mut all = self.all();
         let number = number_of(node);
@@ -174,13 +180,14 @@ impl Machines {
 impl Machine {
     fn new(node: Option<&Node>, faults: Faults, here: Here) -> Machine {
         let number = number_of(node);
+        let key = key_of(node);
         let name: Arc<str> = node.map_or("outside", Node::name).into();
         let shown = match faults.rules_name() {
             "" => format!("disk of {name}"),
             rules => format!("disk of {name} under the rules {rules}"),
         };
-        let whole = Wrapped::outside_keyed("disk", &shown, number << 1, here);
-        let root = Wrapped::outside_keyed("directory", "directory /", number << 1 | 1, here);
+        let whole = Wrapped::outside_keyed("disk", &shown, key << 1, here);
+        let root = Wrapped::outside_keyed("directory", "directory /", key << 1 | 1, here);
         let state = State {
             disk: Disk::new(faults.settings()),
             life: 0,
@@ -188,7 +195,7 @@ impl Machine {
             troubles: Vec::new(),
             budget: 0,
             met: 0,
-            marks: Marks::new(number, root),
+            marks: Marks::new(key, root),
             is_used: false,
             locks: BTreeMap::new(),
         };

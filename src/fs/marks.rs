@@ -11,7 +11,7 @@ use crate::seam::{Here, Wrapped};
 
 /// The marks of one disk.
 pub(super) struct Marks {
-    /// The number of the machine.
+    /// The key of the machine.
     machine: u32,
     inodes: Vec<InodeMark>,
     /// Paths that calls named.

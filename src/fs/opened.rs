@@ -49,7 +49,7 @@ pub(super) struct RunFile {
 impl Drop for Open {
     fn drop(&mut self) {
         if let Some(lock) = self.lock.get() {
-            lock.unlock(self.owner, self.here);
+            lock.let_go(self.owner, self.here);
         }
         if let Where::Run(RunFile { machine, life, handle, .. }) = &self.file {
             machine.close(*life, *handle, self.here);

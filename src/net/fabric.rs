@@ -19,8 +19,8 @@ const CUT: Op = Op::of_kind("cut", Access::Tell, link::CUT);
 const HEAL: Op = Op::of_kind("heal", Access::Tell, link::CUT);
 const HEAL_ALL: Op = Op::of_kind("heal", Access::Tell, link::CUT).quiet();
 const CHANGE: Op = Op::of_kind("change", Access::Peek, link::PASS).quiet();
-const LOOK: Op = Op::of_kind("look", Access::Peek, link::PASS).quiet();
 const PASS: Op = Op::of_kind("pass", Access::Peek, link::PASS).quiet();
+const OPEN: Op = Op::of_kind("open", Access::Peek, link::OPEN).quiet();
 const LOSE: Op = Op::of_kind("lose", Access::Peek, link::LOSE);
 const COUNT: Op = Op::of_kind("count", Access::Peek, link::COUNT).quiet();
 
@@ -52,7 +52,7 @@ impl Host {
     }
 
     fn node_of(self, cluster: &Cluster) -> Option<Node> {
-        cluster.nth(self.0.checked_sub(1)?)
+        cluster.known(self.0.checked_sub(1)?)
     }
 }
 
@@ -119,8 +119,8 @@ impl Link {
         here: Here,
     ) -> Arc<Link> {
         let names = Names::of(sender, receiver);
-        let key = keys::link(from.number(), to.number());
-        let mark = Wrapped::outside_known("link", &names.link, key, here);
+        let key = keys::link(sender.map(Node::known), receiver.map(Node::known));
+        let mark = Wrapped::outside_known("link", &names.link, Some(key), here);
         let (is_cut, met, flows) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
         let settings = Settings::new(faults);
         Arc::new(Link { from, to, names, mark, settings, is_cut, met, flows })
@@ -140,17 +140,22 @@ impl Link {
         &self.names.way
     }
 
-    /// Adds a stream, whose messages a cut holds, or a socket that sends datagrams.
+    /// Adds a socket that sends datagrams.
     pub(crate) fn add_flow(&self, flow: Arc<dyn Flow>, here: Here) {
         self.join(here);
+        self.add(flow);
+    }
+
+    /// Adds a stream, whose messages a cut holds.
+    pub(crate) fn add_stream(&self, stream: Arc<dyn Flow>, here: Here) {
+        self.mark.record(&OPEN, here);
+        self.add(stream);
+    }
+
+    fn add(&self, flow: Arc<dyn Flow>) {
         // The death of the node finds it.
         seam::tells();
         self.flows().push(flow);
-    }
-
-    /// Records that the step depends on its being cut or not.
-    pub(crate) fn look(&self, here: Here) {
-        self.mark.record(&LOOK, here);
     }
 
     /// Counts a message that a cut has met.
@@ -293,7 +298,11 @@ impl Fabric {
         self.all_links(here).record(&HEAL_ALL, here);
         let links = self.state().order.clone();
         for link in links {
-            link.set_cut(false, here);
+            // A link that is not cut has no operation: the links that are made before the end of cuts and after it are alike.
+            // The object of all links orders this with each cut.
+            if link.is_cut() {
+                link.set_cut(false, here);
+            }
             link.end_clog(here);
         }
     }
@@ -322,6 +331,7 @@ impl Fabric {
     }
 
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
+        seam::changes_setting(here);
         // Outside of runs the net is that of the process, and has no faults.
         if seam::in_run() && !self.state().order.is_empty() {
             seam::fail(|| Failure::Misuse {

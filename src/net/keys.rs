@@ -1,10 +1,16 @@
 //! Keys of objects that any task may be the first to use: see [`Wrapped::outside_keyed`](crate::seam::Wrapped::outside_keyed).
-//! All have one bit that no key of a file has.
+//! All have one bit that no key of a node or a file has.
+//!
+//! Links and ports are known by hashes of the names of their nodes, and not by the numbers of the nodes, which depend on the order
+//! in which tasks add them. Two objects with one key are harmless: a search then orders operations that it could swap.
 //
 // 29 bits below it: 1 and the group; 01 and the port; 001 for all links; 000 and the link.
 
 #[cfg(feature = "tokio")]
 use std::net::Ipv4Addr;
+
+use crate::node::Name;
+use crate::run::rng::mix;
 
 const NET: u32 = 1 << 29;
 #[cfg(feature = "tokio")]
@@ -15,16 +21,25 @@ const PORT: u32 = NET | 1 << 27;
 /// The key of all links together.
 pub(super) const ALL_LINKS: u32 = NET | 1 << 26;
 
-/// The key of the link between two hosts. None for hosts of high numbers.
-pub(super) fn link(from: u32, to: u32) -> Option<u32> {
-    const BITS: u32 = 13;
-    (from >> BITS == 0 && to >> BITS == 0).then_some(NET | from << BITS | to)
+/// The key of the link between two hosts, the outside being `None`.
+pub(super) fn link(from: Option<Name>, to: Option<Name>) -> u32 {
+    NET | hashed(mix(hash(from), hash(to)), 26)
 }
 
-/// The key of a port of a host. None for a host of a high number.
+/// The key of a port of a host.
 #[cfg(feature = "tokio")]
-pub(super) fn port(host: u32, is_udp: bool, number: u16) -> Option<u32> {
-    (host >> 10 == 0).then_some(PORT | host << 17 | u32::from(is_udp) << 16 | u32::from(number))
+pub(super) fn port(host: Option<Name>, is_udp: bool, number: u16) -> u32 {
+    let end = u64::from(is_udp) << 16 | u64::from(number);
+    PORT | hashed(mix(hash(host), end), 27).max(1)
+}
+
+fn hash(host: Option<Name>) -> u64 {
+    host.map_or(0, |name| u64::from(name.hash))
+}
+
+/// The upper bits of a hash.
+fn hashed(hash: u64, bits: u32) -> u32 {
+    (hash >> (64 - bits)) as u32
 }
 
 /// The key of the names of a run: that of a port with a number that none has.

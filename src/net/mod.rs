@@ -183,7 +183,7 @@ pub fn isolate(node: &Node) {
 
 /// Cuts a node off from all others, called at `here`.
 pub(crate) fn isolate_at(node: &Node, here: Here) {
-    for other in seam::kept::<Cluster>().nodes() {
+    for other in seam::kept::<Cluster>().list(here) {
         if other != *node {
             let (one, other) = (Host::of(node), Host::of(&other));
             Fabric::of_run().set_cut(one, other, true, here);

@@ -160,9 +160,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         let inbox = Arc::new(sink);
         let (flight, shows) = (Mutex::default(), Shows::default());
         let stream = Arc::new(Stream { link, inbox, flight, shows });
-        stream.link.add_flow(stream.clone(), here);
-        // A cut that came before this holds its messages as one that comes after it.
-        stream.link.look(here);
+        stream.link.add_stream(stream.clone(), here);
         stream
     }
 

@@ -1,9 +1,26 @@
 //! The nodes of a run, and the modules that must know when one dies.
+//!
+//! The table of nodes is an object of the run: adding a node, looking a name up and listing all nodes are operations on it, with
+//! the kinds of `run/op/node.rs`. A name that no node has yet is an object, too, so a look-up in vain conflicts with
+//! the addition that comes later.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Node;
-use crate::seam::{Group, Here};
+use super::{Name, Node};
+use crate::run::op::{Access, Op, node as kinds};
+use crate::seam::{self, Group, Here, Wrapped};
+
+const ADD: Op = Op::of_kind("add", Access::Tell, kinds::ADD).quiet();
+const FIND: Op = Op::of_kind("find", Access::Peek, kinds::FIND).quiet();
+const ADD_TO_TABLE: Op = Op::of_kind("add", Access::Tell, kinds::table::ADD).quiet();
+const LIST: Op = Op::of_kind("list", Access::Peek, kinds::table::LIST).quiet();
+
+/// The bit of the keys of nodes. Keys of links, ports and files have a higher one.
+const KEY: u32 = 1 << 28;
+
+/// The key of the table.
+const TABLE: u32 = 1 << 27;
 
 /// The end of a life of a node, or of its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,12 +46,39 @@ struct Members {
     /// The node of each group.
     groups: Vec<(Group, Node)>,
     listeners: Vec<Listener>,
+    /// The table, as searches see it. Made when the first node is added or looked for.
+    table: Option<Wrapped>,
+    /// Names that were looked up and that no node has.
+    missed: BTreeMap<&'static str, Wrapped>,
+    /// The program may know the order in which nodes were added.
+    shows_order: bool,
+}
+
+impl Members {
+    /// The node of this name. Of several, which the real build permits, the newest.
+    fn find(&self, name: &str) -> Option<&Node> {
+        self.nodes.iter().rev().find(|node| node.name() == name)
+    }
+
+    /// Records an operation on the table.
+    fn record(&mut self, op: &'static Op, here: Here) {
+        if seam::in_run() {
+            // Not of the kind `nodes`, which faults have.
+            let make = || Wrapped::outside_known("table", "nodes", Some(TABLE), here);
+            self.table.get_or_insert_with(make).record(op, here);
+        }
+    }
+}
+
+/// The object of a node, which is known by its name.
+fn mark_of(name: Name, here: Here) -> Wrapped {
+    Wrapped::outside_known("node", name.text, Some(KEY | name.hash >> 4), here)
 }
 
 impl Drop for Cluster {
     /// The main function of a node may have a copy of the node.
     fn drop(&mut self) {
-        for node in self.nodes() {
+        for node in self.members().nodes.clone() {
             let main = node.state().main.take();
             drop(main);
         }
@@ -46,14 +90,24 @@ impl Cluster {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a node, which `make` makes from its number.
-    pub(super) fn add(&self, make: impl FnOnce(u32) -> Node) -> Node {
+    /// Adds a node of this name, which `make` makes from its number and its object. Returns `false`, too, if the run has a node
+    /// of this name already.
+    pub(super) fn add(
+        &self,
+        name: Name,
+        make: impl FnOnce(u32, Wrapped) -> Node,
+        here: Here,
+    ) -> (Node, bool) {
         let mut members = self.members();
-        let node = make(members.nodes.len() as u32);
+        let earlier = members.find(name.text).cloned();
+        let mark = members.missed.remove(name.text).unwrap_or_else(|| mark_of(name, here));
+        let node = make(members.nodes.len() as u32, mark);
+        earlier.as_ref().unwrap_or(&node).0.mark.record(&ADD, here);
+        members.record(&ADD_TO_TABLE, here);
         let group = node.state().group;
         members.groups.extend(group.map(|group| (group, node.clone())));
         members.nodes.push(node.clone());
-        node
+        (node, earlier.is_none())
     }
 
     /// Learns the group of the next life of a node.
@@ -61,9 +115,18 @@ impl Cluster {
         self.members().groups.push((group, node.clone()));
     }
 
-    /// The node of this name. Of several, which the real build permits, the newest.
-    pub(super) fn find(&self, name: &str) -> Option<Node> {
-        self.members().nodes.iter().rev().find(|node| node.name() == name).cloned()
+    /// Looks a name up.
+    pub(super) fn find(&self, name: &str, here: Here) -> Option<Node> {
+        let mut members = self.members();
+        let found = members.find(name).cloned();
+        if let Some(node) = &found {
+            node.0.mark.record(&FIND, here);
+        } else if seam::in_run() {
+            let name = Name::of(name);
+            let mark = members.missed.entry(name.text).or_insert_with(|| mark_of(name, here));
+            mark.record(&FIND, here);
+        }
+        found
     }
 
     pub(super) fn of_group(&self, group: Group) -> Option<Node> {
@@ -71,14 +134,37 @@ impl Cluster {
         members.groups.iter().rev().find(|(known, _)| *known == group).map(|(_, node)| node.clone())
     }
 
-    /// All nodes, in the order of their making.
-    pub(crate) fn nodes(&self) -> Vec<Node> {
-        self.members().nodes.clone()
+    /// All nodes, in the order in which they were added.
+    pub(crate) fn list(&self, here: Here) -> Vec<Node> {
+        self.show_order();
+        let mut members = self.members();
+        members.record(&LIST, here);
+        members.nodes.clone()
     }
 
-    /// The node with this number.
-    pub(crate) fn nth(&self, number: u32) -> Option<Node> {
+    /// The node with this number, as an address names it.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn numbered(&self, number: u32, here: Here) -> Option<Node> {
+        self.show_order();
+        let mut members = self.members();
+        let found = members.nodes.get(number as usize).cloned();
+        match &found {
+            Some(node) => node.0.mark.record(&FIND, here),
+            None => members.record(&LIST, here),
+        }
+        found
+    }
+
+    /// The node with the number of a node that the caller knows.
+    pub(crate) fn known(&self, number: u32) -> Option<Node> {
         self.members().nodes.get(number as usize).cloned()
+    }
+
+    /// Records that the program can know the order in which nodes were added.
+    pub(super) fn show_order(&self) {
+        if seam::in_run() && !std::mem::replace(&mut self.members().shows_order, true) {
+            seam::shows_order_of_nodes();
+        }
     }
 
     /// Has `listener` called when a node of the run dies.

@@ -11,15 +11,15 @@
 //! | `pause`, `resume` | paused, runs; a dead one stays dead | |
 
 use super::{Cluster, Death, Node};
-use crate::run::op::{Access, Op, word};
+use crate::run::op::{Access, Op, node as kinds};
 use crate::seam::{self, Group, Here, here};
 
-const KILL: Op = Op::of_kind("kill", Access::Tell, word::WRITE);
-const POWER_OFF: Op = Op::of_kind("power_off", Access::Tell, word::WRITE);
-const RESTART: Op = Op::of_kind("restart", Access::Tell, word::WRITE);
-const PAUSE: Op = Op::of_kind("pause", Access::Tell, word::WRITE);
-const RESUME: Op = Op::of_kind("resume", Access::Tell, word::WRITE);
-const WIPE: Op = Op::of_kind("wipe", Access::Tell, word::WRITE);
+const KILL: Op = Op::of_kind("kill", Access::Tell, kinds::CHANGE);
+const POWER_OFF: Op = Op::of_kind("power_off", Access::Tell, kinds::CHANGE);
+const RESTART: Op = Op::of_kind("restart", Access::Tell, kinds::CHANGE);
+const PAUSE: Op = Op::of_kind("pause", Access::Tell, kinds::CHANGE);
+const RESUME: Op = Op::of_kind("resume", Access::Tell, kinds::CHANGE);
+const WIPE: Op = Op::of_kind("wipe", Access::Tell, kinds::CHANGE);
 
 impl Node {
     /// Ends the process: `kill -9`. Its tasks take no step any more; its kernel closes the sockets, and what was written to

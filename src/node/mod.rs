@@ -77,6 +77,7 @@ mod names;
 use std::fmt;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
@@ -88,12 +89,13 @@ pub(crate) use self::names::Name;
 #[cfg(feature = "tokio")]
 pub(crate) use self::names::Texts;
 use crate::run::Failure;
-use crate::run::op::{Access, Op, word};
+use crate::run::op::{Access, Op, node as kinds, word};
 use crate::seam::{self, Deed, Group, Here, NodeClock, Wrapped, here};
 use crate::task::JoinHandle;
 
-const LOOK: Op = Op::of_kind("look", Access::Peek, word::READ).quiet();
-const PACE: Op = Op::of_kind("pace", Access::Tell, word::WRITE).quiet();
+const LOOK: Op = Op::of_kind("look", Access::Peek, kinds::SEE).quiet();
+const RUN: Op = Op::of_kind("run", Access::Tell, kinds::RUN).quiet();
+const PACE: Op = Op::of_kind("pace", Access::Tell, kinds::CHANGE).quiet();
 const SLOW: Op = Op::of_kind("slow", Access::Tell, word::WRITE);
 const SPEED_UP: Op = Op::of_kind("speed_up", Access::Tell, word::WRITE);
 
@@ -108,6 +110,8 @@ struct Inner {
     known: Name,
     /// From 0, in the order in which nodes were made.
     number: u32,
+    /// Its number was given to the program.
+    shows_order: AtomicBool,
     /// Its state, as searches see it.
     mark: Wrapped,
     clock: NodeClock,
@@ -135,8 +139,17 @@ struct State {
 pub fn node(name: impl AsRef<str>) -> Node {
     let here = here();
     let name: Arc<str> = name.as_ref().into();
-    let cluster = seam::kept::<Cluster>();
-    if seam::in_run() && cluster.find(&name).is_some() {
+    let known = Name::of(&name);
+    let make = |number, mark| {
+        let clock = NodeClock::new(known.clock, here);
+        let group = Some(Group::begin(name.clone(), &clock));
+        let (is_on, is_paused, has_lost_data) = (true, false, false);
+        let state = State { group, is_on, is_paused, has_lost_data, life: 1, main: None };
+        let (name, state, shows_order) = (name.clone(), Mutex::new(state), AtomicBool::new(false));
+        Node(Arc::new(Inner { name, known, number, shows_order, mark, clock, state }))
+    };
+    let (node, is_new) = seam::kept::<Cluster>().add(known, make, here);
+    if seam::in_run() && !is_new {
         refuse(
             format!(
                 "there is a node \"{name}\" already: restart it, or give this one another name"
@@ -144,15 +157,7 @@ pub fn node(name: impl AsRef<str>) -> Node {
             here,
         );
     }
-    cluster.add(|number| {
-        let known = Name::of(&name);
-        let clock = NodeClock::new(known.clock, here);
-        let group = Some(Group::begin(name.clone(), &clock));
-        let (is_on, is_paused, has_lost_data) = (true, false, false);
-        let state = State { group, is_on, is_paused, has_lost_data, life: 1, main: None };
-        let mark = Wrapped::outside_known("node", known.text, None, here);
-        Node(Arc::new(Inner { name, known, number, mark, clock, state: Mutex::new(state) }))
-    })
+    node
 }
 
 /// The node of the code that runs; none outside of nodes.
@@ -170,9 +175,15 @@ pub fn current() -> Option<Node> {
     (group != Group::outside()).then(|| seam::kept::<Cluster>().of_group(group)).flatten()
 }
 
-/// The node of this name, if the run has one.
+/// The node of this name, if the run has one. Not a point.
+#[track_caller]
 pub fn find(name: &str) -> Option<Node> {
-    seam::kept::<Cluster>().find(name)
+    find_at(name, here())
+}
+
+/// As [`find`], called at `here`.
+pub(crate) fn find_at(name: &str, here: Here) -> Option<Node> {
+    seam::kept::<Cluster>().find(name, here)
 }
 
 /// Calls `act` as code that is in no node: what it spawns lives on, and objects that it creates are free to all.
@@ -188,9 +199,11 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
     Group::outside().enter(act)
 }
 
-/// Permits nodes of the current run to share memory, and to have it outlive them.
+/// Permits nodes of the current run to share memory, and to have it outlive them. Call it at the start of the body. Not a
+/// point.
+#[track_caller]
 pub fn share_memory() {
-    Group::share_objects();
+    Group::share_objects(here());
 }
 
 impl Node {
@@ -200,9 +213,15 @@ impl Node {
     }
 
     /// Its address: `10.0.0.1` for the first node of the run. In the real build all nodes are on the loopback device.
+    ///
+    /// If several tasks add nodes, an address tells in which order they did. A search then tries all these orders, and
+    /// otherwise one.
     pub fn addr(&self) -> IpAddr {
         if !seam::in_run() {
             return IpAddr::V4(Ipv4Addr::LOCALHOST);
+        }
+        if !self.0.shows_order.swap(true, Relaxed) {
+            seam::kept::<Cluster>().show_order();
         }
         let [_, high, middle, low] = (self.0.number + 1).to_be_bytes();
         IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
@@ -258,8 +277,10 @@ impl Node {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let here = here();
+        self.0.mark.last(&RUN, here);
         self.state().main = Some(Box::new(move || Box::pin(main())));
-        self.start(here());
+        self.start(here);
     }
 
     /// Spawns a task of the node. See [`sim::spawn`](crate::spawn).

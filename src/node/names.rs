@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::run::rng::mix;
+
 /// The name of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
@@ -12,6 +14,9 @@ pub(crate) struct Name {
     pub(crate) clock: &'static str,
     /// A number for the text, the same in all runs of the process.
     pub(crate) number: u32,
+    /// A hash of the text. Keys of objects are made from it, because they must not depend on the order in which nodes are
+    /// added.
+    pub(crate) hash: u32,
 }
 
 impl Name {
@@ -23,8 +28,9 @@ impl Name {
             return *name;
         }
         let clock = format!("clock of {text}").leak();
-        let name =
-            Name { text: &clock[clock.len() - text.len()..], clock, number: known.len() as u32 };
+        let hash = text.bytes().fold(1, |hash, byte| mix(hash, u64::from(byte))) as u32;
+        let (text, number) = (&clock[clock.len() - text.len()..], known.len() as u32);
+        let name = Name { text, clock, number, hash };
         known.insert(name.text, name);
         name
     }

@@ -167,7 +167,8 @@ impl World {
     }
 
     /// Has objects used by several groups on purpose: from now on each static is one for all of them.
-    pub(crate) fn share_between_groups(&self) {
+    pub(crate) fn share_between_groups(&self, place: Place) {
+        self.changes_setting(place);
         self.state().groups.share = true;
     }
 

@@ -14,6 +14,7 @@ use crate::run::op::{Access, Op, clock, task};
 const RESTS_MAX: u16 = 1_000;
 
 const PACE: Op = Op::of_kind("pace", Access::Tell, task::PACE).quiet();
+const SETTING: Op = Op::of_kind("setting", Access::Tell, task::PACE).quiet();
 const REST: Op = Op::of_kind("rest", Access::Peek, clock::SET).quiet();
 const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 
@@ -41,6 +42,21 @@ impl World {
     /// Records that a property of the node was changed from outside of this module that all steps of its tasks depend on.
     pub(crate) fn touch_group(&self, group: Group, place: Place) {
         self.touch_members(&mut self.state(), group, place);
+    }
+
+    /// Records that the current task changed a setting of the run that all steps of all other tasks depend on.
+    //
+    // Settings are made at the begin of the body, where there is no other task: so no use of a setting needs an operation.
+    pub(crate) fn changes_setting(&self, place: Place) {
+        let mut state = self.state();
+        let current = state.current();
+        for task in (0..state.board.tasks.len() as u32).map(TaskId) {
+            if state.is_done(task) {
+                state.touch(task, Contact::Looked);
+            } else if task != current {
+                state.happened(&SETTING, None, place, Values::Task(task));
+            }
+        }
     }
 
     /// Records that a property of the node was changed that all steps of the tasks of the group depend on.

@@ -404,6 +404,13 @@ impl World {
         self.state().tells();
     }
 
+    /// Records that the program may know the order in which nodes were added.
+    pub(crate) fn shows_order_of_nodes(&self) {
+        let mut state = self.state();
+        let task = state.current();
+        state.touch(task, Contact::SawOrderOfNodes);
+    }
+
     /// Counts a fault that a nemesis began, or that met something.
     pub(crate) fn note_fault(&self, count: FaultCount) {
         let mut state = self.state();

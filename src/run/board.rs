@@ -316,6 +316,8 @@ pub(crate) enum Contact {
     LeftWaker,
     /// Told the run something that leaves no event and that outlives the task's node. Of the task itself.
     Told,
+    /// Saw a number or an address of a node, which the order of the additions decides. Of the task itself, once in a run.
+    SawOrderOfNodes,
 }
 
 /// A [`Contact`] of the task that took the step.

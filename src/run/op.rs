@@ -13,6 +13,7 @@ pub(crate) mod kind;
 pub(crate) mod lock;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod net;
+pub(crate) mod node;
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) mod of_tokio;
 pub(crate) mod once;

@@ -71,6 +71,9 @@ pub(crate) struct Apart {
     /// The order of a death of a node and all steps of its tasks, because others see memory that it leaves. If it does not
     /// count, a death makes a difference only to steps whose effects outlive the node.
     pub(crate) deaths: bool,
+    /// The order in which tasks added nodes, which decides the addresses of the nodes. If it does not count, two nodes of
+    /// different names are added in any order.
+    pub(crate) nodes: bool,
     /// The order of all steps, because tasks share something that is not of this library.
     pub(crate) steps: bool,
 }
@@ -78,10 +81,11 @@ pub(crate) struct Apart {
 impl Apart {
     /// None.
     pub(crate) const NOTHING: Apart =
-        Apart { orders: false, counts: false, deaths: false, steps: false };
+        Apart { orders: false, counts: false, deaths: false, nodes: false, steps: false };
     pub(crate) const ORDERS: Apart = Apart { orders: true, ..Apart::NOTHING };
     pub(crate) const COUNTS: Apart = Apart { counts: true, ..Apart::NOTHING };
     pub(crate) const DEATHS: Apart = Apart { deaths: true, ..Apart::NOTHING };
+    pub(crate) const NODES: Apart = Apart { nodes: true, ..Apart::NOTHING };
     pub(crate) const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
 
     /// These, and others.
@@ -90,6 +94,7 @@ impl Apart {
             orders: self.orders || others.orders,
             counts: self.counts || others.counts,
             deaths: self.deaths || others.deaths,
+            nodes: self.nodes || others.nodes,
             steps: self.steps || others.steps,
         }
     }

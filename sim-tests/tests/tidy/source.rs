@@ -315,7 +315,7 @@ fn is_macro_call(tokens: &[TokenTree]) -> bool {
 }
 
 /// Returns `true` if an item with these attributes exists in test builds only.
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("cfg") => requires_test(&list.tokens),

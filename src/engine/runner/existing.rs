@@ -89,8 +89,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     let mut rest = Some(config);
     while let Some(config) = rest {
         let first = undecided == 0;
-        let ran =
-            runner.run_config(config.clone(), notes.clone(), body, &MustFail::No, first)?;
+        let ran = runner.run_config(config.clone(), notes.clone(), body, &MustFail::No, first)?;
         let mut report = ran.report;
         if let Some(part) = ran.part {
             part.spare_conditions(&mut report);

@@ -74,7 +74,8 @@ pub(super) fn exhaust(
     let each = matches!(visit, RunVisitor::Each(_));
     let fallback = config.strategy.fallback().filter(|_| !each);
     if each {
-        search.tell_apart(Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS));
+        let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
+        search.tell_apart(all);
     }
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);

@@ -76,7 +76,7 @@ pub fn alias(name: &str, node: &Node) {
 
 /// The node that a name stands for, as a lookup finds it.
 pub(super) fn look_up(name: &str, here: Here) -> io::Result<Option<Node>> {
-    let own = crate::node::find(name);
+    let own = crate::node::find_at(name, here);
     let (now, before) = match own {
         Some(node) => (Some(node), None),
         None => {

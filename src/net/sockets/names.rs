@@ -105,8 +105,8 @@ pub(super) async fn each<R, F: Future<Output = io::Result<R>>>(
 }
 
 /// The host at an address of a run.
-pub(super) fn host(from: Host, addr: SocketAddr) -> io::Result<Host> {
-    ports::host_at(from, addr.ip()).ok_or_else(|| no_host(addr))
+pub(super) fn host(from: Host, addr: SocketAddr, here: Here) -> io::Result<Host> {
+    ports::host_at(from, addr.ip(), here).ok_or_else(|| no_host(addr))
 }
 
 pub(super) fn no_host(addr: SocketAddr) -> io::Error {

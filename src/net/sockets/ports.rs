@@ -69,10 +69,10 @@ impl Port {
     }
 
     /// The node at an address, as code of its host names it; none for the outside.
-    pub(super) fn node_at(&self, ip: IpAddr) -> Option<Option<Node>> {
+    pub(super) fn node_at(&self, ip: IpAddr, here: Here) -> Option<Option<Node>> {
         match ip.is_loopback() || ip.is_unspecified() {
             true => Some(self.node.clone()),
-            false => node_at(ip),
+            false => node_at(ip, here),
         }
     }
 
@@ -209,8 +209,8 @@ impl Ports {
         let node = host.node();
         let known = node.as_ref().map(Node::known);
         let name = NAMES.of(end_key(known, number), || end_name(known, number));
-        let key = keys::port(host.number(), protocol == Protocol::Udp, number);
-        let mark = Arc::new(Wrapped::outside_known("port", name, key, here));
+        let key = keys::port(known, protocol == Protocol::Udp, number);
+        let mark = Arc::new(Wrapped::outside_known("port", name, Some(key), here));
         let port = Arc::new(Port { host, node, number, mark, bound: Mutex::default() });
         let mut state = self.state();
         state.ports.insert(at, sought, port.clone());
@@ -226,7 +226,7 @@ impl Ports {
         make: impl FnOnce(Arc<Port>, SocketAddr) -> Bound,
         here: Here,
     ) -> io::Result<()> {
-        let ip = own_address(host, addr.ip())?;
+        let ip = own_address(host, addr.ip(), here)?;
         let port = match addr.port() {
             0 => self.free_port(host, protocol, here)?,
             number => self.port(host, protocol, number, here),
@@ -301,15 +301,15 @@ pub(super) fn address(host: Host) -> IpAddr {
 }
 
 /// The host at an address, as code of `from` names it.
-pub(super) fn host_at(from: Host, ip: IpAddr) -> Option<Host> {
+pub(super) fn host_at(from: Host, ip: IpAddr, here: Here) -> Option<Host> {
     if ip.is_loopback() || ip.is_unspecified() {
         return Some(from);
     }
-    node_at(ip).map(|node| node.as_ref().map_or(Host::OUTSIDE, Host::of))
+    node_at(ip, here).map(|node| node.as_ref().map_or(Host::OUTSIDE, Host::of))
 }
 
 /// The node at an address that is not of each host; none for the address of the outside.
-fn node_at(ip: IpAddr) -> Option<Option<Node>> {
+fn node_at(ip: IpAddr, here: Here) -> Option<Option<Node>> {
     if ip == IpAddr::V4(OUTSIDE) {
         return Some(None);
     }
@@ -317,15 +317,15 @@ fn node_at(ip: IpAddr) -> Option<Option<Node>> {
     // The inverse of `Node::addr`.
     let [_, high, middle, low] = v4.octets();
     let number = u32::from_be_bytes([0, high, middle, low]).checked_sub(1)?;
-    seam::kept::<Cluster>().nth(number).filter(|node| node.addr() == ip).map(Some)
+    seam::kept::<Cluster>().numbered(number, here).filter(|node| node.addr() == ip).map(Some)
 }
 
 /// The address to bind, if it is one of the host.
-pub(super) fn own_address(host: Host, ip: IpAddr) -> io::Result<IpAddr> {
+pub(super) fn own_address(host: Host, ip: IpAddr, here: Here) -> io::Result<IpAddr> {
     if ip.is_loopback() || ip.is_unspecified() || ip == address(host) {
         return Ok(ip);
     }
-    let owner = host_at(host, ip).map_or_else(|| "no node".to_owned(), name);
+    let owner = host_at(host, ip, here).map_or_else(|| "no node".to_owned(), name);
     let text = format!(
         "{ip} is the address of {owner}, and this code is of {}: bind 0.0.0.0, or call it in Node::enter",
         name(host)

@@ -258,7 +258,7 @@ impl UdpSocket {
                 Inner::Run(socket) => {
                     socket.origin.check(here)?;
                     if !groups::is_of_several(addr.ip()) {
-                        names::host(socket.mailbox.port.host, addr)?;
+                        names::host(socket.mailbox.port.host, addr, here)?;
                     }
                     socket.mark().act(&CONNECT, here, || {
                         let peer = &socket.mailbox.peer;

@@ -11,7 +11,7 @@
 
 #[cfg(test)]
 use super::{
-    cancellation, clock, condvar, count, fs, lock, net, of_tokio, once, parking, task, word,
+    cancellation, clock, condvar, count, fs, lock, net, node, of_tokio, once, parking, task, word,
 };
 
 /// A set of kinds of one machine.
@@ -266,6 +266,8 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static Machine> {
         &fs::inode::MACHINE,
         &fs::contents::MACHINE,
         &net::window::MACHINE,
+        &node::MACHINE,
+        &node::table::MACHINE,
     ];
     simple.into_iter().chain(of_tokio::MACHINES.iter().copied())
 }
@@ -339,6 +341,19 @@ mod tests {
                 let known = kind.conflicts | kind.enables | kind.disables;
                 assert_eq!(known & !all, 0, "{} {name} relates to no kind", machine.name);
             }
+        }
+    }
+
+    /// The observer of a search compares kinds without their machines.
+    #[test]
+    fn kinds_that_searches_know_are_unlike_those_of_other_machines() {
+        let raises = [net::link::LOSE, net::CUT, net::WAIT_BEHIND];
+        let known = [net::link::COUNT, node::table::ADD].into_iter().chain(raises);
+        for known in known {
+            let all = machines().flat_map(|machine| machine.kinds);
+            let alike: Vec<&str> =
+                all.filter(|(_, kind)| *kind == known).map(|(name, _)| *name).collect();
+            assert_eq!(alike.len(), 1, "{alike:?}");
         }
     }
 

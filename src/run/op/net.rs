@@ -19,6 +19,7 @@ pub(crate) mod link {
     const QUEUES: Bits = 1 << 4;
     const LOSES: Bits = 1 << 5;
     const COUNTS: Bits = 1 << 6;
+    const OPENS: Bits = 1 << 7;
 
     /// A message went over it.
     pub(crate) const PASS: Kind = Kind::of(PASSES).conflicts_with(CUTS).looks();
@@ -28,13 +29,17 @@ pub(crate) mod link {
 
     /// It was cut or healed.
     pub(crate) const CUT: Kind =
-        Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS).fault();
+        Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS | OPENS).fault();
 
     /// Its settings changed: those of messages that are sent from then on.
-    pub(crate) const SET: Kind = Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES);
+    pub(crate) const SET: Kind =
+        Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES | OPENS);
 
     /// A stream or a socket uses it from now on, or a request goes over it.
     pub(crate) const JOIN: Kind = Kind::of(JOINS).conflicts_with(SETS).looks();
+
+    /// A stream uses it from now on. A cut has an operation on each stream that uses the link, so it is another step before.
+    pub(crate) const OPEN: Kind = Kind::of(OPENS).conflicts_with(CUTS | SETS).looks();
 
     /// A message waits behind those that were sent before it.
     pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
@@ -52,6 +57,7 @@ pub(crate) mod link {
             ("cut", CUT),
             ("set", SET),
             ("join", JOIN),
+            ("open", OPEN),
             ("queue", QUEUE),
             ("count", COUNT),
         ],

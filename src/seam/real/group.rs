@@ -53,7 +53,7 @@ impl Group {
     pub(crate) fn touch(self, _: Here) {}
 
     /// Does nothing: real memory is shared.
-    pub(crate) fn share_objects() {}
+    pub(crate) fn share_objects(_: Here) {}
 }
 
 /// The value of this type that the process keeps, made when it is first asked for.

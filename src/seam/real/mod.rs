@@ -184,6 +184,12 @@ pub(crate) fn unseen(_: &'static str) {}
 /// Does nothing: there is no search.
 pub(crate) fn tells() {}
 
+/// Does nothing: there is no search.
+pub(crate) fn changes_setting(_: Here) {}
+
+/// Does nothing: there is no search.
+pub(crate) fn shows_order_of_nodes() {}
+
 /// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     super::stress::add_program(program);

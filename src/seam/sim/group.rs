@@ -98,9 +98,9 @@ impl Group {
     }
 
     /// Has objects used by several groups on purpose.
-    pub(crate) fn share_objects() {
+    pub(crate) fn share_objects(here: Here) {
         if in_run() {
-            WORLD.with(rt::World::share_between_groups);
+            WORLD.with(|world| world.share_between_groups(here));
         }
     }
 }

@@ -275,6 +275,16 @@ pub(crate) fn tells() {
     in_world(World::tells, || ());
 }
 
+/// Records that the current task changes a setting of the run, which all steps of other tasks depend on.
+pub(crate) fn changes_setting(here: Here) {
+    in_world(|world| world.changes_setting(here), || ());
+}
+
+/// Records that the program may know the order in which nodes were added.
+pub(crate) fn shows_order_of_nodes() {
+    in_world(World::shows_order_of_nodes, || ());
+}
+
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {

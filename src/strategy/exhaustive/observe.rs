@@ -13,7 +13,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
-use crate::run::op::{Access, Op, lock, net, word};
+use crate::run::op::{Access, Op, lock, net, node, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep, drawn};
 use crate::strategy::search::Apart;
@@ -25,6 +25,10 @@ pub(crate) struct Observer {
     apart: Apart,
     /// True if another difference was seen to do so since the last call of `take_learnt`.
     learnt: bool,
+    /// The first task that was seen to add a node, and true if another one was, too.
+    adders: (Option<TaskId>, bool),
+    /// True if the program was seen to look at the order in which nodes were added.
+    sees_order_of_nodes: bool,
     /// True if time moved on by a way that is not seen.
     blind: bool,
     /// The first sign that tasks depend on something that is not of this library, in words.
@@ -110,6 +114,7 @@ impl Observer {
         for event in &view.events()[self.events..] {
             self.items.extend(item(view, event));
             self.add_counts(view, event);
+            self.add_order_of_nodes(view, event);
         }
         self.forget_guards_of_done();
         let (mut timed, mut shares): (_, Option<Sign>) = (false, None);
@@ -126,6 +131,10 @@ impl Observer {
                     continue;
                 }
                 Contact::Told => continue,
+                Contact::SawOrderOfNodes => {
+                    self.sees_order_of_nodes = true;
+                    continue;
+                }
                 Contact::Looked => LOOK,
                 Contact::Counted => COUNT,
                 Contact::Disarmed => DISARM,
@@ -136,6 +145,9 @@ impl Observer {
                 }
             };
             self.items.push(StepItem::Task { target: mark.target, kind, done: true });
+        }
+        if self.sees_order_of_nodes && self.adders.1 {
+            self.learn(Apart::NODES);
         }
         self.add_calls(view);
         for (task, woken) in self.woken.iter().enumerate() {
@@ -223,6 +235,22 @@ impl Observer {
         }
         if may_raise {
             self.items.push(StepItem::Counted { reads: false });
+        }
+    }
+
+    /// Adds the effect of an event on the order in which nodes were added, if that matters.
+    //
+    // It matters if several tasks add nodes and the program sees a number or an address of one. Most programs do not, and their
+    // nodes are added in one order.
+    fn add_order_of_nodes(&mut self, view: &View<'_>, event: &Event) {
+        if event.op.kind != Some(node::table::ADD) {
+            return;
+        }
+        let (first, others) = &mut self.adders;
+        *others |= *first.get_or_insert(event.task) != event.task;
+        if let (true, Some(on)) = (self.apart.nodes, event.object) {
+            let (key, kind, span) = (view.key_of(on), node::table::ADD_IN_ORDER, Span::NONE);
+            self.items.push(StepItem::Object { object: on, key, kind, span, done: true });
         }
     }
 
@@ -348,6 +376,7 @@ impl Observer {
     pub(crate) fn begin_anew(&mut self) {
         self.begin();
         (self.learnt, self.blind, self.apart) = (false, false, Apart::NOTHING);
+        (self.adders, self.sees_order_of_nodes) = ((None, false), false);
     }
 
     /// The task of the step.

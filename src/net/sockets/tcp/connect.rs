@@ -46,7 +46,7 @@ pub(super) async fn connect(
     (options, reserved): (Options, Option<Reserved>),
     here: Here,
 ) -> io::Result<Endpoint> {
-    let host = names::host(from, to)?;
+    let host = names::host(from, to, here)?;
     let ports = Ports::of_run();
     // Of the loopback device, each side has the address that the other one named.
     let is_local = to.ip().is_loopback() || to.ip().is_unspecified();

@@ -102,7 +102,7 @@ impl OfRun {
             let text = format!("{ip} is no address of a group: give one from 224.0.0.0 on");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        ports::own_address(self.mailbox.port.host, interface.into()).map(drop)
+        ports::own_address(self.mailbox.port.host, interface.into(), here).map(drop)
     }
 
     pub(super) fn join(&self, ip: Ipv4Addr, interface: Ipv4Addr, here: Here) -> io::Result<()> {
@@ -151,7 +151,7 @@ impl OfRun {
                     let text = "a datagram to all hosts: call set_broadcast(true) before";
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
                 }
-                let nodes = seam::kept::<Cluster>().nodes();
+                let nodes = seam::kept::<Cluster>().list(here);
                 let hosts = nodes.iter().map(Host::of).chain([Host::OUTSIDE]);
                 hosts.map(|host| Ok((line(host)?, Aim::Any))).collect()
             }

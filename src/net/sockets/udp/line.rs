@@ -166,7 +166,7 @@ impl OfRun {
             Err(place) => place,
         };
         let own = &self.mailbox.port;
-        let node = own.node_at(named.ip()).ok_or_else(|| names::no_host(named))?;
+        let node = own.node_at(named.ip(), here).ok_or_else(|| names::no_host(named))?;
         let target = node.as_ref().map_or(Host::OUTSIDE, Host::of);
         let ends = [(own.host, own.node()), (target, node.as_ref())];
         let link = Fabric::of_run().link_of(ends, here);

@@ -61,10 +61,14 @@ impl Again<'_, '_> {
 /// The operations of each task, each with its place and its values as text.
 pub(super) type Sight = BTreeMap<TaskPath, Vec<(&'static str, u32, u32, String)>>;
 
-/// The operations of each task of a run, but for those in steps that are `lost`.
+/// The operations of each task of a run, but for those in steps that are `lost`. Looks without a value that screens leave out are
+/// no results: the first of two tasks that use an object may have them, whichever it is.
 pub(super) fn sight(run: &Run, lost: &[bool]) -> Sight {
     let mut sight = Sight::new();
-    let is_kept = |event: &&Event| !lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
+    let is_lost = |event: &Event| lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
+    let is_idle_look =
+        |event: &Event| event.op.quiet && event.is_look() && event.values == Values::None;
+    let is_kept = |event: &&Event| !is_lost(event) && !is_idle_look(event);
     for event in run.events.iter().filter(is_kept) {
         let task = run.tasks[event.task.index()].path.clone();
         let (name, place) = (event.op.name, event.place);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::act::Act;
 use super::diamond::diamonds_of;
+use super::nodes::OnTable;
 use super::program::Program;
 use super::residents::Wait;
 use crate::fs::{self, DiskFault};
@@ -78,6 +79,7 @@ pub(super) enum OnCluster {
     Reside(usize, Wait),
     /// Kills both nodes in one step.
     KillAll,
+    Table(OnTable),
 }
 
 /// Each life of a node has its own.
@@ -104,8 +106,11 @@ impl OnCluster {
 
     /// Returns `true` if it sees which tasks of a node have ended.
     pub(super) fn sees_ends(self) -> bool {
-        let is_about_tasks =
-            matches!(self, OnCluster::Slow(..) | OnCluster::Late(_) | OnCluster::Disk(..));
+        let is_about_tasks = match self {
+            OnCluster::Slow(..) | OnCluster::Late(_) | OnCluster::Disk(..) => true,
+            OnCluster::Table(act) => act.sees_ends(),
+            _ => false,
+        };
         self.kills() || is_about_tasks || matches!(self, OnCluster::Pause(_) | OnCluster::Resume(_))
     }
 }
@@ -303,6 +308,7 @@ impl Objects {
                 }));
             }
             OnCluster::KillAll => self.nodes.iter().for_each(Node::kill),
+            OnCluster::Table(act) => act.perform(&self.nodes, words).await,
         }
         None
     }

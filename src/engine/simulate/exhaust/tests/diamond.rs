@@ -25,6 +25,7 @@ use crate::run::rng::Rng;
 use crate::strategy::exhaustive::Observer;
 use crate::strategy::footprint::{StepItem, dependent};
 use crate::strategy::happens_before::HappensBefore;
+use crate::strategy::search::Apart;
 
 /// Takes some steps as it is told, then always the task with the lowest number.
 #[derive(Clone, Default)]
@@ -33,6 +34,8 @@ struct Scripted(Arc<Mutex<Script>>);
 #[derive(Default)]
 struct Script {
     turns: Vec<TaskId>,
+    /// The differences that the program may see.
+    apart: Apart,
     order: HappensBefore,
     observer: Observer,
     steps: usize,
@@ -53,9 +56,10 @@ impl Script {
 impl Strategy for Scripted {
     fn begin(&mut self, _: Seed) {
         let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let turns = std::mem::take(&mut script.turns);
-        *script = Script { turns, ..Script::default() };
+        let (turns, apart) = (std::mem::take(&mut script.turns), script.apart);
+        *script = Script { turns, apart, ..Script::default() };
         script.observer.begin_anew();
+        script.observer.tell_apart(apart);
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -129,6 +133,9 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
 fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) -> Told {
     let scripted = Scripted::default();
     scripted.0.lock().unwrap().turns = turns.to_vec();
+    if program.sees_order_of_nodes() {
+        scripted.0.lock().unwrap().apart = Apart::NODES;
+    }
     let mut worker = Worker::new(Box::new(scripted.clone()));
     worker.run(Seed(0), &super::limits(program), place(), pin!(TaskBody::new(body(program))));
     let run = worker.extract(Seed(0), "scripted");
@@ -149,6 +156,24 @@ fn plain(items: &[StepItem]) -> Vec<StepItem> {
     let mut plain: Vec<StepItem> = items.to_vec();
     plain.sort_by_key(|item| format!("{item:?}"));
     plain
+}
+
+/// The same items, with a number for each key in the place of an object's number, which two runs need not have in common.
+fn in_both(
+    keys: &mut Vec<u64>,
+    (done, asked): &(Vec<StepItem>, Vec<StepItem>),
+) -> (Vec<StepItem>, Vec<StepItem>) {
+    let mut known = |item: &StepItem| match *item {
+        StepItem::Object { key, kind, span, done, .. } => {
+            let at = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+                keys.push(key);
+                keys.len() - 1
+            });
+            StepItem::Object { object: ObjectId::new(at as u32), key, kind, span, done }
+        }
+        other => other,
+    };
+    (done.iter().map(&mut known).collect(), asked.iter().map(&mut known).collect())
 }
 
 /// The same items, with the keys of objects alone: the number of one depends on those made before.
@@ -218,7 +243,9 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
                  q_does: &(Vec<StepItem>, Vec<StepItem>)| {
         !dependent((p, &p_does.0), (q, &q_does.0))
     };
-    let can_swap = apart(p_first, q_first)
+    // The first steps are those of two runs, and may make objects.
+    let mut keys = Vec::new();
+    let can_swap = apart(&in_both(&mut keys, p_first), &in_both(&mut keys, q_first))
         || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
         || !qp.stuck && p_then.is_some_and(|p_then| apart(p_then, q_first));
     // The children of two tasks get their numbers in the order of the steps. Nothing depends on those: tasks are known by

@@ -216,6 +216,15 @@ families! {
     };
     statics_of_nodes_are_explored_as_by_brute_force: "node statics", 25, |rng|
         of(rng, (3, 2), &[Act::of_static, Act::of_static, Act::of_static, Act::death, Act::load]);
+    names_of_new_nodes_are_explored_as_by_brute_force: "new nodes, names", 25, |rng|
+        of(rng, (3, 3), &[Act::names, Act::names, Act::add, Act::death]);
+    tables_of_nodes_are_explored_as_by_brute_force: "new nodes, addresses", 25, |rng|
+        of(rng, (3, 2), &[Act::table, Act::table, Act::address, Act::load]);
+    lists_of_nodes_are_explored_as_by_brute_force: "new nodes, lists", 10, |rng|
+        of(rng, (3, 2), &[Act::list, Act::list, Act::names, Act::load]);
+    main_functions_of_nodes_are_explored_as_by_brute_force: "node main, shared memory", 25, |rng| of(rng, (3, 2), &[
+        Act::main_of_node, Act::death, Act::share, Act::of_static, Act::of_static, Act::load,
+    ]);
     pauses_of_nodes_are_explored_as_by_brute_force: "node pause", 25, |rng|
         of(rng, (3, 2), &[Act::pause_node, Act::node_task, Act::death, Act::load, Act::wait]);
     clocks_of_nodes_are_explored_as_by_brute_force: "node clocks", 25, |rng| {

@@ -18,6 +18,7 @@ mod fated;
 mod faults;
 #[cfg(feature = "tokio")]
 mod mail;
+mod nodes;
 #[cfg(feature = "tokio")]
 mod of_tokio;
 mod once;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::act::Act;
 #[cfg(feature = "tokio")]
 use super::channels::Ends;
+use super::cluster::OnCluster;
 use super::counted::References;
 use super::unseen::Bell;
 use crate::run::clock::ClockMode;
@@ -118,6 +119,13 @@ impl Program {
         self.tasks.iter().flatten().any(kills)
     }
 
+    /// Returns `true` if it sees the order in which nodes were added.
+    pub(super) fn sees_order_of_nodes(&self) -> bool {
+        let sees =
+            |act: &Act| matches!(act, Act::OnCluster(OnCluster::Table(act)) if act.sees_order());
+        self.tasks.iter().flatten().any(sees)
+    }
+
     /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
     /// found that another task had ended, which of several branches a step was, how many of the writes that could
     /// wake it had come before a wait for several words looked at the first of them again, what came while a task
@@ -148,7 +156,7 @@ impl Program {
             let ends_early = matches!(act, Cancellable(_) | Select(_) | Strike(_) | WaitFor);
             ends_early || matches!(act, LockWithin(..) | AwaitWithin(..) | Race(..))
         };
-        let is_befallen = self.faults != Faults::NONE;
+        let is_befallen = self.faults != Faults::NONE || self.sees_order_of_nodes();
         is_befallen || self.tasks.iter().flatten().any(|act| more(act) || gives_up(act))
     }
 }

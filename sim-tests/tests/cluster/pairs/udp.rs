@@ -1,0 +1,155 @@
+//! Calls on a socket of datagrams.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use sim::Node;
+use sim::net::UdpSocket;
+use sim::time::{Duration, sleep, timeout};
+
+use super::{Act, World, act, compare};
+
+struct Sockets {
+    node: Node,
+    /// Connected to the other one.
+    socket: UdpSocket,
+    other: UdpSocket,
+}
+
+const WORLD: World<Sockets> = World {
+    begin: || {
+        Box::pin(async {
+            let nodes = ["a", "b"].map(sim::node);
+            let socket = nodes[0].enter(|| UdpSocket::bind("0.0.0.0:7")).await.unwrap();
+            let other = nodes[1].enter(|| UdpSocket::bind("0.0.0.0:7")).await.unwrap();
+            socket.connect("b:7").await.unwrap();
+            let [node, _] = nodes;
+            Sockets { node, socket, other }
+        })
+    },
+    look: |own| {
+        Box::pin(async move {
+            sleep(Duration::from_secs(1)).await;
+            let received = own.other.try_recv(&mut [0; 8]).ok();
+            format!("{received:?} {:?}", own.socket.try_recv(&mut [0; 8]).ok())
+        })
+    },
+};
+
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 0, 0, 1);
+const ANY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
+/// The result of a call that does not wait.
+fn at_once<R: std::fmt::Debug + 'static>(
+    own: Arc<Sockets>,
+    call: fn(&UdpSocket) -> std::io::Result<R>,
+) -> BoxFuture<'static, String> {
+    Box::pin(async move { format!("{:?}", call(&own.socket).map_err(|error| error.kind())) })
+}
+
+/// The result of a call that waits for a second at most.
+async fn within<R: std::fmt::Debug>(call: impl Future<Output = std::io::Result<R>>) -> String {
+    let ended = timeout(Duration::from_secs(1), call).await;
+    format!("{:?}", ended.map(|result| result.map_err(|error| error.kind())))
+}
+
+fn sends() -> Vec<Act<Sockets>> {
+    vec![
+        act("net::UdpSocket::bind", |own| {
+            Box::pin(async move {
+                let bound = own.node.enter(|| UdpSocket::bind("0.0.0.0:8")).await;
+                bound.is_ok().to_string()
+            })
+        }),
+        act("net::UdpSocket::connect", |own| {
+            Box::pin(async move { within(own.socket.connect("127.0.0.1:9")).await })
+        }),
+        act("net::UdpSocket::peer_addr", |own| at_once(own, UdpSocket::peer_addr)),
+        act("net::UdpSocket::send", |own| {
+            Box::pin(async move { within(own.socket.send(b"a")).await })
+        }),
+        act("net::UdpSocket::try_send", |own| at_once(own, |socket| socket.try_send(b"bc"))),
+        act("net::UdpSocket::send_to", |own| {
+            Box::pin(async move { within(own.other.send_to(b"def", "a:7")).await })
+        }),
+        act("net::UdpSocket::try_send_to", |own| {
+            Box::pin(async move {
+                let to = (own.node.addr(), 7).into();
+                own.other.try_send_to(b"ghij", to).is_ok().to_string()
+            })
+        }),
+        act("net::UdpSocket::take_error", |own| at_once(own, UdpSocket::take_error)),
+        act("node::Node::kill", |own| {
+            Box::pin(async move {
+                own.node.kill();
+                String::new()
+            })
+        }),
+    ]
+}
+
+fn receives() -> Vec<Act<Sockets>> {
+    vec![
+        act("net::UdpSocket::send_to", |own| {
+            Box::pin(async move { within(own.other.send_to(b"def", "a:7")).await })
+        }),
+        act("net::UdpSocket::recv", |own| {
+            Box::pin(async move { within(own.socket.recv(&mut [0; 8])).await })
+        }),
+        act("net::UdpSocket::recv_from", |own| {
+            Box::pin(async move { within(own.socket.recv_from(&mut [0; 8])).await })
+        }),
+        act("net::UdpSocket::peek_from", |own| {
+            Box::pin(async move { within(own.socket.peek_from(&mut [0; 8])).await })
+        }),
+        act("net::UdpSocket::readable", |own| {
+            Box::pin(async move { within(own.socket.readable()).await })
+        }),
+        act("net::UdpSocket::try_recv", |own| at_once(own, |own| own.try_recv(&mut [0; 8]))),
+        act("net::UdpSocket::try_recv_from", |own| {
+            at_once(own, |own| own.try_recv_from(&mut [0; 8]))
+        }),
+        act("net::UdpSocket::try_peek", |own| at_once(own, |own| own.try_peek(&mut [0; 8]))),
+        act("net::UdpSocket::try_peek_from", |own| {
+            at_once(own, |own| own.try_peek_from(&mut [0; 8]))
+        }),
+        act("net::UdpSocket::try_peek_sender", |own| at_once(own, UdpSocket::try_peek_sender)),
+    ]
+}
+
+fn options() -> Vec<Act<Sockets>> {
+    vec![
+        act("net::options!::$get", |own| at_once(own, UdpSocket::ttl)),
+        act("net::options!::$set", |own| at_once(own, |own| own.set_ttl(3))),
+        act("net::options!::$get", |own| at_once(own, UdpSocket::broadcast)),
+        act("net::options!::$set", |own| at_once(own, |own| own.set_broadcast(true))),
+        act("net::UdpSocket::send_to", |own| {
+            Box::pin(async move { within(own.socket.send_to(b"def", "255.255.255.255:7")).await })
+        }),
+        act("net::UdpSocket::join_multicast_v4", |own| {
+            at_once(own, |own| own.join_multicast_v4(GROUP, ANY))
+        }),
+        act("net::UdpSocket::leave_multicast_v4", |own| {
+            at_once(own, |own| own.leave_multicast_v4(GROUP, ANY))
+        }),
+        act("net::UdpSocket::send_to", |own| {
+            Box::pin(async move { within(own.other.send_to(b"x", "239.0.0.1:7")).await })
+        }),
+    ]
+}
+
+#[test]
+fn calls_that_send_datagrams_are_searched_in_each_order() {
+    compare(&WORLD, &sends());
+}
+
+#[test]
+fn calls_that_receive_datagrams_are_searched_in_each_order() {
+    compare(&WORLD, &receives());
+}
+
+#[test]
+fn options_and_groups_of_sockets_are_searched_in_each_order() {
+    compare(&WORLD, &options());
+}

@@ -98,8 +98,10 @@ impl Coverage {
     /// 3.8 / n. The lower end is 0 if at most 3 classes were seen once. Each may have been the last: a class is seen exactly
     /// once with a probability of at most 1 / e, and e^-3 is more than the 2.5 % that may be below the interval.
     ///
-    /// Seeds that run under different strategies have different probabilities for a class. The truth is then the mean over the
-    /// seeds, and the interval is somewhat too wide.
+    /// The method assumes independent runs with the same probabilities. Seeds of the default are not quite that: they run under
+    /// different strategies, and neighbours share what their strategy has learnt. Of 1,664 pairs of programs and numbers of
+    /// seeds, half of them generated programs, 95.2 % have the truth in the interval: 98.7 % if a program has few
+    /// classes, but 89.1 % if it has more than a hundred, where the truth is above the interval in 9.5 %.
     ///
     /// ```
     /// use sim::run::coverage::Coverage;

@@ -73,7 +73,7 @@ fn nobody_reading_on_is_no_error() {
 fn any_width_will_do() {
     let (_, usual, _) = output(&mut cargo_unpause(&["check", STALE]));
     for (columns, widest) in [
-        ("0", 40),
+        ("0", 100),
         ("40", 40),
         ("1000", 1000),
         ("1000000000", 1000),

@@ -17,7 +17,7 @@ impl File {
     #[track_caller]
     pub fn from_std(std: std::fs::File) -> File {
         let here = here();
-        refuse("a file of std is on no disk of a run: open a file with sim::fs", here);
+        refuse("a file of std is on no disk of a run: open it by sim::fs::File", here);
         File::new(Open::of_std(std, here))
     }
 

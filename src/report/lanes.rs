@@ -185,7 +185,7 @@ impl Columns {
         }
         let needed = |task: TaskId| {
             let texts = rows.iter().filter_map(operation).filter(|(t, _)| *t == task);
-            let texts = texts.map(|(_, text)| columns(&text));
+            let texts = texts.map(|(_, text)| columns(text));
             texts.max().unwrap_or(0).max(columns(&names.column(task))) + 2
         };
         let mut widths: Vec<usize> = tasks.keys().map(|task| needed(*task)).collect();
@@ -324,10 +324,10 @@ fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, te
     line.put_char(from.start, Paint::Strong, if goes_right { '├' } else { '┤' });
     line.put_char(to.start, Paint::Strong, if goes_right { '▶' } else { '◀' });
     // Room for the ends of the arrow, blanks, and the comma.
-    let room = (right - left).saturating_sub(columns(&text) + 7);
+    let room = (right - left).saturating_sub(columns(text) + 7);
     // A blank on each side, and the comma.
-    let behind = end.saturating_sub(right + columns(&text) + 5);
-    if room < columns(&message) && room < behind && behind >= MESSAGE_LEAST {
+    let behind = end.saturating_sub(right + columns(text) + 5);
+    if room < columns(message) && room < behind && behind >= MESSAGE_LEAST {
         let text = format!("{}{text} ", before(&cut(message, behind), ", "));
         return line.put(right + 2, Paint::Plain, &text);
     }

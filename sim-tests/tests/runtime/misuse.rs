@@ -1,5 +1,6 @@
 //! Misuses of the library: each is reported, none hangs.
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock, Mutex as StdMutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -54,7 +55,7 @@ const MISUSES: &[(&str, fn())] = &[
     ("Script::branch", || drop(sim::Script::new().branch(2_000, 0, ()))),
     ("Shape::max_suffix_length", || _ = sim::Shape::chunks().max_suffix_length(0)),
     ("Node::wipe", || sim::node("up").wipe()),
-    ("Nemesis::faults", || _ = sim::nemesis::Nemesis::new().faults(3..=2)),
+    ("Nemesis::faults", || _ = sim::nemesis::Nemesis::new().faults(RangeInclusive::new(3, 2))),
     ("Atomic::load", || drop(sim::Atomic::new(0).load(sim::Ordering::Release))),
     ("Schedule::from_trace", || drop(sim::run::schedule::Schedule::from_trace(&torn()))),
     ("format::inline", || drop(sim::run::trace::format::inline(&torn()))),

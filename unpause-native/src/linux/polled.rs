@@ -37,6 +37,7 @@ pub struct Polled {
     /// The values of the variables before the run, one after the other.
     before: Vec<u8>,
     /// Boxed, because the thread knows the address.
+    #[expect(clippy::box_collection, reason = "the run may be moved, and the list must not")]
     destructors: Box<Vec<Destructor>>,
 }
 

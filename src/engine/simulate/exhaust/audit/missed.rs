@@ -27,7 +27,7 @@ pub(super) fn reversal(
     let mut left = VecDeque::from([tasks]);
     let mut runs = 0;
     while let Some(tasks) = left.pop_front() {
-        let (_, reversed) = again.make(&tasks, |order| reversals(order));
+        let (_, reversed) = again.make(&tasks, reversals);
         let run = again.outline();
         for Reversal { steps, tasks, begins } in reversed {
             if runs == RUNS {

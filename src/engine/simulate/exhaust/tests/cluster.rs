@@ -13,10 +13,8 @@ use crate::fs::{self, DiskFault};
 use crate::net::{self, Latency, Receiver, Sender};
 use crate::node::Shift;
 use crate::run::clock::ClockMode;
-use crate::run::op::clock as time_kinds;
 use crate::run::op::kind::faults;
-use crate::run::op::net as kinds;
-use crate::run::op::task as task_kinds;
+use crate::run::op::{clock as time_kinds, net as kinds, task as task_kinds};
 use crate::run::rng::Rng;
 use crate::sync::Ordering::SeqCst;
 use crate::time::{Instant, SystemTime};
@@ -336,8 +334,7 @@ impl Act {
     }
 
     pub(super) fn clog(rng: &mut Rng) -> Act {
-        use OnCluster::{Clog, Unclog};
-        one_of(&[Clog, Clog, Unclog], rng)
+        one_of(&[OnCluster::Clog, OnCluster::Clog, OnCluster::Unclog], rng)
     }
 
     pub(super) fn death(rng: &mut Rng) -> Act {

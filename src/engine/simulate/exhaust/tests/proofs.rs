@@ -35,7 +35,7 @@ impl Proofs {
     ) {
         crate::engine::simulate::hook::install();
         let runner = Runner::new().hermetic().strategy("exhaustive").seeds(0..100_000);
-        let report: Report = settings(runner).run(move || body());
+        let report: Report = settings(runner).run(body);
         let searched: &Searched = report.searched.as_ref().expect("it was a search");
         let agrees = searched.audit.as_ref().is_some_and(|audit| audit.agrees());
         let is_proved = report.passed() && searched.complete && agrees && !searched.by_step;

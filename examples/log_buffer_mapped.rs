@@ -275,7 +275,7 @@ fn main() -> ExitCode {
 //         panics                                                          …/log_buffer_mapped.rs:178:5
 //
 //   told         atomic, created at examples/log_buffer_mapped.rs:170:25
-//   db           node, created at examples/log_buffer_mapped.rs:172:14
+//   db           node, used first at examples/log_buffer_mapped.rs:172:14
 //   directory /  directory, used first at examples/log_buffer_mapped.rs:59:28
 //   /log         path, used first at examples/log_buffer_mapped.rs:59:28
 //   file /log    file, created at examples/log_buffer_mapped.rs:59:28

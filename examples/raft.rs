@@ -468,7 +468,7 @@ fn main() -> ExitCode {
 //                                     0.1.1: drop_receiver n3→n2               examples/raft.rs:299:35
 //                                     0.1.1: panics                            examples/raft.rs:275:13
 //
-//   n3       node, created at examples/raft.rs:342:53
+//   n3       node, used first at examples/raft.rs:342:53
 //   clock    the time of the run
 //   n1→n2    datagrams, used first at examples/raft.rs:299:35
 //   n3→n2    datagrams, used first at examples/raft.rs:299:35
@@ -484,16 +484,16 @@ fn main() -> ExitCode {
 //
 // passed  raft_vote_fixed: 1000 runs, 138038 steps
 //
-// FAILED  raft_figure_8  seed 1: 0.2.0 n3 panicked
+// FAILED  raft_figure_8  seed 3: 0.1.1 n2 panicked
 //
 //   assertion `left == right` failed: committed entry 0 changed
-//     left: Some((2, 0))
-//    right: Some((1, 0))
+//     left: Some((1, 0))
+//    right: Some((2, 0))
 //
-// FAILED  raft_length  seed 4: 0.1.0 n2 panicked
+// FAILED  raft_length  seed 1: 0.2.0 n3 panicked
 //
-//   assertion `left == right` failed: committed entry 3 changed
-//     left: Some((1, 3))
-//    right: Some((2, 3))
+//   assertion `left == right` failed: committed entry 0 changed
+//     left: Some((1, 0))
+//    right: Some((2, 0))
 //
-// passed  raft_cuts: 1000 runs, 544082 steps
+// passed  raft_cuts: 1000 runs, 543734 steps

@@ -204,7 +204,7 @@ fn main() -> ExitCode {
 //         panics                                                                 examples/wal.rs:141:9
 //
 //   atomic       created at examples/wal.rs:131:25
-//   db           node, created at examples/wal.rs:133:14
+//   db           node, used first at examples/wal.rs:133:14
 //   directory /  directory, used first at examples/wal.rs:64:69
 //   /log         path, used first at examples/wal.rs:64:69
 //   file /log#0  file, created at examples/wal.rs:64:69
@@ -262,7 +262,7 @@ fn main() -> ExitCode {
 //         panics                                                                 examples/wal.rs:141:9
 //
 //   atomic       created at examples/wal.rs:131:25
-//   db           node, created at examples/wal.rs:133:14
+//   db           node, used first at examples/wal.rs:133:14
 //   directory /  directory, used first at examples/wal.rs:64:69
 //   /log         path, used first at examples/wal.rs:64:69
 //   file /log    file, created at examples/wal.rs:64:69
@@ -331,7 +331,7 @@ fn main() -> ExitCode {
 //         panics                                                                 examples/wal.rs:141:9
 //
 //   atomic       created at examples/wal.rs:131:25
-//   db           node, created at examples/wal.rs:133:14
+//   db           node, used first at examples/wal.rs:133:14
 //   directory /  directory, used first at examples/wal.rs:64:69
 //   /log         path, used first at examples/wal.rs:64:69
 //   file /log    file, created at examples/wal.rs:64:69
@@ -395,7 +395,7 @@ fn main() -> ExitCode {
 //         panics                                                                 examples/wal.rs:141:9
 //
 //   atomic       created at examples/wal.rs:131:25
-//   db           node, created at examples/wal.rs:133:14
+//   db           node, used first at examples/wal.rs:133:14
 //   directory /  directory, used first at examples/wal.rs:64:69
 //   /log         path, used first at examples/wal.rs:64:69
 //   file /log    file, created at examples/wal.rs:64:69

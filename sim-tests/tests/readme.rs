@@ -208,7 +208,10 @@ fn the_readme_shows_what_its_test_prints() {
     let printed = stdout(&test) + &stderr(&test);
     let file = printed.lines().find_map(|line| line.strip_prefix("trace:"));
     let file = file.unwrap_or_else(|| panic!("no trace:\n{printed}"));
-    let trace = fs::read_to_string(folder.join(file.trim())).unwrap();
+    // The target folder of the crate is within the one of the workspace.
+    let path = root().join(file.trim());
+    let trace = fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}:\n{printed}", path.display()));
     assert!(trace.contains("<sim>/rt/timers.rs:"), "{trace}");
     for part in trace.split_whitespace() {
         let part = part.trim_matches('"');

@@ -309,6 +309,7 @@ mod tests {
                         limit_ms: ::core::option::Option::None::<::core::primitive::u64>,
                         replay: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         must_fail: true,
+                        must_fail_with: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         coverage: true,
                         closure: true,
                         prove: ::core::option::Option::Some(5u64),

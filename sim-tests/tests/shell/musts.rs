@@ -19,10 +19,8 @@ async fn must_lose() {
 
 #[sim::test(must_fail = "step limit", max_steps = 200)]
 async fn must_never_end() {
-    if off() {
-        if sim::SIMULATED {
-            panic!("it would not end");
-        }
+    // Real threads have no limit of steps.
+    if !sim::SIMULATED {
         return;
     }
     let word = Atomic::new(0u64);

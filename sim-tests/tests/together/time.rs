@@ -426,5 +426,5 @@ fn a_timer_of_tokio_is_told_with_the_remedy() {
         }
     });
     let screen = screen(&report);
-    assert!(screen.contains("In place of tokio::time use sim::time"), "{screen}");
+    assert!(screen.contains("in place of tokio::time"), "{screen}");
 }

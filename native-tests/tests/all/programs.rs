@@ -142,7 +142,7 @@ fn a_program_that_is_not_run_fails() {
     drop(sim::parallel::blocking(Shape::chunks(), Counter::default(), |op| in_one(&word, op)));
 }
 
-#[sim::test(native, seeds = 100, must_fail)]
+#[sim::test(native, seeds = 100, must_fail = "misuse")]
 fn crashes_are_refused() {
     check(Shape::chunks().crash(0.5), in_one);
 }

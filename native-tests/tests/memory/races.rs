@@ -332,26 +332,15 @@ fn thread_locals_and_maps() {
 
 /// Publishes a value by `fetch_max`, and takes it by `fetch_min`.
 fn publish_by_extremes(released: Ordering) {
-    let state = (Open::<u64>::default(), AtomicU32::new(0));
-    let act: fn(&(Open<u64>, AtomicU32), usize) = match released {
-        Release => |(value, ready), number| match number {
-            0 => {
-                value.set(7);
-                ready.fetch_max(1, Release);
-            }
-            _ if ready.fetch_min(9, Acquire) == 1 => assert_eq!(value.get(), 7),
-            _ => {}
-        },
-        _ => |(value, ready), number| match number {
-            0 => {
-                value.set(7);
-                ready.fetch_max(1, Relaxed);
-            }
-            _ if ready.fetch_min(9, Acquire) == 1 => assert_eq!(value.get(), 7),
-            _ => {}
-        },
-    };
-    twice(state, act);
+    let state = (Open::<u64>::default(), AtomicU32::new(0), released);
+    twice(state, |(value, ready, released), number| match number {
+        0 => {
+            value.set(7);
+            ready.fetch_max(1, *released);
+        }
+        _ if ready.fetch_min(9, Acquire) == 1 => assert_eq!(value.get(), 7),
+        _ => {}
+    });
 }
 
 #[sim::test(native, races, seeds = 300, must_fail)]

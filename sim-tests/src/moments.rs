@@ -76,7 +76,7 @@ impl Fault {
         gaps.iter().map(|gap| gap.load(Relaxed)).collect()
     }
 
-    /// How many times more runs the worst gap takes than with a uniform draw of the gap.
+    /// The runs that the worst gap takes, as a multiple of the runs of a uniform draw.
     pub fn worst(&self, strategy: &str, steps: u64, seeds: std::ops::Range<u64>) -> f64 {
         let gaps = self.gaps(strategy, steps, seeds);
         let mut runs: u64 = gaps.iter().sum();

@@ -13,7 +13,7 @@ const MESSAGES: [&str; 4] = [
 pub struct RuntimePart {
     /// The beginning of the paths of its functions, as a backtrace has them.
     pub path: &'static str,
-    /// What to do instead.
+    /// The remedy.
     pub instead: &'static str,
 }
 

@@ -58,7 +58,7 @@ struct Log {
     is_impatient: bool,
 }
 
-/// What the rehearsals tell of faults.
+/// Knowledge about faults, from the rehearsals.
 #[derive(Debug, Default)]
 pub(super) struct FaultSteps {
     tally: TaskCounts,

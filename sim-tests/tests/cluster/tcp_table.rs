@@ -16,7 +16,7 @@ struct Line {
     what: &'static str,
     /// Nodes that die and links that are cut are there in runs only.
     is_of_runs: bool,
-    /// What calls return, one after the other.
+    /// The results of calls, one after the other.
     seen: &'static [&'static str],
 }
 

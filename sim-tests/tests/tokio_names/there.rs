@@ -1,4 +1,4 @@
-//! Whether a library has a name: asked of the compiler.
+//! Asks the compiler if a library has a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

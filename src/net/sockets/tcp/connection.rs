@@ -338,7 +338,7 @@ impl Connection {
         end.inbox.look_at_end();
         let error = {
             let mut state = end.state();
-            // What breaks after the end is told to those who write.
+            // A failure after the end is an error of later writes.
             let found = if state.has_end { None } else { state.error };
             if takes && found.is_some() { state.error.take() } else { found }
         };

@@ -8,7 +8,7 @@ use crate::fs;
 use crate::run::rng::Rng;
 use crate::time::{sleep, timeout};
 
-/// What a task of a node waits for.
+/// The wait of a task of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wait {
     Step,

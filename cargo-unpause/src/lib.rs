@@ -98,8 +98,8 @@ pub const COMMANDS: &[Subcommand] = &[
 /// assert!(terminal.errors().contains("did you mean `check`?"));
 /// ```
 pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
-    let by_cargo = arguments.first().is_some_and(|first| first == "sim" || first == "unpause");
-    let parser = lexopt::Parser::from_args(arguments.into_iter().skip(usize::from(by_cargo)));
+    let skipped = usize::from(is_by_cargo(&arguments));
+    let parser = lexopt::Parser::from_args(arguments.into_iter().skip(skipped));
     let exit = dispatch(parser, terminal).unwrap_or_else(|usage| {
         terminal.error(&format!("error: {usage}"));
         Exit::Usage
@@ -115,13 +115,20 @@ pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
 
 /// The process around [`run`]: its arguments, its streams, its exit code.
 ///
-/// Called by cargo in place of the compiler, as `cargo sim test` has it do, it calls the compiler.
+/// If `cargo unpause test` has made cargo call it in place of the compiler, it calls the compiler.
 pub fn main() -> std::process::ExitCode {
-    let arguments = std::env::args_os().skip(1).collect();
-    if let Some(linked) = std::env::var_os(test::wrapper::VARIABLE) {
-        return test::wrapper::compile(arguments, &linked);
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // A test in such a build may call the command.
+    let linked = std::env::var_os(test::wrapper::VARIABLE).filter(|_| !is_by_cargo(&arguments));
+    match linked {
+        Some(linked) => test::wrapper::compile(arguments, &linked),
+        None => run(arguments, &mut Terminal::of_the_process()).into(),
     }
-    run(arguments, &mut Terminal::of_the_process()).into()
+}
+
+/// True if cargo has called this program as its subcommand.
+fn is_by_cargo(arguments: &[OsString]) -> bool {
+    arguments.first().is_some_and(|first| first == "sim" || first == "unpause")
 }
 
 fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {

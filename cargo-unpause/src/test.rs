@@ -1,25 +1,30 @@
-//! `cargo sim test`: cargo's own `test`, of a program compiled so that its plain threads can be stepped.
+//! `cargo unpause test`: cargo's own `test`, of a program compiled so that its plain threads can be stepped.
 //!
 //! Cargo calls this program in place of the compiler ([`wrapper`]), which adds the flags that have each atomic
-//! operation call the runtime. The results have a target folder of their own.
+//! operation call the runtime. The results have a target folder of their own. Parts that do not depend on the program are
+//! compiled once and kept in the user's [`cache`].
 
 mod any;
+mod cache;
 mod fallback;
 mod stdlib;
+mod tools;
 pub(crate) mod wrapper;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use self::cache::Cache;
+use self::tools::Tools;
 use crate::usage::Usage;
 use crate::{Exit, Terminal};
 
 const HELP: &str = "\
 Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
 
-usage: cargo sim test [--any | --races] [ARGUMENTS OF CARGO TEST]
-       cargo sim nextest run [--any | --races] [ARGUMENTS OF CARGO NEXTEST RUN]
+usage: cargo unpause test [--any | --races] [ARGUMENTS OF CARGO TEST]
+       cargo unpause nextest run [--any | --races] [ARGUMENTS OF CARGO NEXTEST RUN]
 
   --any    run the existing tests of a crate that does not depend on unpause.
   --races  check each access to memory: data races, memory orders that are too weak, use after free, accesses out of
@@ -38,6 +43,11 @@ The program is built in target/unpause, with optimisation (opt-level 2), as code
 otherwise. The functions that the standard library contains compiled and that synchronise threads are replaced by
 instrumented ones, which fit certain toolchains only: another one is refused. All `SIM_*` variables apply. Linux on
 x86-64 with glibc; on aarch64 it is untested, which a warning says.
+
+Your flags (RUSTFLAGS, `rustflags` and `rustdocflags` of Cargo's configuration) and your wrappers (RUSTC_WRAPPER,
+`rustc-wrapper`) apply. The engine of --any and the replaced functions of std are compiled once for each version,
+toolchain and profile, and kept in ~/.cache/unpause ($XDG_CACHE_HOME/unpause; ~/Library/Caches/unpause on macOS).
+UNPAUSE_CACHE names another folder. You can remove it at any time.
 ";
 
 /// The warning on a processor on which nobody has run the runtime.
@@ -82,50 +92,54 @@ fn run(
     if cfg!(target_arch = "aarch64") {
         terminal.error(UNTESTED);
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     if takes_any && races {
         return Err(Usage(
             "`--any` and `--races` cannot be used together: for `--races` write a test with `#[sim::test(native)]`"
                 .to_owned(),
         ));
     }
-    if takes_any {
-        any::refuse_dependants(&cargo, &arguments)?;
+    let tools = Tools::find(&arguments);
+    if let Some(warning) = &tools.warning {
+        terminal.error(warning);
     }
-    let target = target_folder(&cargo)?;
-    let folder = target.join(FOLDER);
-    let fallback = fallback::build(&rustc, &folder)?;
-    let replaced = stdlib::build(&rustc, &folder, &fallback)?;
+    if takes_any {
+        any::refuse_dependants(&tools.cargo, &arguments)?;
+    }
+    let target = target_folder(&tools.cargo)?;
+    let cache = Cache::of_the_user()?;
+    cache.remove_unused();
+    let fallback = fallback::build(&tools.rustc, &cache)?;
+    let replaced = stdlib::build(&tools.rustc, &cache, &fallback)?;
     let own = std::env::current_exe()
         .map_err(|error| Usage(format!("the path of this program cannot be read: {error}")))?;
 
-    let mut started = Command::new(&cargo);
+    let mut started = Command::new(&tools.cargo);
     started.args(command);
     // The word after `nextest` is a command of nextest.
     let own_command = usize::from(command == ["nextest"]).min(arguments.len());
-    started.args(&arguments[..own_command]).arg("--target").arg(host(&rustc)?);
+    started.args(&arguments[..own_command]).arg("--target").arg(host(&tools.rustc)?);
     started.args(&arguments[own_command..]);
+    let folder = target.join(FOLDER);
     let undecided = folder.join(format!("undecided.{}", std::process::id()));
-    // Cargo compiles again if the replacements are others.
-    let instrumented = format!("--cfg unpause_native --cfg unpause_std=\"{}\"", replaced.hash);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES);
-    let (target, arguments, flags) = if takes_any {
-        let linked = any::build(&rustc, &cargo, &folder, &replaced)?;
+    let (target, arguments, parts) = if takes_any {
+        let linked = any::build(&tools, &cache, &replaced, terminal)?;
         started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);
-        let flags = format!("--cfg unpause_any=\"{}\"", linked.hash);
-        (folder.join("any"), linked.programs, flags)
+        (folder.join("any"), linked.programs, linked.hash)
     } else if races {
         started.env(wrapper::RACES, "1");
-        (target.join(FOLDER_RACES), replaced.arguments, instrumented + " --cfg unpause_races")
+        (target.join(FOLDER_RACES), replaced.arguments, replaced.hash)
     } else {
-        (folder, replaced.arguments, instrumented)
+        (folder.clone(), replaced.arguments, replaced.hash)
     };
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Usage(format!("{} cannot be created: {error}", folder.display())))?;
     started.env("CARGO_TARGET_DIR", &target);
-    started.env("RUSTC_WRAPPER", own).env(wrapper::VARIABLE, &arguments);
-    started.env("RUSTFLAGS", with("RUSTFLAGS", &flags));
-    let link = format!("{flags} -Clink-arg=@{}", arguments.display());
-    started.env("RUSTDOCFLAGS", with("RUSTDOCFLAGS", &link));
+    started.env("RUSTC_WRAPPER", &own).env(wrapper::VARIABLE, &arguments);
+    started.env(wrapper::CHAINED, tools.wrapper.unwrap_or_default());
+    started.env("RUSTDOC", &own).env(wrapper::RUSTDOC, &tools.rustdoc);
+    // The version of the compiler has the stamp, so a kept version would be an old one.
+    started.env(wrapper::STAMP, wrapper::stamp(&parts)).env("CARGO_CACHE_RUSTC_INFO", "0");
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
         started.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
@@ -136,7 +150,7 @@ fn run(
         started.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "2");
     }
     let status = started.status().map_err(|error| {
-        Usage(format!("{} cannot be started: {error}", cargo.to_string_lossy()))
+        Usage(format!("{} cannot be started: {error}", tools.cargo.to_string_lossy()))
     })?;
     let left = std::fs::read_to_string(&undecided).unwrap_or_default();
     let _ = std::fs::remove_file(&undecided);
@@ -159,12 +173,6 @@ fn take(arguments: &mut Vec<OsString>, option: &str) -> bool {
         arguments.remove(at);
     }
     found.is_some()
-}
-
-/// The value of a variable with more flags.
-fn with(variable: &str, flags: &str) -> String {
-    let before = std::env::var(variable).unwrap_or_default();
-    format!("{before} {flags}").trim_start().to_owned()
 }
 
 /// The target folder of the project in the current folder.

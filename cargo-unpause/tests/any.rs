@@ -7,9 +7,32 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// Lets one test at a time measure processor time, which is that of all programs started here.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// The processor time in seconds of all programs that this one has started and that have ended.
+fn processor_time() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The name of the program, in parentheses, may have spaces.
+    let fields: Vec<&str> = text.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks = [13, 14].map(|nth: usize| fields[nth].parse::<f64>().unwrap());
+    ticks.iter().sum::<f64>() / 100.0
+}
 
 /// Exit code, standard output and standard error of the command in the folder, with these arguments and variables.
 fn run(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    run_alone(folder, arguments, variables)
+}
+
+/// The same, for a test that has the lock.
+fn run_alone(
+    folder: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-unpause"));
     command.current_dir(folder).args(["unpause", "test", "--any"]).args(arguments);
     // Cargo sets variables of this package for this test.
@@ -17,6 +40,7 @@ fn run(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, S
         command.env_remove(name);
     }
     command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_TARGET_DIR");
+    command.env("UNPAUSE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let ended = command.envs(variables.iter().copied()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (ended.status.code().unwrap_or(-1), text(&ended.stdout), text(&ended.stderr))
@@ -97,6 +121,36 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let long = ["--test", "suite", "takes_very_many_steps"];
     let (exit, _, errors) = run(&folder, &long, &[("SIM_STEPS", "1000")]);
     assert!(exit == 3 && errors.contains("neither passed nor failed"), "{exit} {errors}");
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
+fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
+    let said = "note: the engine is compiled, once for this version and toolchain";
+    let package = |name: &str| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("second").join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("src")).unwrap();
+        let manifest = format!("[workspace]\n[package]\nname = {name:?}\nedition = \"2024\"\n");
+        std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+        std::fs::write(folder.join("src/lib.rs"), "#[test]\nfn passes() {}\n").unwrap();
+        folder
+    };
+    let (exit, output, errors) = run(&package("first"), &[], &[]);
+    assert_eq!(exit, 0, "{output}{errors}");
+
+    let folder = package("second");
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = processor_time();
+    let (exit, output, errors) = run_alone(&folder, &[], &[]);
+    let seconds = processor_time() - before;
+    assert!(exit == 0 && output.contains("test passes ... ok"), "{output}{errors}");
+    assert!(!errors.contains(said) && seconds < 10.0, "{seconds} s {errors}");
+
+    // Another profile is another engine. It is not compiled here: the compiler is refused.
+    let other = [("UNPAUSE_PROFILE_OPT_LEVEL", "none")];
+    let (exit, _, errors) = run_alone(&folder, &[], &other);
+    assert!(exit == 2 && errors.contains(said), "{errors}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! not clash with those of the program. The shim is compiled with the user's compiler and calls the runtime by
 //! functions of C, because the two have different copies of std.
 
+mod engine;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -14,18 +16,18 @@ use std::process::Command;
 use object::read::archive::ArchiveFile;
 use object::{File, Object, ObjectSymbol, SymbolKind};
 
-use super::{host, output, stdlib};
+use self::engine::{CRATE, Engine};
+use super::cache::Cache;
+use super::tools::Tools;
+use super::{output, stdlib};
+use crate::Terminal;
 use crate::usage::Usage;
 
 const SHIM: &str = include_str!("any/shim.rs.txt");
-const RUNTIME: &str = include_str!("any/runtime.rs.txt");
 
 /// The function that the `main` of a test program calls with its tests, and the one that does the work.
 const MAIN: &str = "test::test_main_static";
 const WORK: &str = "test::test_main";
-
-/// The crate of the runtime.
-const CRATE: &str = "unpause_runtime";
 
 /// The variable with the file of undecided tests, a line each.
 pub(super) const UNDECIDED: &str = "UNPAUSE_UNDECIDED";
@@ -40,102 +42,52 @@ pub(super) struct Linked {
     pub(super) hash: String,
 }
 
-/// Builds the runtime and the shim in `folder`. `replaced` are the linker's arguments for std's functions.
+/// Builds the runtime and the shim, once for each version and toolchain. `replaced` are the linker's arguments for std's
+/// functions.
 ///
 /// # Errors
-/// If a package depends on unpause, or if a tool that builds them fails.
+/// If a tool that builds them fails.
 pub(super) fn build(
-    rustc: &OsString,
-    cargo: &OsString,
-    folder: &Path,
+    tools: &Tools,
+    cache: &Cache,
     replaced: &stdlib::Replacements,
+    terminal: &mut Terminal,
 ) -> Result<Linked, Usage> {
-    let home = folder.join("runtime");
-    let library = compile(rustc, cargo, &home)?;
-    let bytes = std::fs::read(&library).map_err(|error| unreadable(&library, &error))?;
+    let engine = Engine::of_this_command(tools)?;
     let mut hasher = DefaultHasher::new();
-    (&bytes, SHIM, &replaced.hash, output(Command::new(rustc).arg("-vV"))?).hash(&mut hasher);
+    (&engine, SHIM, &replaced.hash).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
-    let made = home.join(&hash);
     let linked = |folder: &Path| Linked {
         programs: folder.join("programs"),
         tests: folder.join("tests"),
         hash: hash.clone(),
     };
-    if !made.is_dir() {
-        // Another process may build them too.
-        let draft = home.join(format!("{hash}.{}", std::process::id()));
+    let entry = cache.entry(&engine.entry(&hash), |draft, entry| {
+        terminal.error(&format!(
+            "note: the engine is compiled, once for this version and toolchain, which takes a minute or two. It is kept in {}",
+            cache.folder().display()
+        ));
         let write = |path: &Path, text: &str| {
             std::fs::write(path, text).map_err(|error| unwritable(path, &error))
         };
-        std::fs::create_dir_all(&draft).map_err(|error| unwritable(&draft, &error))?;
-        join(&library, &bytes, &draft)?;
+        let library = engine.compile(tools, cache)?;
+        let bytes = std::fs::read(&library).map_err(|error| unreadable(&library, &error))?;
+        join(&library, &bytes, draft)?;
         let mut arguments = replaced.common.clone();
-        let _ = writeln!(arguments, "\"{}\"", made.join("runtime.o").display());
-        write(&linked(&draft).programs, &arguments)?;
+        let _ = writeln!(arguments, "\"{}\"", entry.join("runtime.o").display());
+        write(&linked(draft).programs, &arguments)?;
 
-        let names = stdlib::functions(&stdlib::library(rustc, "libtest-")?).map_err(Usage)?;
+        let names = stdlib::functions(&stdlib::library(&tools.rustc, "libtest-")?).map_err(Usage)?;
         let [main, work] = [MAIN, WORK].map(|path| symbol(&names, path));
         let (main, work) = (main?, work?);
-        shim(rustc, &draft)?;
-        let _ = writeln!(arguments, "\"{}\"", made.join("shim.o").display());
+        shim(&tools.rustc, draft)?;
+        let _ = writeln!(arguments, "\"{}\"", entry.join("shim.o").display());
         let _ =
             writeln!(arguments, "-Wl,--wrap={main}\n-Wl,--defsym=__wrap_{main}=unpause_any_main");
         let _ = writeln!(arguments, "-Wl,--undefined={work}");
-        write(&linked(&draft).tests, &arguments)?;
-        if std::fs::rename(&draft, &made).is_err() {
-            let _ = std::fs::remove_dir_all(&draft);
-        }
-    }
-    Ok(linked(&made))
-}
-
-/// Compiles the runtime from the sources that this command was built from. Returns the static library.
-fn compile(rustc: &OsString, cargo: &OsString, home: &Path) -> Result<PathBuf, Usage> {
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
-    let is_checkout = checkout.join("unpause-native/Cargo.toml").is_file();
-    let source = |package: &str, folder: &str| match is_checkout {
-        true => format!("{package} = {{ path = {:?} }}\n", checkout.join(folder)),
-        false => format!("{package} = \"={}\"\n", env!("CARGO_PKG_VERSION")),
-    };
-    let manifest = format!(
-        "[workspace]\n\n[package]\nname = {CRATE:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [lib]\npath = \"lib.rs\"\ncrate-type = [\"staticlib\"]\n\n[dependencies]\n{}{}\n\
-         [profile.release]\nopt-level = 3\ncodegen-units = 1\npanic = \"unwind\"\n",
-        source("unpause", ""),
-        source("unpause-native", "unpause-native"),
-    );
-    std::fs::create_dir_all(home).map_err(|error| unwritable(home, &error))?;
-    let write = |name: &str, text: &str| {
-        let path = home.join(name);
-        // Written only if it differs: Cargo looks at the time.
-        if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
-            return Ok(());
-        }
-        // Renamed when it is whole: another process may build the runtime too.
-        let draft = home.join(format!("{name}.{}", std::process::id()));
-        let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &path));
-        written.map_err(|error| unwritable(&path, &error))
-    };
-    if is_checkout && !home.join("Cargo.lock").exists() {
-        if let Ok(text) = std::fs::read_to_string(checkout.join("Cargo.lock")) {
-            write("Cargo.lock", &text)?;
-        }
-    }
-    write("Cargo.toml", &manifest)?;
-    write("lib.rs", RUNTIME)?;
-    let (host, target) = (host(rustc)?, home.join("target"));
-    let mut command = Command::new(cargo);
-    command.current_dir(home).args(["build", "--release", "--quiet", "--target", &host]);
-    command.env("CARGO_TARGET_DIR", &target).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    command.env_remove("RUSTC_WRAPPER");
-    command.env(
-        "RUSTFLAGS",
-        "--cfg unpause_native --cfg unpause_linked -Cforce-frame-pointers=yes -Cdebuginfo=0 --cap-lints=allow",
-    );
-    output(&mut command)
-        .map_err(|Usage(text)| Usage(format!("the runtime for --any cannot be built: {text}")))?;
-    Ok(target.join(host).join("release").join(format!("lib{CRATE}.a")))
+        write(&linked(draft).tests, &arguments)
+    });
+    Ok(linked(&entry?))
 }
 
 /// Joins the members of the static library to one object, in which all but the runtime's own names are local.

@@ -3,15 +3,18 @@
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::cache::Cache;
 use super::{output, stdlib};
 use crate::usage::Usage;
 
 /// The source of the library.
 const SOURCE: &str = include_str!("fallback/atomics.rs.txt");
+
+/// The file of the library.
+const LIBRARY: &str = "fallback.rlib";
 
 /// The arguments of the compiler.
 const FLAGS: &[&str] = &[
@@ -23,41 +26,25 @@ const FLAGS: &[&str] = &[
     "-Ccodegen-units=1",
 ];
 
-/// Compiles the library with `rustc`, once for each toolchain. Returns its file in `folder`.
-///
-/// Other processes may build it in the same folder at the same time, with this toolchain or another one. So the name has
-/// a hash of the toolchain, and the file is compiled in a folder of its own and then renamed: it is whole or absent.
-pub(super) fn build(rustc: &OsString, folder: &Path) -> Result<PathBuf, Usage> {
+/// Compiles the library with `rustc`, once for each toolchain. Returns its file in the cache.
+pub(super) fn build(rustc: &OsString, cache: &Cache) -> Result<PathBuf, Usage> {
     let mut hasher = DefaultHasher::new();
     let version = output(Command::new(rustc).arg("-vV"))?;
     (version, stdlib::library(rustc, "libstd-")?, SOURCE, FLAGS).hash(&mut hasher);
-    let name = format!("fallback-{:016x}", hasher.finish());
-    let library = folder.join(&name).with_extension("rlib");
-    if library.is_file() {
-        return Ok(library);
-    }
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let draft = folder.join(format!("{name}.{process}-{nth}"));
-    let compiled = compile(rustc, &draft, &library);
-    let _ = std::fs::remove_dir_all(&draft);
-    compiled.map(|()| library)
-}
-
-/// Compiles the library in the folder `draft` and moves it to `library`.
-fn compile(rustc: &OsString, draft: &Path, library: &Path) -> Result<(), Usage> {
-    let fail = |error: std::io::Error| {
-        Usage(format!("the folder {} cannot be written: {error}", draft.display()))
-    };
-    let (source, compiled) = (draft.join("fallback.rs"), draft.join("fallback.rlib"));
-    std::fs::create_dir_all(draft).map_err(fail)?;
-    std::fs::write(&source, SOURCE).map_err(fail)?;
-    output(Command::new(rustc).args(FLAGS).arg("-o").arg(&compiled).arg(&source))?;
-    std::fs::rename(&compiled, library).map_err(fail)
+    let entry = cache.entry(&format!("fallback-{:016x}", hasher.finish()), |draft, _| {
+        let source = draft.join("fallback.rs");
+        std::fs::write(&source, SOURCE)
+            .map_err(|error| Usage(format!("{} cannot be written: {error}", source.display())))?;
+        let mut command = Command::new(rustc);
+        command.args(FLAGS).arg("-o").arg(draft.join(LIBRARY)).arg(&source);
+        output(&mut command).map(drop)
+    });
+    Ok(entry?.join(LIBRARY))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Barrier;
 
     use object::read::archive::ArchiveFile;
@@ -79,10 +66,11 @@ mod tests {
     #[test]
     fn builds_at_the_same_time_in_one_folder_each_get_a_whole_library() {
         let folder = std::env::temp_dir().join(format!("unpause-fallback-{}", std::process::id()));
+        let cache = Cache::at(folder.clone());
         let (rustc, start) = (OsString::from("rustc"), Barrier::new(4));
         let build = || {
             start.wait();
-            build(&rustc, &folder).map(|library| members(&library))
+            build(&rustc, &cache).map(|library| members(&library))
         };
         let built = std::thread::scope(|scope| {
             let threads = [0; 4].map(|_| scope.spawn(build));
@@ -93,7 +81,7 @@ mod tests {
             assert!(members.iter().any(|name| name.ends_with(".o")), "{members:?}");
         }
         let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
-        assert_eq!(left.len(), 1, "one library, no draft: {left:?}");
+        assert_eq!(left.len(), 2, "one library and the tag of the cache, no draft: {left:?}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

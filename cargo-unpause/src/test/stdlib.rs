@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use self::names::Names;
 pub(super) use self::names::functions;
+use super::cache::Cache;
 use super::{output, wrapper};
 use crate::usage::Usage;
 
@@ -60,14 +61,14 @@ pub(super) struct Replacements {
     pub(super) hash: String,
 }
 
-/// Compiles the replacements and checks them, once for each toolchain. `folder` is that of instrumented programs,
-/// `fallback` the library of the instrumentation's functions.
+/// Compiles the replacements and checks them, once for each toolchain. `fallback` is the library of the instrumentation's
+/// functions.
 ///
 /// # Errors
 /// If the toolchain's standard library is not one that this version knows.
 pub(super) fn build(
     rustc: &OsString,
-    folder: &Path,
+    cache: &Cache,
     fallback: &Path,
 ) -> Result<Replacements, Usage> {
     let version = output(Command::new(rustc).arg("-vV"))?;
@@ -75,28 +76,21 @@ pub(super) fn build(
     let mut hasher = DefaultHasher::new();
     (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
-    let folder = folder.join(format!("std-{hash}"));
-    let arguments = folder.join(ARGUMENTS);
-    if !arguments.is_file() {
-        let refuse = |difference: String| {
-            let release = version.lines().next().unwrap_or_default();
-            Usage(format!(
-                "the standard library of {release} is not one that this version of unpause knows: {difference}. \
-                 {REMEDY}"
-            ))
-        };
-        // Another process may build them too.
-        let made = folder.with_extension(std::process::id().to_string());
-        let names = make(rustc, &library, &made, fallback, REPLACEMENTS);
+    let refuse = |difference: String| {
+        let release = version.lines().next().unwrap_or_default();
+        Usage(format!(
+            "the standard library of {release} is not one that this version of unpause knows: {difference}. {REMEDY}"
+        ))
+    };
+    let entry = cache.entry(&format!("std-{hash}"), |draft, entry| {
+        let names = make(rustc, &library, draft, fallback, REPLACEMENTS);
         let written = names.and_then(|names| {
-            let text = link_arguments(&names, &folder, fallback);
-            std::fs::write(made.join(ARGUMENTS), text).map_err(|error| error.to_string())
+            let text = link_arguments(&names, entry, fallback);
+            std::fs::write(draft.join(ARGUMENTS), text).map_err(|error| error.to_string())
         });
-        if written.is_err() || std::fs::rename(&made, &folder).is_err() {
-            let _ = std::fs::remove_dir_all(&made);
-        }
-        written.map_err(refuse)?;
-    }
+        written.map_err(refuse)
+    });
+    let arguments = entry?.join(ARGUMENTS);
     let unreadable = |error| Usage(format!("{} cannot be read: {error}", arguments.display()));
     let text = std::fs::read_to_string(&arguments).map_err(unreadable)?;
     let common = text.replace(&line(fallback), "");
@@ -268,8 +262,9 @@ mod tests {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("unpause-std-{process}-{nth}"));
+        let cache = Cache::at(folder.clone());
         let fallback =
-            fallback::build(&rustc, &folder).unwrap_or_else(|Usage(text)| panic!("{text}"));
+            fallback::build(&rustc, &cache).unwrap_or_else(|Usage(text)| panic!("{text}"));
         let library = library(&rustc, "libstd-").unwrap_or_else(|Usage(text)| panic!("{text}"));
         let changed = |(file, text): &Source| -> Source {
             assert!(*file != name || from == to || text.contains(from), "{from} is not in {file}");

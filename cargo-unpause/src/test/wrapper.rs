@@ -1,6 +1,11 @@
 //! The compiler's place in an instrumented build: adds flags to each crate that is tested, and calls the compiler.
+//!
+//! The flags are added here, and not by `RUSTFLAGS`, which would make Cargo ignore the flags of its configuration. Cargo
+//! compiles again if the flags change, because [`STAMP`] is a line of the compiler's version.
 
 use std::ffi::{OsStr, OsString};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::process::{Command, ExitCode};
 
 /// The variable that makes this program the compiler's wrapper. Its value is the file with the
@@ -10,6 +15,18 @@ pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 /// The variable with the same for programs of libtest, if the runtime is linked into programs that do not depend on it:
 /// see [`any`](super::any).
 pub(super) const ANY: &str = "UNPAUSE_ANY";
+
+/// The variable with a text that differs if the flags added here, or the files they name, differ.
+pub(super) const STAMP: &str = "UNPAUSE_STAMP";
+
+/// The variable with the user's own wrapper of the compiler, which is called with the compiler and all flags.
+pub(super) const CHAINED: &str = "UNPAUSE_RUSTC_WRAPPER";
+
+/// The variable with the program for documentation tests, in whose place Cargo calls this one.
+pub(super) const RUSTDOC: &str = "UNPAUSE_RUSTDOC";
+
+/// The name of the crate that Cargo pretends to compile when it reads the `cfg`s of a target.
+const PROBE: &str = "___";
 
 /// The crates that step the threads of the others.
 const NOT_INSTRUMENTED: &[&str] = &[
@@ -65,57 +82,133 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
 ];
 
-/// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments.
+/// The value of [`STAMP`] for a build with linked `parts`.
+pub(super) fn stamp(parts: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    let version = env!("CARGO_PKG_VERSION");
+    (version, FRAMES, INSTRUMENTATION, INSTRUMENTATION_OF_ALL, SPEED, NOT_INSTRUMENTED)
+        .hash(&mut hasher);
+    format!("{parts} {:016x}", hasher.finish())
+}
+
+/// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments, or the arguments of rustdoc alone.
 pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
+    let build = Build::of_variables(linked);
+    if arguments.first().is_some_and(|first| first.to_string_lossy().starts_with('-')) {
+        let rustdoc = std::env::var_os(RUSTDOC).unwrap_or_else(|| "rustdoc".into());
+        let mut command = Command::new(&rustdoc);
+        command.args(&arguments).args(build.flags_of_rustdoc());
+        return ExitCode::from(ended(&mut command));
+    }
     let Some((rustc, given)) = arguments.split_first() else {
         eprintln!("error: `{VARIABLE}` is set, but no compiler is given: unset it");
         return ExitCode::from(2);
     };
-    let mut command = Command::new(rustc);
-    let (any, races) = (std::env::var_os(ANY), std::env::var_os(RACES).is_some());
-    command.args(given).args(flags(given, linked, any.as_deref(), races));
-    let code = match command.status() {
-        Ok(status) => status.code().unwrap_or(1),
-        Err(error) => {
-            eprintln!("error: {} cannot be started: {error}", rustc.to_string_lossy());
-            2
+    let mut command = match std::env::var_os(CHAINED).filter(|wrapper| !wrapper.is_empty()) {
+        Some(wrapper) => {
+            let mut command = Command::new(wrapper);
+            command.arg(rustc);
+            command
         }
+        None => Command::new(rustc),
     };
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    command.args(given).args(build.flags(given));
+    let code = ended(&mut command);
+    // Cargo compiles a crate again if the version of the compiler is another one. Programs that read the version look for
+    // lines that they know.
+    if code == 0 && given.last().is_some_and(|last| last == "-vV") {
+        let stamp = std::env::var(STAMP).unwrap_or_default();
+        let _ = writeln!(std::io::stdout(), "unpause: {stamp}");
+    }
+    ExitCode::from(code)
 }
 
-/// The flags to add to those that cargo has given.
-///
-/// `any` is the file with the linker's arguments of tests that run as they are; `races` has plain accesses
-/// instrumented, too.
-fn flags(given: &[OsString], arguments: &OsStr, any: Option<&OsStr>, races: bool) -> Vec<OsString> {
-    let after = |name: &str| {
-        let at = given.iter().position(|argument| argument == name)?;
-        given.get(at + 1)?.to_str()
-    };
-    // Build scripts and procedural macros are compiled for the machine itself, without a target.
-    let (Some(name), Some(_)) = (after("--crate-name"), after("--target")) else {
-        return Vec::new();
-    };
-    let mut flags = vec![OsString::from(FRAMES)];
-    // The runtime that is linked has copies of its own.
-    if any.is_some() || !NOT_INSTRUMENTED.contains(&name) {
-        let instrumentation = if races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
-        flags.extend(instrumentation.map(OsString::from));
+/// Runs a program and returns its exit code, 1 if it has none, and 2 if it cannot be started.
+fn ended(command: &mut Command) -> u8 {
+    match command.status() {
+        Ok(status) => u8::try_from(status.code().unwrap_or(1)).unwrap_or(1),
+        Err(error) => {
+            eprintln!(
+                "error: {} cannot be started: {error}",
+                command.get_program().to_string_lossy()
+            );
+            2
+        }
     }
-    let is_test = given.iter().any(|flag| flag == "--test");
-    let is_optimized = given.iter().any(|flag| flag == "opt-level=2" || flag == "opt-level=3");
-    if !is_test && is_optimized && OF_EACH_STEP.contains(&name) {
-        flags.extend(SPEED.map(OsString::from));
+}
+
+/// An instrumented build, from the variables of its command.
+struct Build {
+    /// The file with the linker's arguments of programs.
+    programs: OsString,
+    /// The file with the linker's arguments of tests that run as they are (`--any`).
+    tests: Option<OsString>,
+    /// True if plain accesses are instrumented, too.
+    races: bool,
+}
+
+impl Build {
+    fn of_variables(programs: &OsStr) -> Build {
+        let (tests, races) = (std::env::var_os(ANY), std::env::var_os(RACES).is_some());
+        Build { programs: programs.to_owned(), tests, races }
     }
-    let arguments = any.filter(|_| is_test).unwrap_or(arguments);
-    // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
-    if is_test || after("--crate-type").is_none_or(|kind| kind == "bin") {
-        let mut link = OsString::from("-Clink-arg=@");
-        link.push(arguments);
-        flags.push(link);
+
+    /// The flags to add to the flags that Cargo has given: after them, because the last one of a name counts.
+    fn flags(&self, given: &[OsString]) -> Vec<OsString> {
+        let after = |name: &str| {
+            let at = given.iter().position(|argument| argument == name)?;
+            given.get(at + 1)?.to_str()
+        };
+        // Build scripts and procedural macros are compiled for the machine itself, without a target.
+        let (Some(name), Some(_)) = (after("--crate-name"), after("--target")) else {
+            return Vec::new();
+        };
+        let mut flags: Vec<OsString> = self.cfgs().into_iter().map(OsString::from).collect();
+        if name == PROBE {
+            return flags;
+        }
+        flags.push(FRAMES.into());
+        // The runtime that is linked has copies of its own.
+        if self.tests.is_some() || !NOT_INSTRUMENTED.contains(&name) {
+            let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
+            flags.extend(instrumentation.map(OsString::from));
+        }
+        let is_test = given.iter().any(|flag| flag == "--test");
+        let is_optimized = given.iter().any(|flag| flag == "opt-level=2" || flag == "opt-level=3");
+        if !is_test && is_optimized && OF_EACH_STEP.contains(&name) {
+            flags.extend(SPEED.map(OsString::from));
+        }
+        // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
+        if is_test || after("--crate-type").is_none_or(|kind| kind == "bin") {
+            let tests = self.tests.as_ref().filter(|_| is_test);
+            flags.push(linked_with(tests.unwrap_or(&self.programs)));
+        }
+        flags
     }
-    flags
+
+    /// The `cfg`s of crates that are tested. Cargo reads them, too: dependencies are chosen by them.
+    fn cfgs(&self) -> Vec<&'static str> {
+        match (&self.tests, self.races) {
+            // No crate of the program depends on the runtime.
+            (Some(_), _) => Vec::new(),
+            (None, false) => vec!["--cfg", "unpause_native"],
+            (None, true) => vec!["--cfg", "unpause_native", "--cfg", "unpause_races"],
+        }
+    }
+
+    /// The flags of documentation tests.
+    fn flags_of_rustdoc(&self) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = self.cfgs().into_iter().map(OsString::from).collect();
+        flags.push(linked_with(&self.programs));
+        flags
+    }
+}
+
+/// The flag that links a program with the arguments in a file.
+fn linked_with(file: &OsStr) -> OsString {
+    let mut flag = OsString::from("-Clink-arg=@");
+    flag.push(file);
+    flag
 }
 
 #[cfg(test)]
@@ -128,7 +221,8 @@ mod tests {
 
     fn flags_with(given: &str, any: Option<&str>, races: bool) -> String {
         let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-        let flags = flags(&given, OsStr::new("/arguments"), any.map(OsStr::new), races);
+        let build = Build { programs: "/arguments".into(), tests: any.map(OsString::from), races };
+        let flags = build.flags(&given);
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
@@ -143,7 +237,10 @@ mod tests {
         );
         let without_libtest = flags_of("--crate-name demo --cfg test --target x");
         assert!(without_libtest.contains("-Clink-arg=@/arguments"), "{without_libtest}");
-        assert_eq!(flags_of("--crate-name unpause_check --crate-type lib --target x"), FRAMES);
+        let runtime = flags_of("--crate-name unpause_check --crate-type lib --target x");
+        assert_eq!(runtime, format!("--cfg unpause_native {FRAMES}"));
+        let probe = flags_of("- --crate-name ___ --print=cfg --target x");
+        assert_eq!(probe, "--cfg unpause_native");
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");
     }
@@ -161,7 +258,7 @@ mod tests {
     #[test]
     fn the_engine_is_compiled_for_speed_and_its_own_tests_are_not() {
         let engine = flags_of("--crate-name sim --crate-type lib -C opt-level=2 --target x");
-        assert!(engine.starts_with(FRAMES) && engine.ends_with(&SPEED.join(" ")), "{engine}");
+        assert!(engine.contains(FRAMES) && engine.ends_with(&SPEED.join(" ")), "{engine}");
         assert!(!engine.contains("tsan"), "{engine}");
         let with = |given: &str| flags_of(&format!("{given} -C opt-level=2 --target x"));
         for other in ["--crate-name unpause_native --test", "--crate-name demo --crate-type lib"] {

@@ -1,0 +1,157 @@
+//! The programs that Cargo would call: the compiler, the user's wrapper of it, rustdoc.
+//!
+//! Cargo calls this command in their place, so the command must know them. They are named by variables, or by Cargo's
+//! configuration, which `cargo config get` prints with all files and `--config` arguments taken into account.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{output, wrapper};
+use crate::usage::Usage;
+
+/// The programs of a build.
+pub(super) struct Tools {
+    /// Cargo.
+    pub(super) cargo: OsString,
+    /// The compiler.
+    pub(super) rustc: OsString,
+    /// The program for documentation tests.
+    pub(super) rustdoc: OsString,
+    /// The user's wrapper of the compiler, such as sccache.
+    pub(super) wrapper: Option<OsString>,
+    /// A warning, if the configuration cannot be read.
+    pub(super) warning: Option<String>,
+}
+
+/// The places that name one program.
+struct Names {
+    /// The variables, the strongest first. An empty one names no program.
+    variables: &'static [&'static str],
+    /// The key in the table `build` of the configuration.
+    key: &'static str,
+}
+
+const RUSTC: Names = Names { variables: &["RUSTC", "CARGO_BUILD_RUSTC"], key: "rustc" };
+const RUSTDOC: Names =
+    Names { variables: &["RUSTDOC", "CARGO_BUILD_RUSTDOC", wrapper::RUSTDOC], key: "rustdoc" };
+const WRAPPER: Names = Names {
+    variables: &["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", wrapper::CHAINED],
+    key: "rustc-wrapper",
+};
+
+impl Tools {
+    /// Finds the programs for a command with these `arguments` of Cargo.
+    pub(super) fn find(arguments: &[OsString]) -> Tools {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let configuration = Configuration { cargo: &cargo, options: configs(arguments) };
+        let (read, warning) = match configuration.read() {
+            Ok(read) => (read, None),
+            Err(Usage(error)) => (
+                Value::Null,
+                Some(format!(
+                    "warning: the configuration of Cargo cannot be read, and `rustc`, `rustdoc` and `rustc-wrapper` in it are \
+                 not used. Set RUSTC, RUSTDOC and RUSTC_WRAPPER if they are there. {error}"
+                )),
+            ),
+        };
+        // A test that calls this command has the variables of the build that it is part of.
+        let own = std::env::current_exe().unwrap_or_default();
+        let set = |name: &&str| std::env::var_os(name).filter(|set| Path::new(set) != own);
+        let find = |names: &Names| -> Option<OsString> {
+            let set = names.variables.iter().find_map(set);
+            if let Some(set) = set {
+                return Some(set).filter(|set| !set.is_empty()).map(|set| absolute(&set, here()));
+            }
+            let named = read["build"][names.key].as_str().filter(|named| !named.is_empty())?;
+            Some(absolute(named.as_ref(), configuration.base(names.key)))
+        };
+        let [rustc, rustdoc, wrapper] = [RUSTC, RUSTDOC, WRAPPER].map(|names| find(&names));
+        Tools {
+            rustc: rustc.unwrap_or_else(|| "rustc".into()),
+            rustdoc: rustdoc.unwrap_or_else(|| "rustdoc".into()),
+            wrapper,
+            warning,
+            cargo,
+        }
+    }
+}
+
+/// Cargo's configuration in the current folder.
+struct Configuration<'a> {
+    cargo: &'a OsStr,
+    /// The `--config` arguments of the command.
+    options: Vec<OsString>,
+}
+
+impl Configuration<'_> {
+    fn read(&self) -> Result<Value, Usage> {
+        let text = self.get(&["--format", "json"])?;
+        serde_json::from_str(&text).map_err(|error| Usage(format!("`cargo config get`: {error}")))
+    }
+
+    /// The folder from which a relative path at this key of `build` begins.
+    fn base(&self, key: &str) -> PathBuf {
+        let line = self.get(&["--show-origin", &format!("build.{key}")]).unwrap_or_default();
+        let file = line.rsplit_once(" # ").map_or("", |(_, file)| file.trim());
+        // Paths in `folder/.cargo/config.toml` begin in `folder`. An argument of the command has no file.
+        let folder = Path::new(file).is_absolute().then(|| Path::new(file).parent()?.parent());
+        folder.flatten().map_or_else(here, Path::to_path_buf)
+    }
+
+    /// Calls `cargo config get`, which is not stable.
+    fn get(&self, arguments: &[&str]) -> Result<String, Usage> {
+        let mut command = Command::new(self.cargo);
+        command.env("RUSTC_BOOTSTRAP", "1").arg("-Zunstable-options").args(&self.options);
+        output(command.args(["config", "get"]).args(arguments))
+    }
+}
+
+/// The `--config` options among the arguments of Cargo.
+fn configs(arguments: &[OsString]) -> Vec<OsString> {
+    let of_cargo = arguments.iter().take_while(|word| *word != "--");
+    let mut found = Vec::new();
+    let mut is_value = false;
+    for word in of_cargo {
+        let is_option = word == "--config";
+        if is_value || is_option || word.to_string_lossy().starts_with("--config=") {
+            found.push(word.clone());
+        }
+        is_value = is_option && !is_value;
+    }
+    found
+}
+
+/// A program by its name, which is looked up in `PATH`, or by its path, which may be relative to `base`.
+fn absolute(named: &OsStr, base: PathBuf) -> OsString {
+    match Path::new(named).components().count() {
+        0 | 1 => named.to_owned(),
+        _ => base.join(named).into_os_string(),
+    }
+}
+
+fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_cargo_are_told_from_those_of_the_test_program() {
+        let words = "--config a=1 --lib --config=b.toml -- --config c";
+        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        assert_eq!(configs(&words), ["--config", "a=1", "--config=b.toml"]);
+    }
+
+    #[test]
+    fn names_stay_and_relative_paths_begin_in_the_folder() {
+        let of = |named: &str| absolute(named.as_ref(), PathBuf::from("/project"));
+        assert_eq!(of("sccache"), "sccache");
+        assert_eq!(of("tools/wrap"), "/project/tools/wrap");
+        assert_eq!(of("/usr/bin/sccache"), "/usr/bin/sccache");
+    }
+}

@@ -6,6 +6,7 @@
 
 mod any;
 mod cache;
+mod conflicts;
 mod fallback;
 mod stdlib;
 mod tools;
@@ -121,6 +122,8 @@ fn run(
     started.args(&arguments[own_command..]);
     let folder = target.join(FOLDER);
     let undecided = folder.join(format!("undecided.{}", std::process::id()));
+    let left_out = folder.join(format!("left-out.{}", std::process::id()));
+    started.env(conflicts::LEFT_OUT, &left_out);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES);
     let (target, arguments, parts) = if takes_any {
         let linked = any::build(&tools, &cache, &replaced, terminal)?;
@@ -152,8 +155,15 @@ fn run(
     let status = started.status().map_err(|error| {
         Usage(format!("{} cannot be started: {error}", tools.cargo.to_string_lossy()))
     })?;
-    let left = std::fs::read_to_string(&undecided).unwrap_or_default();
-    let _ = std::fs::remove_file(&undecided);
+    let taken = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let _ = std::fs::remove_file(path);
+        text
+    };
+    if let Some(remark) = conflicts::remark(&taken(&left_out)) {
+        terminal.error(&remark);
+    }
+    let left = taken(&undecided);
     if !left.is_empty() {
         let lines: String = left.lines().map(|line| format!("  {line}\n")).collect();
         terminal.error(&format!("undecided, neither passed nor failed:\n{}", lines.trim_end()));

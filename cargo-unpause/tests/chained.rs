@@ -175,6 +175,54 @@ fn the_compiler_of_the_configuration_compiles_all() {
 }
 
 #[test]
+fn flags_that_cannot_be_are_named_and_the_program_is_built_without_them() {
+    let package = Package::new("conflicts", "");
+    package.write(
+        "src/lib.rs",
+        "#[test]\nfn spawns() {\n    std::thread::spawn(|| ()).join().unwrap();\n}\n",
+    );
+    for flags in [
+        "-Ctarget-feature=+crt-static",
+        "-Clto=fat -Cembed-bitcode=yes",
+        "-Clto=thin -Cembed-bitcode=yes",
+        "-Clinker-plugin-lto",
+        "-Cprefer-dynamic",
+        "-Cstrip=symbols",
+        "-Cstrip=debuginfo",
+        "-Clink-arg=-s",
+        "-Clink-arg=-Wl,--strip-all",
+        "-Clink-arg=-static-pie",
+    ] {
+        let (passed, output) = package.test(&["--lib"], &[("RUSTFLAGS", flags)]);
+        let first = flags.split(' ').next().unwrap();
+        let said = format!("note: flags that do not apply to this build:\n  {first}: ");
+        assert!(passed && output.contains(&said), "{flags}: {output}");
+        assert_eq!(output.matches(&format!("{first}: ")).count(), 1, "{output}");
+    }
+    let (passed, output) = package.test(&["--lib"], &[("RUSTFLAGS", "-Ctarget-cpu=x86-64-v2")]);
+    assert!(passed && !output.contains("do not apply"), "{output}");
+}
+
+#[test]
+fn errors_of_the_linker_are_explained() {
+    let package = Package::new("dynamic", "");
+    let of =
+        |name: &str, rest: &str| format!("[package]\nname = {name:?}\nedition = '2024'\n{rest}");
+    package.write("Cargo.toml", &of("a", "[dependencies]\nb.path = 'b'\n[workspace]\n"));
+    package.write("src/lib.rs", "#[test]\nfn calls() {\n    b::b();\n}\n");
+    package.write("b/Cargo.toml", &of("b", "[lib]\ncrate-type = ['dylib']\n"));
+    package.write("b/src/lib.rs", "pub fn b() {}\n");
+    let (passed, output) = package.test(&["--lib"], &[]);
+    let said = "note: the program could not be linked with the functions of unpause";
+    assert!(!passed && output.contains(said), "{output}");
+
+    // Another error of the compiler is not one of the linker.
+    package.write("src/lib.rs", "#[test]\nfn calls() {\n    c::b();\n}\n");
+    let (passed, output) = package.test(&["--lib"], &[]);
+    assert!(!passed && output.contains("error[E0433]") && !output.contains(said), "{output}");
+}
+
+#[test]
 fn a_test_may_call_the_command() {
     let package = Package::new("nested", &format!("[build]\nrustc-wrapper = './wrap'\n{FLAGS}\n"));
     package.program("wrap", "exec \"$@\"");

@@ -5,8 +5,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
-use std::process::{Command, ExitCode};
+use std::io::{Read, Write};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+
+use super::conflicts;
 
 /// The variable that makes this program the compiler's wrapper. Its value is the file with the
 /// linker's arguments: see [`stdlib`](super::stdlib).
@@ -56,6 +58,10 @@ const OF_EACH_STEP: &[&str] = &["sim", "unpause_native"];
 /// would be calls between units. Cargo's flags come first, and the last one of a name counts.
 const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
 
+/// The flag of tested crates whose own level of optimisation is lower: the compiler would take some generic functions of std
+/// from std's binary, where they are not instrumented.
+const OPTIMIZED: &str = "-Copt-level=2";
+
 /// Flags of all crates: frames can be followed.
 pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
@@ -86,7 +92,7 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
 pub(super) fn stamp(parts: &str) -> String {
     let mut hasher = DefaultHasher::new();
     let version = env!("CARGO_PKG_VERSION");
-    (version, FRAMES, INSTRUMENTATION, INSTRUMENTATION_OF_ALL, SPEED, NOT_INSTRUMENTED)
+    (version, OPTIMIZED, FRAMES, INSTRUMENTATION, INSTRUMENTATION_OF_ALL, SPEED, NOT_INSTRUMENTED)
         .hash(&mut hasher);
     format!("{parts} {:016x}", hasher.finish())
 }
@@ -97,7 +103,9 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     if arguments.first().is_some_and(|first| first.to_string_lossy().starts_with('-')) {
         let rustdoc = std::env::var_os(RUSTDOC).unwrap_or_else(|| "rustdoc".into());
         let mut command = Command::new(&rustdoc);
-        command.args(&arguments).args(build.flags_of_rustdoc());
+        let resolved = conflicts::resolve(&arguments);
+        conflicts::note(&resolved.left_out);
+        command.args(&resolved.arguments).args(build.flags_of_rustdoc());
         return ExitCode::from(ended(&mut command));
     }
     let Some((rustc, given)) = arguments.split_first() else {
@@ -112,8 +120,17 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         }
         None => Command::new(rustc),
     };
-    command.args(given).args(build.flags(given));
-    let code = ended(&mut command);
+    let flags = build.flags(given);
+    let code = match is_tested(given) {
+        true => {
+            let resolved = conflicts::resolve(given);
+            conflicts::note(&resolved.left_out);
+            let is_linked = flags.iter().any(|flag| flag.to_string_lossy().starts_with(LINKED));
+            command.args(&resolved.arguments).args(flags);
+            if is_linked { ended_with_note(&mut command) } else { ended(&mut command) }
+        }
+        false => ended(command.args(given)),
+    };
     // Cargo compiles a crate again if the version of the compiler is another one. Programs that read the version look for
     // lines that they know.
     if code == 0 && given.last().is_some_and(|last| last == "-vV") {
@@ -125,13 +142,38 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
 
 /// Runs a program and returns its exit code, 1 if it has none, and 2 if it cannot be started.
 fn ended(command: &mut Command) -> u8 {
-    match command.status() {
+    code(command.status(), command)
+}
+
+/// The same for the compiler of a program, whose linker may have errors that only this command can explain.
+fn ended_with_note(command: &mut Command) -> u8 {
+    let mut kept = Vec::new();
+    let status = command.stderr(Stdio::piped()).spawn().and_then(|mut child| {
+        let mut buffer = [0; 8192];
+        while let Some(stream) = &mut child.stderr {
+            let count = stream.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            kept.extend_from_slice(&buffer[..count]);
+            std::io::stderr().write_all(&buffer[..count])?;
+        }
+        child.wait()
+    });
+    let code = code(status, command);
+    if let Some(note) = conflicts::of_linker(&String::from_utf8_lossy(&kept)).filter(|_| code != 0)
+    {
+        eprintln!("{note}");
+    }
+    code
+}
+
+fn code(status: std::io::Result<ExitStatus>, command: &Command) -> u8 {
+    match status {
         Ok(status) => u8::try_from(status.code().unwrap_or(1)).unwrap_or(1),
         Err(error) => {
-            eprintln!(
-                "error: {} cannot be started: {error}",
-                command.get_program().to_string_lossy()
-            );
+            let name = command.get_program().to_string_lossy();
+            eprintln!("error: {name} cannot be started: {error}");
             2
         }
     }
@@ -155,12 +197,7 @@ impl Build {
 
     /// The flags to add to the flags that Cargo has given: after them, because the last one of a name counts.
     fn flags(&self, given: &[OsString]) -> Vec<OsString> {
-        let after = |name: &str| {
-            let at = given.iter().position(|argument| argument == name)?;
-            given.get(at + 1)?.to_str()
-        };
-        // Build scripts and procedural macros are compiled for the machine itself, without a target.
-        let (Some(name), Some(_)) = (after("--crate-name"), after("--target")) else {
+        let Some(name) = after(given, "--crate-name").filter(|_| is_tested(given)) else {
             return Vec::new();
         };
         let mut flags: Vec<OsString> = self.cfgs().into_iter().map(OsString::from).collect();
@@ -172,14 +209,16 @@ impl Build {
         if self.tests.is_some() || !NOT_INSTRUMENTED.contains(&name) {
             let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
             flags.extend(instrumentation.map(OsString::from));
+            if !is_optimized(given) {
+                flags.push(OPTIMIZED.into());
+            }
         }
         let is_test = given.iter().any(|flag| flag == "--test");
-        let is_optimized = given.iter().any(|flag| flag == "opt-level=2" || flag == "opt-level=3");
-        if !is_test && is_optimized && OF_EACH_STEP.contains(&name) {
+        if !is_test && is_optimized(given) && OF_EACH_STEP.contains(&name) {
             flags.extend(SPEED.map(OsString::from));
         }
         // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
-        if is_test || after("--crate-type").is_none_or(|kind| kind == "bin") {
+        if is_test || after(given, "--crate-type").is_none_or(|kind| kind == "bin") {
             let tests = self.tests.as_ref().filter(|_| is_test);
             flags.push(linked_with(tests.unwrap_or(&self.programs)));
         }
@@ -204,9 +243,33 @@ impl Build {
     }
 }
 
+/// The argument after the one with this name.
+fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
+    let at = given.iter().position(|argument| argument == name)?;
+    given.get(at + 1)?.to_str()
+}
+
+/// True for a crate that is tested. Build scripts and procedural macros are compiled for the machine itself, without a target.
+fn is_tested(given: &[OsString]) -> bool {
+    after(given, "--crate-name").is_some() && after(given, "--target").is_some()
+}
+
+/// True if the last level of optimisation among the arguments is one that takes no generic functions of std from std's own
+/// binary.
+fn is_optimized(given: &[OsString]) -> bool {
+    let levels = given.iter().filter_map(|argument| {
+        let text = argument.to_str()?;
+        text.strip_prefix("-C").unwrap_or(text).strip_prefix("opt-level=")
+    });
+    levels.last().is_some_and(|level| level == "2" || level == "3")
+}
+
+/// The beginning of the flag that links a program with the arguments in a file.
+const LINKED: &str = "-Clink-arg=@";
+
 /// The flag that links a program with the arguments in a file.
 fn linked_with(file: &OsStr) -> OsString {
-    let mut flag = OsString::from("-Clink-arg=@");
+    let mut flag = OsString::from(LINKED);
     flag.push(file);
     flag
 }
@@ -263,6 +326,10 @@ mod tests {
         let with = |given: &str| flags_of(&format!("{given} -C opt-level=2 --target x"));
         for other in ["--crate-name unpause_native --test", "--crate-name demo --crate-type lib"] {
             assert!(!with(other).contains("opt-level"), "{}", with(other));
+        }
+        for lower in ["0", "1", "s", "z"] {
+            let last = format!("--crate-name demo -C opt-level=3 -Copt-level={lower} --target x");
+            assert!(flags_of(&last).contains(OPTIMIZED), "{}", flags_of(&last));
         }
         let lower = flags_of("--crate-name sim --crate-type lib -C opt-level=1 --target x");
         assert!(!lower.contains("opt-level"), "{lower}");

@@ -323,6 +323,13 @@ pub mod __private {
         crate::seam::of_one_clock(one, other, crate::seam::here());
     }
 
+    /// Returns the error of a variable such as `SIM_SEEDS` whose value cannot be used, if there is one among `variables`.
+    pub fn invalid_setting(
+        variables: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+    ) -> Option<String> {
+        crate::engine::invalid_setting(variables)
+    }
+
     /// The grammar of a duration, for messages.
     pub const DURATION: &str = crate::engine::duration::GRAMMAR;
 
@@ -344,7 +351,7 @@ pub mod __private {
         }
     }
 
-    /// Files of results, for `cargo sim merge`.
+    /// Files of results, for `cargo unpause merge`.
     pub mod results {
         pub use crate::engine::results::{
             EndRecord, Failed, MustFail, ResultsFile, ResultsHeader, Segment, Subject, Tally,

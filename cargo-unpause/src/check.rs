@@ -1,4 +1,4 @@
-//! `cargo sim check`: the verdict on recorded histories.
+//! `cargo unpause check`: the verdict on recorded histories.
 
 mod files;
 mod several;
@@ -135,11 +135,13 @@ fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>,
             }
             Long("tree") => asked.tree = true,
             Value(value) => asked.paths.push(value.into()),
-            other => return Err(Usage::unknown_option(&other, OPTIONS, "cargo sim check --help")),
+            other => {
+                return Err(Usage::unknown_option(&other, OPTIONS, "cargo unpause check --help"));
+            }
         }
     }
     if asked.paths.is_empty() {
-        let message = "which file? `cargo sim check FILE`, or - for the standard input";
+        let message = "which file? `cargo unpause check FILE`, or - for the standard input";
         return Err(Usage(message.to_owned()));
     }
     if asked.paths.iter().filter(|path| is_standard_input(path)).count() > 1 {
@@ -313,9 +315,9 @@ fn help() -> String {
     let mut help = "\
 Says whether a recorded history is linearizable, or what else is asked for, and if not, why.
 
-usage: cargo sim check [options] FILE
-       cargo sim check [options] -          reads the standard input
-       cargo sim check [options] FILE|FOLDER …   a line for each history, and a summary
+usage: cargo unpause check [options] FILE
+       cargo unpause check [options] -          reads the standard input
+       cargo unpause check [options] FILE|FOLDER …   a line for each history, and a summary
 
 options:
   -m, --model MODEL          what was used; found out from the operations if only one fits

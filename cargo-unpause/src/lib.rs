@@ -1,4 +1,4 @@
-//! The command line of unpause, `cargo sim`: one file for each subcommand, and one row of
+//! The command line of unpause, `cargo unpause`: one file for each subcommand, and one row of
 //! [`COMMANDS`].
 //!
 //! A library, so that tests can call it; the program around it hands over the arguments and the
@@ -142,7 +142,7 @@ fn dispatch(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit,
         Some(lexopt::Arg::Value(name)) => name.to_string_lossy().into_owned(),
         Some(other) => {
             let options = ["--help", "--version"];
-            return Err(Usage::unknown_option(&other, &options, "cargo sim --help"));
+            return Err(Usage::unknown_option(&other, &options, "cargo unpause --help"));
         }
     };
     if name != "help" {
@@ -175,7 +175,7 @@ fn help() -> String {
     let mut help = "\
 The command line of unpause.
 
-usage: cargo sim COMMAND …
+usage: cargo unpause COMMAND …
 
 commands:
 "
@@ -183,5 +183,5 @@ commands:
     for command in COMMANDS {
         help += &format!("  {:<8} {}\n", command.name, command.summary);
     }
-    help + "\ncargo sim COMMAND --help has the details, cargo sim --version the version.\n"
+    help + "\ncargo unpause COMMAND --help has the details, cargo unpause --version the version.\n"
 }

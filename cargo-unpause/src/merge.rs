@@ -1,4 +1,4 @@
-//! `cargo sim merge`: the verdict on the results of all shards.
+//! `cargo unpause merge`: the verdict on the results of all shards.
 
 mod merged;
 mod seeds;
@@ -26,12 +26,12 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             Value(path) => paths.push(PathBuf::from(path)),
             other => {
                 let options = ["--json", "--help"];
-                return Err(Usage::unknown_option(&other, &options, "cargo sim merge --help"));
+                return Err(Usage::unknown_option(&other, &options, "cargo unpause merge --help"));
             }
         }
     }
     if paths.is_empty() {
-        let message = "which results? `cargo sim merge FOLDER …`, as SIM_RESULTS named it";
+        let message = "which results? `cargo unpause merge FOLDER …`, as SIM_RESULTS named it";
         return Err(Usage(message.to_owned()));
     }
     let mut exits = BTreeSet::new();
@@ -226,7 +226,7 @@ fn walk(
 const HELP: &str = "\
 Puts the results of shards together: which seeds passed, what failed, what is left to run.
 
-usage: cargo sim merge [options] FOLDER|FILE …
+usage: cargo unpause merge [options] FOLDER|FILE …
 
 Tests write results into the folder that SIM_RESULTS names, a file for each test and shard. Failures
 are grouped by kind and place, and the lowest seed of each is shown with the command that replays it.

@@ -16,6 +16,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sim::__private::invalid_setting;
+
 use self::cache::Cache;
 use self::tools::Tools;
 use crate::usage::Usage;
@@ -82,6 +84,10 @@ fn run(
     if arguments.first().is_some_and(|first| first == "--help" || first == "-h") {
         terminal.print(HELP);
         return Ok(Exit::Good);
+    }
+    // Each test would say so, after all is built.
+    if let Some(invalid) = invalid_setting(std::env::vars_os()) {
+        return Err(Usage(invalid));
     }
     let processor = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
     if !cfg!(all(target_os = "linux", target_env = "gnu")) || !processor {

@@ -1,4 +1,4 @@
-//! `cargo sim check` as a process: exit codes, streams, texts.
+//! `cargo unpause check` as a process: exit codes, streams, texts.
 
 #![forbid(unsafe_code)]
 
@@ -181,7 +181,7 @@ fn help_lists_what_there_is() {
 fn the_word_sim_may_be_left_out() {
     let mut terminal = cargo_unpause::Terminal::silent();
     assert_eq!(cargo_unpause::run(vec!["check".into(), "-h".into()], &mut terminal), 0);
-    assert!(terminal.output().contains("usage: cargo sim check"));
+    assert!(terminal.output().contains("usage: cargo unpause check"));
 }
 
 #[test]

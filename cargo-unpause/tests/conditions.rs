@@ -1,4 +1,4 @@
-//! `cargo sim check --condition`: each condition ends with each of its exit codes, and shows its
+//! `cargo unpause check --condition`: each condition ends with each of its exit codes, and shows its
 //! evidence.
 
 #![forbid(unsafe_code)]

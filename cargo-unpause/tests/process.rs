@@ -1,4 +1,4 @@
-//! The process of `cargo sim`: its streams, variables and arguments.
+//! The process of `cargo unpause`: its streams, variables and arguments.
 
 #![forbid(unsafe_code)]
 
@@ -130,5 +130,27 @@ fn help_and_version_are_said() {
             (code, shown),
             (Some(0), format!("cargo-unpause {}\n", env!("CARGO_PKG_VERSION")))
         );
+    }
+}
+
+#[test]
+fn a_setting_that_cannot_be_used_is_told_before_anything_is_built() {
+    for (name, value) in [
+        ("SIM_TIME", "5 s"),
+        ("SIM_SEEDS", "9..3"),
+        ("SIM_STRATEGY", "exhaustve"),
+        ("SIM_STEPS", "0"),
+        ("SIM_ISOLATE", "thread"),
+        ("SIM_REPLAY", ""),
+        ("SIM_SHARD", "5/4"),
+    ] {
+        for arguments in [&["test", "--any"][..], &["test"], &["nextest", "run"]] {
+            // Without a compiler: nothing can be built.
+            let mut command = cargo_unpause(arguments);
+            let (code, shown, said) = output(command.env(name, value).env("RUSTC", "/none"));
+            assert_eq!((code, &*shown), (Some(2), ""), "{said}");
+            let expected = format!("error: {name} is {value:?}, but should be ");
+            assert!(said.starts_with(&expected) && said.lines().count() == 1, "{said}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo sim check` of several files and folders, and of files that are made to take all there is.
+//! `cargo unpause check` of several files and folders, and of files that are made to take all there is.
 
 #![forbid(unsafe_code)]
 

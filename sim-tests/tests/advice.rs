@@ -1,4 +1,4 @@
-//! Advice in messages is valid: each path that a text of the library, the macro or `cargo sim`
+//! Advice in messages is valid: each path that a text of the library, the macro or `cargo unpause`
 //! names is a path of the public API.
 //!
 //! The paths are listed below as code, so that a removed path does not compile; the test searches

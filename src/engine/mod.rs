@@ -28,3 +28,10 @@ pub(crate) use self::config::duration;
 use simulate as backend;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as backend;
+
+/// Returns the error of the first variable of a setting whose value cannot be used, if any.
+pub(crate) fn invalid_setting(
+    variables: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+) -> Option<String> {
+    config::Settings::from_environment(variables).err().map(|invalid| invalid.to_string())
+}

@@ -1,5 +1,5 @@
 //! Results of long explorations: JSON lines that are resumed by the next run and merged with those of
-//! other shards by `cargo sim merge`.
+//! other shards by `cargo unpause merge`.
 //!
 //! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line names what is
 //! explored, the hash of the program included. The lines after it, about one for each second, hold the positions

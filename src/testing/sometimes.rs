@@ -11,7 +11,7 @@ use crate::seam::{self, native::on_carrier};
 ///
 /// Reports name the condition by `name`; uses with the same name are the same condition. The condition is
 /// evaluated and recorded whenever a run reaches it; a line that no run reaches is not known and fails nothing.
-/// Ignored when a single seed is run or a trace is replayed. A shard only warns; `cargo sim merge` checks all
+/// Ignored when a single seed is run or a trace is replayed. A shard only warns; `cargo unpause merge` checks all
 /// shards together. It is not a point, and outside a run it only evaluates its condition.
 ///
 /// ```

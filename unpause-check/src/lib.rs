@@ -37,7 +37,7 @@
 //!
 //! The models that come with the crate are in [`models`]; a verdict names the engine that [`linearizable()`]
 //! chose. [`picture::history_text`] draws a history. The package `unpause-histories` reads recorded files
-//! (JSON lines, Jepsen's EDN and others), and `cargo sim check` checks them from the command line. The
+//! (JSON lines, Jepsen's EDN and others), and `cargo unpause check` checks them from the command line. The
 //! package `unpause` records histories of tests and re-exports this crate as `sim::check`.
 
 #![forbid(unsafe_code)]

@@ -84,7 +84,7 @@ pub trait Model: Clone + Eq + Hash + Debug {
     }
 
     /// An operation, with its result if it returned, as a file of a recorded history has it. A failing run then
-    /// writes its history beside its trace, and `cargo sim check` or one line of a test with the package
+    /// writes its history beside its trace, and `cargo unpause check` or one line of a test with the package
     /// `unpause-histories` checks it again. Returns `None`, the default, for an operation that is not written,
     /// such as one with a result of another kind, which no file can express.
     ///

@@ -3,7 +3,7 @@
 //! `cargo run -p unpause-histories --example recorded` checks two files of `examples/histories/`: in one
 //! a replica answers a read before it has caught up, in the other it waits. The same as a test is one
 //! line, `unpause_histories::assert_consistent!("tests/histories/fresh.edn", "cas-register")`, and from
-//! the shell it is `cargo sim check FILE`.
+//! the shell it is `cargo unpause check FILE`.
 
 #![forbid(unsafe_code)]
 

@@ -18,7 +18,7 @@
 //!     "../examples/histories/write-skew.edn", "list-append", "snapshot-isolation");
 //! ```
 //!
-//! From the shell, `cargo sim check FILE` does the same.
+//! From the shell, `cargo unpause check FILE` does the same.
 //!
 //! # Formats
 //!

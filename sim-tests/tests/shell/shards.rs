@@ -14,7 +14,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The exit code of `cargo sim merge` and its output.
+/// The exit code of `cargo unpause merge` and its output.
 pub(crate) fn merge(arguments: &[&str], folder: &Path) -> (u8, String) {
     let mut all = vec!["merge".into()];
     all.extend(arguments.iter().map(Into::into));

@@ -18,7 +18,7 @@ fn a_condition_is_judged_by_whoever_has_the_whole() {
     let shards = folder("conditions");
     for shard in ["1/2", "2/2"] {
         let ended = never(&shards).env("SIM_SHARD", shard).passes();
-        ended.says(&["(in this part of the seeds; cargo sim merge judges all of them)"]);
+        ended.says(&["(in this part of the seeds; cargo unpause merge judges all of them)"]);
     }
     let (code, said) = merge(&[], &shards);
     assert_eq!(code, 1, "{said}");

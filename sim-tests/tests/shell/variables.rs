@@ -58,7 +58,7 @@ fn a_test_whose_time_is_over_says_how_many_seeds_ran() {
     captured("does_nothing").env("SIM_TIME", "1h").passes().says_not("was up");
 }
 
-/// As on the command line of `cargo sim check`.
+/// As on the command line of `cargo unpause check`.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_time_without_a_unit_is_seconds() {

@@ -1,4 +1,4 @@
-//! Words that no file contains: personal folders, and hosts of package registries.
+//! Words that no file contains: personal folders, hosts of package registries, and the short name of the command.
 //!
 //! A path of one machine is wrong on all others, and which registry a machine uses is its own
 //! affair. The words are put together from parts here, or this file would be an offender.
@@ -22,7 +22,14 @@ const HOSTS: &[&str] = &[
     concat!("deb.", "debian.org"),
 ];
 
-/// Lines that name a folder of some machine or a host of a registry.
+/// The short name of the command, which texts do not use: a reader should not meet two names.
+const SHORT_NAME: &str = concat!("cargo", " sim");
+
+/// The files that say that there is a short name.
+const OF_SHORT_NAME: &[&str] =
+    &["CHANGELOG.md", "cargo-unpause/README.md", "cargo-unpause/src/bin/cargo-sim.rs"];
+
+/// Lines that name a folder of some machine, a host of a registry or the short name of the command.
 pub(crate) fn check(file: &File) -> Vec<Offence> {
     // Cargo writes where each package comes from into its lock file.
     if file.path.ends_with("Cargo.lock") {
@@ -36,6 +43,12 @@ pub(crate) fn check(file: &File) -> Vec<Offence> {
         }
         if let Some(host) = HOSTS.iter().find(|host| line.contains(*host)) {
             say(format!("`{host}` is a host of a registry: say \"crates.io\" or the like"));
+        }
+        let is_named = line.match_indices(SHORT_NAME).any(|(at, name)| {
+            !line[at + name.len()..].starts_with(|c: char| c.is_alphanumeric() || "-_".contains(c))
+        });
+        if is_named && !OF_SHORT_NAME.iter().any(|path| file.path == *path) {
+            say("the command is `cargo unpause` in all texts".to_owned());
         }
     }
     offences
@@ -70,6 +83,14 @@ mod tests {
             assert!(!is_found("Cargo.lock", &format!("source = \"{host}\"")), "{host}");
         }
         assert!(!is_found("README.md", "published on crates.io"));
+    }
+
+    #[test]
+    fn the_short_name_of_the_command_is_found() {
+        assert!(is_found("README.md", &format!("`{SHORT_NAME} merge FOLDER`")));
+        assert!(is_found("README.md", SHORT_NAME));
+        assert!(!is_found("CHANGELOG.md", SHORT_NAME));
+        assert!(!is_found("README.md", &format!("{SHORT_NAME}ulates, {SHORT_NAME}-tests")));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The reader of result files. A file holds the results of one shard of one test. Tests that resume a file and
-//! `cargo sim merge` share this reader, so that both accept the same files.
+//! `cargo unpause merge` share this reader, so that both accept the same files.
 
 use std::collections::BTreeMap;
 

@@ -186,7 +186,7 @@
 //! by an earlier version does not have its settings, and is replayed with those of the test.
 //!
 //! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not passed with
-//! it. Results under other settings are refused, and `cargo sim merge` does not add them up.
+//! it. Results under other settings are refused, and `cargo unpause merge` does not add them up.
 
 mod clock;
 mod each;

@@ -13,7 +13,7 @@ pub(super) struct TestRun {
 /// A part of the seeds.
 #[derive(Clone, Copy)]
 pub(crate) struct SeedPart {
-    /// True if results are written, so that `cargo sim merge` can judge all seeds.
+    /// True if results are written, so that `cargo unpause merge` can judge all seeds.
     written: bool,
 }
 
@@ -34,8 +34,8 @@ impl SeedPart {
     /// Notes that the test would fail for this reason if the part were all seeds.
     pub(super) fn note(self, report: &mut Report, what: &str) {
         let judge = match self.written {
-            true => "cargo sim merge judges all of them",
-            false => "to judge all of them, set SIM_RESULTS and run cargo sim merge",
+            true => "cargo unpause merge judges all of them",
+            false => "to judge all of them, set SIM_RESULTS and run cargo unpause merge",
         };
         let note = format!("{}: {what} (in this part of the seeds; {judge})", report.test);
         report.notes.push(note);

@@ -233,7 +233,7 @@ impl Runner {
     }
 
     /// Write down in this folder which seeds passed, in a file for each test and shard. A later run of the same seeds
-    /// by the same program continues from there; `cargo sim merge` puts shards together. Another program, or other
+    /// by the same program continues from there; `cargo unpause merge` puts shards together. Another program, or other
     /// settings, is an [`InvalidSetting`](crate::engine::runner::InvalidSetting): use another folder.
     ///
     /// Conditions over all runs, such as [`sometimes!`](macro@crate::sometimes), are judged by the run that reaches

@@ -1,5 +1,5 @@
 //! A history as JSON lines, an event a line: the file that the package `unpause-histories` and
-//! `cargo sim check` read.
+//! `cargo unpause check` read.
 
 use std::fmt::Write;
 

@@ -14,5 +14,6 @@ mod network;
 mod network_search;
 mod points;
 mod programs;
+mod settings;
 mod std_search;
 mod widths;

@@ -142,9 +142,9 @@ const PLANTS: &[Plant] = &[
 
 /// The settings that have no failure here, each with a value and the reason. Their way into headers is tested here, too.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
-    ("points", "all", "plain threads, which only `cargo unpause test` steps"),
-    ("arc", "1", "plain threads, which only `cargo unpause test` steps"),
-    ("isolate", "process", "plain threads, which only `cargo unpause test` steps"),
+    ("points", "all", "plain threads: native-tests/tests/all/settings.rs"),
+    ("arc", "1", "plain threads: native-tests/tests/all/settings.rs"),
+    ("isolate", "process", "plain threads: native-tests/tests/all/settings.rs"),
     ("hang", "1500ms", "a hang ends the process: sim-tests/tests/shell/ends.rs"),
 ];
 

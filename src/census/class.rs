@@ -30,6 +30,7 @@
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
 use crate::run::op::kind::{Kind, Span};
+use crate::run::op::task::ABORT;
 use crate::run::rng::mix;
 use crate::run::{ObjectRecord, Run, TaskRecord};
 
@@ -51,13 +52,14 @@ use crate::run::{ObjectRecord, Run, TaskRecord};
 /// assert_eq!(classes.len(), 1);
 /// ```
 pub fn class_of(run: &Run) -> u64 {
-    let mut tasks: Vec<u64> = run.tasks.iter().map(name_of_task).collect();
+    let names: Vec<u64> = run.tasks.iter().map(name_of_task).collect();
     let mut objects: Vec<ObjectHash> = run
         .objects
         .iter()
         .enumerate()
-        .map(|(at, record)| ObjectHash::nothing(name_of_object(record, &run.objects[..at], &tasks)))
+        .map(|(at, record)| ObjectHash::nothing(name_of_object(record, &run.objects[..at], &names)))
         .collect();
+    let mut tasks: Vec<TaskHash> = names.into_iter().map(TaskHash::nothing).collect();
     let mut sum = 0u64;
     let (mut draws, mut events) = (run.draws.iter().peekable(), run.events.iter().peekable());
     for (number, step) in (0..).zip(&run.steps) {
@@ -65,8 +67,8 @@ pub fn class_of(run: &Run) -> u64 {
             let task = &mut tasks[step.task.index()];
             // A value that is not explored, or of a draw that made no difference, is of no class.
             let value = if draw.given { 0 } else { draw.value };
-            *task = mix(mix(*task, draw.bound), value);
-            sum = sum.wrapping_add(*task);
+            task.own = mix(mix(task.take(), draw.bound), value);
+            sum = sum.wrapping_add(task.own);
         }
         while let Some(event) = events.next_if(|event| event.step == number) {
             sum = sum.wrapping_add(event_hash(event, &mut tasks, &mut objects));
@@ -117,10 +119,46 @@ impl ObjectHash {
     }
 }
 
+/// The hash of what a task did, and what others did to the task.
+struct TaskHash {
+    /// The hash of its last event; at first, its name.
+    own: u64,
+    /// The sums of the hashes of what others did to it since, by kind. The first is of operations without a kind.
+    told: Vec<u64>,
+}
+
+impl TaskHash {
+    fn nothing(name: u64) -> TaskHash {
+        TaskHash { own: name, told: Vec::new() }
+    }
+
+    /// Returns the hash of all so far, which the next event of the task comes after.
+    fn take(&mut self) -> u64 {
+        self.own = self.told.drain(..).filter(|sum| *sum != 0).fold(self.own, mix);
+        self.own
+    }
+
+    /// Returns the hash of what an operation of this kind, by another task, comes after. Two aborts have no order.
+    fn conflicting(&self, kind: Option<Kind>) -> u64 {
+        let sum = |number: usize| self.told.get(1 + number).copied().unwrap_or(0);
+        let conflicting = kind.into_iter().flat_map(Kind::conflicting);
+        conflicting.fold(self.own, |hash, number| hash.wrapping_add(sum(number)))
+    }
+
+    /// Adds the hash of an operation of this kind, by another task.
+    fn add(&mut self, kind: Option<Kind>, hash: u64) {
+        let at = kind.map_or(0, |kind| 1 + kind.number());
+        if self.told.len() <= at {
+            self.told.resize(at + 1, 0);
+        }
+        self.told[at] = self.told[at].wrapping_add(hash);
+    }
+}
+
 /// Returns the hash of an event, and records the event as the last one of its task.
-fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u64 {
+fn event_hash(event: &Event, tasks: &mut [TaskHash], objects: &mut [ObjectHash]) -> u64 {
     let access = event.op.access;
-    let mut hash = mix(tasks[event.task.index()], access as u64);
+    let mut hash = mix(tasks[event.task.index()].take(), access as u64);
     if let Some(seen) = event.object.and_then(|object| objects.get_mut(object.index())) {
         if let Some(kind) = event.op.kind {
             let span = match event.values {
@@ -139,10 +177,12 @@ fn event_hash(event: &Event, tasks: &mut [u64], objects: &mut [ObjectHash]) -> u
     }
     if let (Access::Abort | Access::Tell, Values::Task(target)) = (access, event.values) {
         // The effect of an abort, or of a wake-up, depends on the progress of its target.
-        hash = mix(hash, tasks[target.index()]);
-        tasks[target.index()] = mix(tasks[target.index()], hash);
+        let kind = if access == Access::Abort { Some(ABORT) } else { event.op.kind };
+        let target = &mut tasks[target.index()];
+        hash = mix(hash, target.conflicting(kind));
+        target.add(kind, hash);
     }
-    tasks[event.task.index()] = hash;
+    tasks[event.task.index()].own = hash;
     hash
 }
 

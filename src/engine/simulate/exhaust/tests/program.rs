@@ -92,7 +92,7 @@ impl Program {
         Program { faults, ..self }
     }
 
-    /// Returns `true` if its tasks draw values, or kill others.
+    /// Returns `true` if its tasks draw values, kill others, or abort tasks of nodes: a few of its classes run twice.
     pub(super) fn draws(&self) -> bool {
         let draws = |act: &Act| match act {
             Act::OnCell(act) => act.draws(),
@@ -104,7 +104,16 @@ impl Program {
             }
         };
         let has_late_moves = matches!(self.clock, ClockMode::Late(_));
-        has_late_moves || self.faults != Faults::NONE || self.tasks.iter().flatten().any(draws)
+        has_late_moves
+            || self.faults != Faults::NONE
+            || self.tasks.iter().flatten().any(draws)
+            || self.aborts_residents()
+    }
+
+    fn aborts_residents(&self) -> bool {
+        let mut acts = self.tasks.iter().flatten();
+        let resides = |act: &Act| matches!(act, Act::OnCluster(act) if act.resides());
+        acts.clone().any(|act| matches!(act, Act::Abort)) && acts.any(resides)
     }
 
     /// Returns `true` if its tasks share bells, which no search sees.

@@ -174,6 +174,17 @@ impl<T> Inbox<T> {
         end.into_iter().for_each(|end| end.get(&GET, self.here));
     }
 
+    /// Records that a call sees why it does not wait: the first message, or the end. Returns `false` if neither has arrived, so that
+    /// something else closed it.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    pub(crate) fn look_at_first(&self) -> bool {
+        let seen = {
+            let state = self.state();
+            state.messages.first().map(|(_, object)| *object).or(state.end)
+        };
+        seen.inspect(|object| object.get(&GET, self.here)).is_some()
+    }
+
     /// Takes the first message, outside of runs. `None` if there are none and there will be none.
     pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.state();

@@ -11,6 +11,7 @@ use super::{Act, World, act, compare};
 
 struct Connection {
     server: Node,
+    client: Node,
     listener: TcpListener,
     stream: TcpStream,
     peer: TcpStream,
@@ -21,11 +22,12 @@ struct Connection {
 const WORLD: World<Connection> = World {
     begin: || {
         Box::pin(async {
-            let server = sim::node("server");
+            let [server, client] = ["server", "client"].map(sim::node);
             let listener = server.enter(|| TcpListener::bind("0.0.0.0:1")).await.unwrap();
             let stream = TcpStream::connect("server:1").await.unwrap();
             let (peer, _) = listener.accept().await.unwrap();
-            Connection { server, listener, stream, peer, socket: TcpSocket::new_v4().unwrap() }
+            let socket = TcpSocket::new_v4().unwrap();
+            Connection { server, client, listener, stream, peer, socket }
         })
     },
     look: |own| {
@@ -46,7 +48,10 @@ fn at_once<R: std::fmt::Debug + 'static>(
     Box::pin(async move { format!("{:?}", call(&own).map_err(|error| error.kind())) })
 }
 
-async fn within<R: std::fmt::Debug>(call: impl Future<Output = std::io::Result<R>>) -> String {
+/// The result of a call that waits for a second at most.
+pub(super) async fn within<R: std::fmt::Debug>(
+    call: impl Future<Output = std::io::Result<R>>,
+) -> String {
     let ended = timeout(Duration::from_secs(1), call).await;
     format!("{:?}", ended.map(|result| result.map_err(|error| error.kind())))
 }
@@ -75,12 +80,69 @@ fn streams() -> Vec<Act<Connection>> {
         act("net::TcpStream::set_zero_linger", |own| {
             at_once(own, |own| own.stream.set_zero_linger())
         }),
-        act("node::Node::kill", |own| {
+        act("net::TcpStream::readable", |own| {
+            Box::pin(async move { within(own.stream.readable()).await })
+        }),
+        act("net::TcpStream::writable", |own| {
+            Box::pin(async move { within(own.peer.writable()).await })
+        }),
+        act("net::TcpStream::peek", |own| {
+            Box::pin(async move { within(own.stream.peek(&mut [0; 8])).await })
+        }),
+        act("net::TcpStream::ready", |own| {
             Box::pin(async move {
-                own.server.kill();
-                String::new()
+                let interest = tokio::io::Interest::READABLE | tokio::io::Interest::WRITABLE;
+                within(own.stream.ready(interest)).await
             })
         }),
+        act("node::Node::kill", |own| to_server(own, Node::kill)),
+    ]
+}
+
+fn to_server(own: Arc<Connection>, call: fn(&Node)) -> BoxFuture<'static, String> {
+    Box::pin(async move {
+        call(&own.server);
+        String::new()
+    })
+}
+
+fn to_client(own: Arc<Connection>, call: fn(&Node)) -> BoxFuture<'static, String> {
+    Box::pin(async move {
+        call(&own.client);
+        String::new()
+    })
+}
+
+/// Connects the server, and says if it is there.
+async fn connect(to: &'static str) -> String {
+    within(TcpStream::connect(to)).await.contains("Ok(Ok").to_string()
+}
+
+fn deaths() -> Vec<Act<Connection>> {
+    vec![
+        act("net::TcpStream::connect", |_| Box::pin(connect("server:1"))),
+        act("net::TcpStream::connect", |own| {
+            Box::pin(async move {
+                let connected = own.client.spawn(connect("server:1")).await;
+                connected.unwrap_or_else(|_| "aborted".to_owned())
+            })
+        }),
+        act("node::Node::kill", |own| to_client(own, Node::kill)),
+        act("node::Node::power_off", |own| to_client(own, Node::power_off)),
+        act("net::TcpListener::accept", |own| {
+            Box::pin(
+                async move { within(own.listener.accept()).await.contains("Ok(Ok").to_string() },
+            )
+        }),
+        act("net::TcpStream::readable", |own| {
+            Box::pin(async move { within(own.stream.readable()).await })
+        }),
+        act("net::TcpStream::try_write", |own| at_once(own, |own| own.stream.try_write(b"ab"))),
+        act("node::Node::kill", |own| to_server(own, Node::kill)),
+        act("node::Node::power_off", |own| to_server(own, Node::power_off)),
+        act("node::Node::restart", |own| to_server(own, Node::restart)),
+        act("node::Node::pause", |own| to_server(own, Node::pause)),
+        act("net::isolate", |own| to_server(own, sim::net::isolate)),
     ]
 }
 
@@ -95,16 +157,8 @@ fn sockets() -> Vec<Act<Connection>> {
                 bound.is_ok().to_string()
             })
         }),
-        act("net::TcpStream::connect", |_| {
-            Box::pin(async {
-                within(TcpStream::connect("server:2")).await.contains("Ok(Ok").to_string()
-            })
-        }),
-        act("net::TcpStream::connect", |_| {
-            Box::pin(async {
-                within(TcpStream::connect("server:1")).await.contains("Ok(Ok").to_string()
-            })
-        }),
+        act("net::TcpStream::connect", |_| Box::pin(connect("server:2"))),
+        act("net::TcpStream::connect", |_| Box::pin(connect("server:1"))),
         act("net::TcpListener::accept", |own| {
             Box::pin(
                 async move { within(own.listener.accept()).await.contains("Ok(Ok").to_string() },
@@ -124,6 +178,11 @@ fn sockets() -> Vec<Act<Connection>> {
 #[test]
 fn calls_on_connections_are_searched_in_each_order() {
     compare(&WORLD, &streams());
+}
+
+#[test]
+fn calls_on_connections_are_searched_before_and_after_a_death_of_the_server() {
+    compare(&WORLD, &deaths());
 }
 
 #[test]

@@ -351,6 +351,14 @@ impl Connection {
         })
     }
 
+    /// Records what a call sees that finds something to read: the first bytes, the end, or a failure.
+    pub(super) fn see_readable(&self, at: usize, here: Here) {
+        let end = &self.ends[at];
+        if !end.inbox.look_at_first() {
+            end.window.record(&SEE, here);
+        }
+    }
+
     /// Takes the error of the end, if it has one that no call has reported.
     pub(super) fn take_error(&self, at: usize, here: Here) -> Option<io::Error> {
         let end = &self.ends[at];

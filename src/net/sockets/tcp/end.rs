@@ -232,10 +232,21 @@ impl<'a> Readable<'a> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.end.origin.check(self.end.here)?;
-        let inbox = &self.end.connection.ends[self.end.at].inbox;
-        self.call.poll(inbox, cx, |_| outside(), || Ok(()))
+        poll_readable(&mut self.call, self.end, cx)
     }
+}
+
+fn poll_readable(
+    call: &mut GuardedCall,
+    end: &Endpoint,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    end.origin.check(end.here)?;
+    let see = || {
+        end.connection.see_readable(end.at, end.here);
+        Ok(())
+    };
+    call.poll(&end.connection.ends[end.at].inbox, cx, |_| outside(), see)
 }
 
 impl Drop for Readable<'_> {
@@ -262,9 +273,7 @@ impl Wait {
         end: &Endpoint,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        end.origin.check(end.here)?;
-        let inbox = &end.connection.ends[end.at].inbox;
-        self.readable.poll(inbox, cx, |_| outside(), || Ok(()))
+        poll_readable(&mut self.readable, end, cx)
     }
 
     pub(super) fn poll_write(

@@ -62,7 +62,12 @@ impl OfRun {
 
     fn poll_readable(&self, call: &mut GuardedCall, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.origin.check(self.here)?;
-        call.poll(&self.mailbox.inbox, cx, |_| outside(), || Ok(()))
+        let inbox = &self.mailbox.inbox;
+        let see = || {
+            inbox.look_at_first();
+            Ok(())
+        };
+        call.poll(inbox, cx, |_| outside(), see)
     }
 
     fn poll_take(

@@ -1,7 +1,7 @@
 //! Programs as data: tasks and their acts.
 //!
-//! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks
-//! and one recorded register. A handle is held by the task that spawned the target, unless that task gave it
+//! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks,
+//! [`NODES`] names of nodes and one recorded register. A handle is held by the task that spawned the target, unless that task gave it
 //! away; an act on a handle that the task does not hold does nothing.
 
 use std::fmt;
@@ -14,6 +14,8 @@ pub const CELL: usize = 2;
 pub const STATIC: usize = 3;
 /// The number of locks.
 pub const LOCKS: usize = 2;
+/// The number of names of nodes.
+pub const NODES: usize = 3;
 
 /// Tasks by number. Task 0 is the body of the test; each other task is spawned by at most one act.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -87,6 +89,19 @@ pub enum Act {
     Detach(usize),
     /// Makes the future of an act that is one point, polls it once and drops it. No point.
     Drop(Box<Act>),
+
+    /// Adds the node of a name, which lives. The run ends if there is a node of that name. No point.
+    Node(usize),
+    /// Logs 1 if there is a node of a name, and 0 otherwise. No point.
+    Find(usize),
+    /// Logs the number of a node, from 1 in the order of the additions, and 0 if there is no node of the name. No point.
+    Addr(usize),
+    /// Logs twice the number of lives of a node, and 1 more if it lives; 0 if there is no node of the name. No point.
+    Life(usize),
+    /// Ends the process of a node, if there is a node of the name and it lives. No point.
+    Kill(usize),
+    /// Begins the next life of a node, if there is a node of the name. No point.
+    Restart(usize),
 
     /// Two pieces; the first to end drops the other: `select`.
     Race(Vec<Act>, Vec<Act>),
@@ -190,6 +205,8 @@ pub enum End {
     Deadlock,
     /// This task panicked.
     Panicked(usize),
+    /// This task added a node of a name that the run has already.
+    Refused(usize),
     /// The body returned, and the history was not linearizable.
     Violated,
     /// The run failed in a way that no program here can.
@@ -330,6 +347,12 @@ impl fmt::Display for Line<'_> {
             Act::Look(t) => write!(f, "see(t{t}.is_finished())"),
             Act::Detach(t) => write!(f, "t{t}.detach()"),
             Act::Drop(act) => write!(f, "poll_once({})", Line(act)),
+            Act::Node(n) => write!(f, "node(\"n{n}\")"),
+            Act::Find(n) => write!(f, "see(find(\"n{n}\").is_some())"),
+            Act::Addr(n) => write!(f, "see(find(\"n{n}\")?.addr())"),
+            Act::Life(n) => write!(f, "see(find(\"n{n}\")?.life(), .is_up())"),
+            Act::Kill(n) => write!(f, "find(\"n{n}\")?.kill()"),
+            Act::Restart(n) => write!(f, "find(\"n{n}\")?.restart()"),
             Act::Defer(effect) => write!(f, "defer!({effect:?})"),
             Act::Call { explicit, write: to, words } => {
                 let words: Vec<_> = words.iter().map(word).collect();

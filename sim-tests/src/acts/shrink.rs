@@ -83,6 +83,7 @@ fn simpler(act: &Act) -> Vec<Act> {
             vec![Act::Spin(0, *one), Act::Spin(1, *two)]
         }
         Act::SpinExchange(word, from, _) => vec![Act::Spin(*word, *from)],
+        Act::Addr(name) | Act::Life(name) => vec![Act::Find(*name)],
         Act::TryLock(lock) => vec![Act::Lock(*lock)],
         Act::Call { explicit, write, words } => {
             let mut all = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{self, Arc, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -13,7 +14,7 @@ use sim::check::models::{RegisterOp, RegisterRet};
 use sim::task::{Builder, yield_now};
 use sim::{JoinHandle, spin_until};
 
-use super::Shared;
+use super::{NAMES, Shared};
 use crate::acts::program::{Act, CELL, Effect};
 
 /// The output of a task: the handles that it held, for the task that joins it.
@@ -275,6 +276,34 @@ async fn perform<'a>(items: &mut Items<'a>, act: &'a Act) -> Option<u8> {
         Act::Drop(act) => {
             let mut inner = Items { list: Vec::new(), ..*items };
             poll_once(Box::pin(perform_boxed(&mut inner, act))).await;
+            None
+        }
+
+        Act::Node(name) => {
+            shared.add_node(local.number, *name);
+            None
+        }
+        Act::Find(name) => Some(u8::from(sim::node::find(NAMES[*name]).is_some())),
+        Act::Addr(name) => {
+            Some(sim::node::find(NAMES[*name]).map_or(0, |node| match node.addr() {
+                IpAddr::V4(addr) => addr.octets()[3],
+                IpAddr::V6(_) => unreachable!("nodes have addresses of IPv4"),
+            }))
+        }
+        Act::Life(name) => Some(
+            sim::node::find(NAMES[*name])
+                .map_or(0, |node| 2 * node.life() as u8 + u8::from(node.is_up())),
+        ),
+        Act::Kill(name) => {
+            if let Some(node) = sim::node::find(NAMES[*name]) {
+                node.kill();
+            }
+            None
+        }
+        Act::Restart(name) => {
+            if let Some(node) = sim::node::find(NAMES[*name]) {
+                node.restart();
+            }
             None
         }
 

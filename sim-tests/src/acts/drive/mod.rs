@@ -11,7 +11,10 @@ use sim::run::{Failure, Outcome, Run};
 use sim::{Atomic, Cell, History, Mutex};
 
 use self::acts::{Handles, task};
-use super::program::{CELL, End, LOCKS, Program, STATIC, Sight, WORDS, entry};
+use super::program::{CELL, End, LOCKS, NODES, Program, STATIC, Sight, WORDS, entry};
+
+/// The names of nodes.
+const NAMES: [&str; NODES] = ["n0", "n1", "n2"];
 
 static WORD: Atomic<u8> = Atomic::<u8>::const_new(0);
 
@@ -87,6 +90,12 @@ impl Driven {
             {
                 End::Panicked(name(*task))
             }
+            Outcome::Failed(Failure::Misuse { message, .. }) if message.contains(" already: ") => {
+                match &record.end {
+                    Some(end @ End::Refused(_)) => end.clone(),
+                    end => End::Other(format!("{message}, and the record has {end:?}")),
+                }
+            }
             Outcome::Failed(Failure::History { .. }) => End::Violated,
             Outcome::Failed(failure) => End::Other(format!("{failure:?}")),
         };
@@ -132,6 +141,21 @@ impl Shared {
             drop(record);
             panic!("an act");
         }
+    }
+
+    /// Adds a node. If the run ends because there is a node of that name, so says the record.
+    fn add_node(&self, task: usize, name: usize) {
+        struct Refused<'a>(&'a Driven, usize);
+
+        impl Drop for Refused<'_> {
+            fn drop(&mut self) {
+                self.0.record().end.get_or_insert(End::Refused(self.1));
+            }
+        }
+
+        let refused = Refused(&self.driven, task);
+        drop(sim::node(NAMES[name]));
+        std::mem::forget(refused);
     }
 
     fn atomic(&self, word: usize) -> &Atomic<u8> {

@@ -102,6 +102,30 @@ pub(super) fn dropped(maker: &mut Maker<'_>) -> Act {
     Act::Drop(Box::new(of[at](maker)))
 }
 
+pub(super) fn node(maker: &mut Maker<'_>) -> Act {
+    Act::Node(maker.node())
+}
+
+pub(super) fn find(maker: &mut Maker<'_>) -> Act {
+    Act::Find(maker.node())
+}
+
+pub(super) fn addr(maker: &mut Maker<'_>) -> Act {
+    Act::Addr(maker.node())
+}
+
+pub(super) fn life(maker: &mut Maker<'_>) -> Act {
+    Act::Life(maker.node())
+}
+
+pub(super) fn kill(maker: &mut Maker<'_>) -> Act {
+    Act::Kill(maker.node())
+}
+
+pub(super) fn restart(maker: &mut Maker<'_>) -> Act {
+    Act::Restart(maker.node())
+}
+
 pub(super) fn race(maker: &mut Maker<'_>) -> Act {
     maker.pieces(Act::Race)
 }

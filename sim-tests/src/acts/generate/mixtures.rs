@@ -128,6 +128,25 @@ pub const MIXTURES: &[Mixture] = &[
         ..PLAIN.named("calls")
     },
     Mixture {
+        acts: &[(4, node), (5, find), (1, yields), (1, load), (1, add), (1, abort), (1, race)],
+        most: (3, 4),
+        ..PLAIN.named("names of nodes")
+    },
+    Mixture {
+        acts: &[
+            (4, node),
+            (1, find),
+            (2, addr),
+            (5, life),
+            (2, kill),
+            (4, restart),
+            (1, yields),
+            (1, add),
+        ],
+        most: (2, 5),
+        ..PLAIN.named("nodes")
+    },
+    Mixture {
         acts: EVERYTHING,
         words: &[0, 1, CELL, STATIC],
         tree: 30,

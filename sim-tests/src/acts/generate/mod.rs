@@ -4,7 +4,7 @@ mod acts;
 mod mixtures;
 
 use super::compare::Judge;
-use super::program::{Act, CELL, Effect, Program};
+use super::program::{Act, CELL, Effect, NODES, Program};
 
 pub use self::mixtures::MIXTURES;
 
@@ -180,6 +180,10 @@ impl Maker<'_> {
 
     fn lock(&mut self) -> usize {
         self.rng.below(self.mixture.locks) as usize
+    }
+
+    fn node(&mut self) -> usize {
+        self.rng.below(NODES as u64) as usize
     }
 
     /// An act on a handle, if the task may hold one.

@@ -1,18 +1,30 @@
 //! A state of a program: memory, locks, tasks, and the log so far.
 
 use super::history::Call;
-use crate::acts::program::{Act, Effect, End, LOCKS, Program, Sight, WORDS};
+use crate::acts::program::{Act, Effect, End, LOCKS, NODES, Program, Sight, WORDS};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct State {
     /// The words, and then the values under the locks.
     pub(super) memory: [u8; WORDS + LOCKS],
     pub(super) held: [bool; LOCKS],
+    /// By name, those that were added.
+    pub(super) nodes: [Option<NodeState>; NODES],
     pub(super) tasks: Vec<Task>,
     pub(super) logs: Vec<Vec<u16>>,
     /// Sorted by name.
     pub(super) calls: Vec<Call>,
     pub(super) over: Option<End>,
+}
+
+/// A node that was added.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct NodeState {
+    /// 1 for the node that was added first.
+    pub(super) number: u8,
+    /// It counts restarts, from 1.
+    pub(super) life: u8,
+    pub(super) is_up: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -84,6 +96,7 @@ impl State {
         State {
             memory: [0; WORDS + LOCKS],
             held: [false; LOCKS],
+            nodes: [None; NODES],
             tasks: (0..program.tasks.len()).map(task).collect(),
             logs: vec![Vec::new(); program.tasks.len()],
             calls: Vec::new(),

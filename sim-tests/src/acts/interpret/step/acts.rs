@@ -2,8 +2,8 @@
 
 use super::{Answer, Flow, Lane, Step};
 use crate::acts::interpret::JOIN_IS_A_POINT;
-use crate::acts::interpret::state::Item;
-use crate::acts::program::{Act, Effect, WORDS};
+use crate::acts::interpret::state::{Item, NodeState};
+use crate::acts::program::{Act, Effect, End, WORDS};
 
 impl Step<'_, '_> {
     /// Has a fiber do the act that it is at, from where it stands.
@@ -170,6 +170,34 @@ impl Step<'_, '_> {
             }
             // Announced, and taken back.
             Act::Drop(_) => Flow::Done,
+
+            Act::Node(name) => {
+                if self.state.nodes[*name].is_some() {
+                    self.state.over = Some(End::Refused(self.task));
+                    return Flow::Over;
+                }
+                let number = 1 + self.state.nodes.iter().flatten().count() as u8;
+                self.state.nodes[*name] = Some(NodeState { number, life: 1, is_up: true });
+                Flow::Done
+            }
+            Act::Find(name) => Flow::Saw(u8::from(self.state.nodes[*name].is_some())),
+            Act::Addr(name) => Flow::Saw(self.state.nodes[*name].map_or(0, |node| node.number)),
+            Act::Life(name) => {
+                let seen = |node: NodeState| 2 * node.life + u8::from(node.is_up);
+                Flow::Saw(self.state.nodes[*name].map_or(0, seen))
+            }
+            Act::Kill(name) => {
+                if let Some(node) = &mut self.state.nodes[*name] {
+                    node.is_up = false;
+                }
+                Flow::Done
+            }
+            Act::Restart(name) => {
+                if let Some(node) = &mut self.state.nodes[*name] {
+                    (node.life, node.is_up) = (node.life + 1, true);
+                }
+                Flow::Done
+            }
 
             Act::Race(..) | Act::Both(..) => self.branches(lane, matches!(act, Act::Race(..))),
             Act::Woken(..) => unreachable!("the order in which branches are woken is not modelled"),

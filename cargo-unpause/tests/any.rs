@@ -125,6 +125,29 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
 
 #[test]
 #[ignore = "builds the runtime: run by .ci/run"]
+fn tests_over_smol_are_stepped() {
+    for arguments in [&["--test", "programs"][..], &["--test", "programs", "--features", "pwait2"]]
+    {
+        let (exit, output, errors) = run(&in_native_tests("smol"), arguments, &[]);
+        assert_eq!(
+            lines(&output),
+            [
+                "test a_task_returns_its_value ... ok",
+                "test a_timer_of_an_hour_takes_no_time ... ok",
+                "test an_echo_comes_back ... ok",
+                "test one_step_loses_none ... ok",
+                "test the_shorter_timer_wins ... ok",
+                "test two_steps_lose_an_update ... FAILED",
+            ],
+            "{output}{errors}"
+        );
+        assert!(exit == 1 && output.contains("left: 1"), "{output}{errors}");
+        assert!(!errors.contains("UNDECIDED"), "{errors}");
+    }
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
 fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     let said = "note: the engine is compiled, once for this version and toolchain";
     let package = |name: &str| {

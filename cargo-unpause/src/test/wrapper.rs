@@ -30,6 +30,11 @@ pub(super) const RUSTDOC: &str = "UNPAUSE_RUSTDOC";
 /// The name of the crate that Cargo pretends to compile when it reads the `cfg`s of a target.
 const PROBE: &str = "___";
 
+/// The crate with system calls of its own (smol, async-io, async-std), and the `cfg` that makes it call libc, where the
+/// runtime sees the calls. Its build script and Cargo, which chooses its dependencies, read the `cfg`s of the target.
+const RUSTIX: &str = "rustix";
+const BY_LIBC: [&str; 2] = ["--cfg", "rustix_use_libc"];
+
 /// The crates that step the threads of the others.
 const NOT_INSTRUMENTED: &[&str] = &[
     "addr2line",
@@ -92,7 +97,16 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
 pub(super) fn stamp(parts: &str) -> String {
     let mut hasher = DefaultHasher::new();
     let version = env!("CARGO_PKG_VERSION");
-    (version, OPTIMIZED, FRAMES, INSTRUMENTATION, INSTRUMENTATION_OF_ALL, SPEED, NOT_INSTRUMENTED)
+    (
+        version,
+        BY_LIBC,
+        OPTIMIZED,
+        FRAMES,
+        INSTRUMENTATION,
+        INSTRUMENTATION_OF_ALL,
+        SPEED,
+        NOT_INSTRUMENTED,
+    )
         .hash(&mut hasher);
     format!("{parts} {:016x}", hasher.finish())
 }
@@ -201,6 +215,9 @@ impl Build {
             return Vec::new();
         };
         let mut flags: Vec<OsString> = self.cfgs().into_iter().map(OsString::from).collect();
+        if name == PROBE || name == RUSTIX {
+            flags.extend(BY_LIBC.map(OsString::from));
+        }
         if name == PROBE {
             return flags;
         }
@@ -303,7 +320,9 @@ mod tests {
         let runtime = flags_of("--crate-name unpause_check --crate-type lib --target x");
         assert_eq!(runtime, format!("--cfg unpause_native {FRAMES}"));
         let probe = flags_of("- --crate-name ___ --print=cfg --target x");
-        assert_eq!(probe, "--cfg unpause_native");
+        assert_eq!(probe, "--cfg unpause_native --cfg rustix_use_libc");
+        assert!(flags_of("--crate-name rustix --target x").contains("--cfg rustix_use_libc"));
+        assert!(!flags_of("--crate-name polling --target x").contains("rustix_use_libc"));
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");
     }

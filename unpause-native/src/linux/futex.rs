@@ -1,10 +1,11 @@
-//! System calls by number: `futex`, by which std and parking_lot wait, and `getrandom`.
+//! System calls by number: `futex`, by which std and parking_lot wait, `getrandom`, and functions of descriptors.
 
 use std::ffi::{c_int, c_long};
 
 use super::clock::{Readings, fail, nanoseconds};
 use super::entropy;
 use super::heap;
+use super::net::by_number;
 use super::polled;
 use super::real::real;
 use super::request::Request;
@@ -36,6 +37,19 @@ unsafe extern "C" fn syscall(
                 // SAFETY: the caller's buffer.
                 unsafe { entropy::fill(thread, frame_pointer(), a as *mut u8, b) };
                 return b as c_long;
+            }
+            // rustix has no other way to these functions.
+            // SAFETY: the caller's arguments.
+            libc::SYS_eventfd2 => return unsafe { by_number::eventfd(a as _, b as _) }.into(),
+            libc::SYS_timerfd_create => {
+                // SAFETY: the caller's arguments.
+                return unsafe { by_number::timerfd_create(a as _, b as _) }.into();
+            }
+            libc::SYS_epoll_pwait2 => {
+                // SAFETY: the caller's arguments.
+                let found =
+                    unsafe { by_number::epoll_pwait2(a as _, b as _, c as _, d as _, e as _) };
+                return found.into();
             }
             // A program that finds no io_uring uses epoll.
             libc::SYS_io_uring_setup => {

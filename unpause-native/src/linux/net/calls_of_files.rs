@@ -1,6 +1,6 @@
 //! Functions of libc that open, close and change descriptors, and those that wait for several of them.
 
-use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
 use super::super::clock::{fail, nanoseconds};
 use super::super::compiled::note_entered;
@@ -145,7 +145,7 @@ unsafe extern "C" fn pipe(pair: *mut c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn eventfd(count: c_uint, flags: c_int) -> c_int {
+pub(in super::super) unsafe extern "C" fn eventfd(count: c_uint, flags: c_int) -> c_int {
     if let Some(thread) = current() {
         return at_once(thread, |net| {
             let object = net.new_object();
@@ -214,6 +214,43 @@ fn milliseconds(time: c_int) -> Option<u64> {
     u64::try_from(time).ok().map(|time| time * 1_000_000)
 }
 
+/// Waits for events of an epoll file of the run, for `timeout` nanoseconds.
+///
+/// # Safety
+/// There is room for that many events.
+unsafe fn wait(
+    thread: &mut Thread,
+    frame: usize,
+    epoll: c_int,
+    (events, count): (*mut libc::epoll_event, c_int),
+    timeout: Option<u64>,
+) -> c_int {
+    note_entered("epoll_wait");
+    let deadline = timeout.map(|time| thread.run().now.saturating_add(time));
+    let found = at_once(thread, |net| {
+        let file = net.find(epoll)?;
+        Ok((file, net.file(file).object))
+    });
+    let (file, object) = match found {
+        Ok(found) => found,
+        Err(error) => return fail(error),
+    };
+    let count = usize::try_from(count).unwrap_or(0);
+    let about = (object, "epoll", "poll");
+    let answer = operate(thread, frame, about, (timeout != Some(0), deadline), |net| {
+        let found = net.events(file, count)?;
+        for (at, (ready, data)) in found.iter().enumerate() {
+            // SAFETY: the caller has room for `count` events.
+            unsafe {
+                let event = libc::epoll_event { events: *ready, u64: *data };
+                events.add(at).write_unaligned(event);
+            }
+        }
+        Ok(found.len())
+    });
+    result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer })
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epoll_wait(
     epoll: c_int,
@@ -222,31 +259,10 @@ unsafe extern "C" fn epoll_wait(
     timeout: c_int,
 ) -> c_int {
     if let Some(thread) = caller(epoll) {
-        let frame = frame_pointer();
-        note_entered("epoll_wait");
-        let deadline = milliseconds(timeout).map(|time| thread.run().now.saturating_add(time));
-        let found = at_once(thread, |net| {
-            let file = net.find(epoll)?;
-            Ok((file, net.file(file).object))
-        });
-        let (file, object) = match found {
-            Ok(found) => found,
-            Err(error) => return fail(error),
+        // SAFETY: the caller's events.
+        return unsafe {
+            wait(thread, frame_pointer(), epoll, (events, count), milliseconds(timeout))
         };
-        let count = usize::try_from(count).unwrap_or(0);
-        let about = (object, "epoll", "poll");
-        let answer = operate(thread, frame, about, (timeout != 0, deadline), |net| {
-            let found = net.events(file, count)?;
-            for (at, (ready, data)) in found.iter().enumerate() {
-                // SAFETY: the caller has room for `count` events.
-                unsafe {
-                    let event = libc::epoll_event { events: *ready, u64: *data };
-                    events.add(at).write_unaligned(event);
-                }
-            }
-            Ok(found.len())
-        });
-        return result(if answer == Err(libc::EAGAIN) { Ok(0) } else { answer });
     }
     type Wait = unsafe extern "C" fn(c_int, *mut libc::epoll_event, c_int, c_int) -> c_int;
     // SAFETY: the caller's arguments.
@@ -274,6 +290,43 @@ unsafe extern "C" fn epoll_pwait(
     ) -> c_int;
     // SAFETY: the caller's arguments.
     unsafe { real!(c"epoll_pwait", Wait)(epoll, events, count, timeout, mask) }
+}
+
+#[unsafe(no_mangle)]
+pub(in super::super) unsafe extern "C" fn epoll_pwait2(
+    epoll: c_int,
+    events: *mut libc::epoll_event,
+    count: c_int,
+    timeout: *const libc::timespec,
+    mask: *const libc::sigset_t,
+) -> c_int {
+    if let Some(thread) = caller(epoll) {
+        // SAFETY: the caller's events and time. A run has no signals.
+        return unsafe {
+            wait(thread, frame_pointer(), epoll, (events, count), nanoseconds(timeout))
+        };
+    }
+    // By number, because libc has the function since its version 2.35 only.
+    type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+    let (number, count, size) = (libc::SYS_epoll_pwait2, count as usize, size_of::<u64>());
+    // SAFETY: the caller's arguments; the kernel's set of signals has 64 bits.
+    unsafe {
+        let call = real!(c"syscall", Call);
+        call(number, epoll as usize, events as usize, count, timeout as usize, mask as usize, size)
+            as c_int
+    }
+}
+
+#[unsafe(no_mangle)]
+pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
+    // A program that finds no such files, such as the crate polling, waits with a time limit.
+    if current().is_some() {
+        note_entered("timerfd_create");
+        return fail(libc::ENOSYS);
+    }
+    type Create = unsafe extern "C" fn(c_int, c_int) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"timerfd_create", Create)(clock, flags) }
 }
 
 /// Waits until one of the descriptors is ready. None if they are not of the run.

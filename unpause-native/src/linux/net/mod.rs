@@ -28,6 +28,10 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
+/// The functions of libc that programs call by the number of their system call, too.
+pub(super) mod by_number {
+    pub(in super::super) use super::calls_of_files::{epoll_pwait2, eventfd, timerfd_create};
+}
 pub use self::transfer::{Effect, Transfer};
 
 use self::address::Address;

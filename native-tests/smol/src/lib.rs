@@ -1,0 +1,3 @@
+//! Tests over smol: see the folder `tests`.
+
+#![forbid(unsafe_code)]

@@ -23,6 +23,9 @@ const NOTES: &str = "#!/bin/sh\nprintf '%s ' \"$@\" >> \"$0.noted\"\necho >> \"$
 
 const FLAGS: &str = "rustflags = ['--cfg', 'of_the_user']";
 
+/// A place that names a flag or a program: its name, a configuration of Cargo, arguments and variables of the command.
+type Place<'a> = (&'a str, &'a str, &'a [&'a str], &'a [(&'a str, &'a str)]);
+
 /// A package in a folder of its own.
 struct Package(PathBuf);
 
@@ -94,7 +97,7 @@ fn flags_of_each_place_reach_the_compiler() {
     let (at_build, of_target) = (table("build"), table(&format!("target.{host}")));
     let of_cfg = table("target.'cfg(unix)'");
     let profile = format!("[profile.test]\n{FLAGS}\n[unstable]\nprofile-rustflags = true\n");
-    let places: [(&str, &str, &[&str], &[(&str, &str)]); 8] = [
+    let places: [Place<'_>; 8] = [
         ("build", &at_build, &[], &[]),
         ("target", &of_target, &[], &[]),
         ("cfg", &of_cfg, &[], &[]),
@@ -140,7 +143,7 @@ fn wrappers_of_each_place_are_called_with_the_flags_of_the_instrumentation() {
     let of = |key: &str| wrap(&format!("{key} = 'tools/wrap'"));
     let (wrapper, members) = (of("rustc-wrapper"), of("rustc-workspace-wrapper"));
     let plain = wrap("");
-    let places: [(&str, &str, &[&str], &[(&str, &str)]); 6] = [
+    let places: [Place<'_>; 6] = [
         ("wrapper", &wrapper, &[], &[]),
         ("members", &members, &[], &[]),
         ("wrapper-option", &plain, &["--config", "build.rustc-wrapper='tools/wrap'"], &[]),

@@ -107,7 +107,7 @@ pub(super) fn resolve(given: &[OsString]) -> Resolved {
         let is_linked = name == "link-arg" || name == "link-args";
         let found = |word: &&str| is_linked && LINKED.iter().any(|(known, _)| known == word);
         let words: Vec<&str> = value.split(' ').collect();
-        if words.iter().any(|word| found(&word)) {
+        if words.iter().any(found) {
             for (known, why) in LINKED.iter().filter(|(known, _)| words.contains(known)) {
                 left_out.push(line(&format!("{name}={known}"), why));
             }

@@ -274,11 +274,11 @@ fn is_tested(given: &[OsString]) -> bool {
 /// True if the last level of optimisation among the arguments is one that takes no generic functions of std from std's own
 /// binary.
 fn is_optimized(given: &[OsString]) -> bool {
-    let levels = given.iter().filter_map(|argument| {
+    let mut levels = given.iter().filter_map(|argument| {
         let text = argument.to_str()?;
         text.strip_prefix("-C").unwrap_or(text).strip_prefix("opt-level=")
     });
-    levels.last().is_some_and(|level| level == "2" || level == "3")
+    levels.next_back().is_some_and(|level| level == "2" || level == "3")
 }
 
 /// The beginning of the flag that links a program with the arguments in a file.

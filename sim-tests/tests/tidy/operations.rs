@@ -24,11 +24,13 @@ pub(crate) const LIST: &str = "sim-tests/tests/tidy/operations.txt";
 pub(crate) const PAIRS: &str = "sim-tests/tests/cluster/pairs/";
 
 /// The heads under which the list has functions: the text before the first colon, and `true` if a reason must follow.
-const HEADS: [(&str, bool); 6] = [
+const HEADS: [(&str, bool); 7] = [
     // Records an operation, and is compared with others in pairs.
     ("operation", false),
-    // The same, compared elsewhere.
-    ("operation, compared in", true),
+    // The same, compared in the files that follow.
+    (ELSEWHERE, true),
+    // The same, and no test calls it beside others.
+    ("operation, not compared", true),
     // Records that all steps of other tasks depend on it.
     ("setting", true),
     // Reads what never changes, or a plain value.
@@ -38,6 +40,11 @@ const HEADS: [(&str, bool); 6] = [
     // Acts on the process, and on no run.
     ("process", true),
 ];
+
+const ELSEWHERE: &str = "operation, compared in";
+
+/// The folder of the tests that compare searches with brute force.
+const BRUTE_FORCE: &str = "src/engine/simulate/exhaust/tests/";
 
 /// A function and its place in the list: the head.
 pub(crate) type Listed = BTreeMap<String, String>;
@@ -192,10 +199,58 @@ fn compared(files: &[File]) -> BTreeSet<String> {
     names.flat_map(|names| names.split(" + ").map(str::to_owned)).collect()
 }
 
+/// Lines that name files: files that are not there or search nothing, and functions that none of the files of their head calls.
+fn elsewhere(list: &File, files: &[File]) -> Vec<Offence> {
+    let (mut offences, mut named): (_, Vec<&File>) = (Vec::new(), Vec::new());
+    for (number, line) in list.text.lines().enumerate() {
+        let mut offend = |message: String| offences.push(Offence::new(list, number + 1, message));
+        if !line.starts_with(' ') {
+            named.clear();
+            let Some(rest) = line.strip_prefix(ELSEWHERE) else { continue };
+            for path in rest.split(':').next().unwrap_or_default().split(',').map(str::trim) {
+                match files.iter().find(|file| file.path == path) {
+                    Some(file) if searches(file) => named.push(file),
+                    Some(_) => offend(format!("{path} makes no search")),
+                    None => offend(format!("{path} is not there: name files from the root")),
+                }
+            }
+        } else if !named.is_empty() {
+            for name in names_of(line.trim()) {
+                if !named.iter().any(|file| calls(&file.text, &name)) {
+                    offend(format!("no file of the head calls {name}: add it there or in a pair"));
+                }
+            }
+        }
+    }
+    offences
+}
+
+fn searches(file: &File) -> bool {
+    let makes = ["search()", "\"exhaustive\""];
+    file.path.starts_with(BRUTE_FORCE) || makes.iter().any(|makes| file.text.contains(makes))
+}
+
+/// Returns `true` if a text has a call of the function that the list has by this name.
+fn calls(text: &str, name: &str) -> bool {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    // A macro writes several functions.
+    let call = match last {
+        "$name" => "fetch_add(".to_owned(),
+        last if last.ends_with('!') => last.to_owned(),
+        last => format!("{last}("),
+    };
+    text.match_indices(&call).any(|(at, _)| {
+        let before = &text[..at];
+        let is_within_a_name = before.ends_with(|char: char| char.is_alphanumeric() || char == '_');
+        !is_within_a_name && !before.ends_with("fn ")
+    })
+}
+
 /// The functions that are missing in the list, those that the list has in vain, and operations that no pair has.
 pub(crate) fn check(files: &[File]) -> Vec<Offence> {
     let list = files.iter().find(|file| file.path == LIST).expect("the list is there");
     let (listed, mut offences) = read(list);
+    offences.extend(elsewhere(list, files));
     let (public, compared) = (public_functions(files), compared(files));
     let mut offend = |message: String| offences.push(Offence::new(list, 0, message));
     for name in public.iter().filter(|name| !listed.contains_key(*name)) {
@@ -211,7 +266,7 @@ pub(crate) fn check(files: &[File]) -> Vec<Offence> {
             ("operation", false) => offend(format!(
                 "{name} is an operation that no pair has: add act(\"{name}\", ..) below {PAIRS}"
             )),
-            ("operation" | "operation, compared in", _) | (_, false) => {}
+            ("operation" | ELSEWHERE, _) | (_, false) => {}
             (head, true) => {
                 offend(format!("{name} is compared in pairs, and the list says `{head}`"));
             }
@@ -267,6 +322,21 @@ mod tests {
         assert_eq!(offences.len(), 2, "{offences:?}");
         assert!(offences[0].starts_with("node::find is not in the list"));
         assert!(offences[1].starts_with("node::Node::gone is in the list, and no public function"));
+    }
+
+    #[test]
+    fn a_function_that_the_named_files_do_not_call_is_an_offence() {
+        let list = "operation, compared in src/a.rs, src/gone.rs, src/b.rs: of many calls\n  node::{node, Node::kill, x!}\n";
+        let files = [
+            File::new("src/a.rs", "search(); fn kill() {} painkill(); node(); x!()"),
+            File::new("src/b.rs", "kill()"),
+        ];
+        let offences = elsewhere(&File::new(LIST, list), &files);
+        let messages: Vec<_> = offences.iter().map(|offence| &offence.message[..]).collect();
+        assert_eq!(messages.len(), 3, "{messages:?}");
+        assert!(messages[0].starts_with("src/gone.rs is not there"));
+        assert!(messages[1].starts_with("src/b.rs makes no search"));
+        assert!(messages[2].starts_with("no file of the head calls node::Node::kill"));
     }
 
     #[test]

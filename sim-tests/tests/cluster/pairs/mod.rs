@@ -4,8 +4,10 @@
 //! or changes state of a run without an operation shows: the runs that are sampled after the search differ from those of their class.
 
 mod files;
+mod halves;
 mod links;
 mod nodes;
+mod sets;
 mod tcp;
 mod times;
 mod udp;
@@ -68,7 +70,18 @@ pub(super) fn compare<W: Send + Sync>(world: &World<W>, acts: &[Act<W>]) {
         return;
     }
     for (at, one) in acts.iter().enumerate() {
-        for other in &acts[at..] {
+        compare_beside(world, std::slice::from_ref(one), &acts[at..]);
+    }
+}
+
+/// Compares each of these acts beside each of the others: for acts that are for one task at a time.
+#[track_caller]
+pub(super) fn compare_beside<W: Send + Sync>(world: &World<W>, acts: &[Act<W>], others: &[Act<W>]) {
+    if !sim::SIMULATED {
+        return;
+    }
+    for one in acts {
+        for other in others {
             if let Err(error) = search_both(world, [one.call, other.call]) {
                 panic!("{} beside {}:\n{error}", one.name, other.name);
             }

@@ -1,10 +1,14 @@
 //! Calls on time and on tasks.
 
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use sim::task::{AbortHandle, Unparker, park, yield_now};
-use sim::time::{Duration, Instant, advance, sleep, truth};
+use sim::time::{
+    Duration, Instant, SystemTime, advance, interval, interval_at, sleep, sleep_until, timeout,
+    timeout_at, truth,
+};
 use sim::{Atomic, Ordering::SeqCst, spawn};
 
 use super::{Act, World, act, compare};
@@ -97,6 +101,96 @@ fn acts() -> Vec<Act<Tasks>> {
             })
         }),
     ]
+}
+
+/// The time since the begin, when a call is over.
+async fn since(own: &Tasks) -> String {
+    format!("{:?} {}", own.begin.elapsed(), own.word.load(SeqCst).await)
+}
+
+fn timers() -> Vec<Act<Tasks>> {
+    const SECOND: Duration = Duration::from_secs(1);
+    vec![
+        act("time::advance", |_| {
+            Box::pin(async {
+                advance(SECOND).await;
+                String::new()
+            })
+        }),
+        act("time::__instant!::elapsed", |own| {
+            done(own, |own| format!("{:?}", own.begin.elapsed()))
+        }),
+        act("time::SystemTime::elapsed", |own| {
+            done(own, |_| format!("{:?}", SystemTime::UNIX_EPOCH.elapsed()))
+        }),
+        act("time::sleep_until", |own| {
+            Box::pin(async move {
+                sleep_until(own.begin + SECOND).await;
+                since(&own).await
+            })
+        }),
+        act("time::timeout", |own| {
+            Box::pin(async move {
+                let ended = timeout(SECOND, pending::<()>()).await;
+                format!("{} {}", ended.is_ok(), since(&own).await)
+            })
+        }),
+        act("time::timeout_at", |own| {
+            Box::pin(async move {
+                let ended = timeout_at(own.begin + SECOND, pending::<()>()).await;
+                format!("{} {}", ended.is_ok(), since(&own).await)
+            })
+        }),
+        act("time::interval + time::Interval::tick", |own| {
+            Box::pin(async move {
+                let mut ticks = interval(SECOND);
+                ticks.tick().await;
+                ticks.tick().await;
+                since(&own).await
+            })
+        }),
+        act("time::interval_at + time::Interval::poll_tick", |own| {
+            Box::pin(async move {
+                let mut ticks = interval_at(own.begin + SECOND, SECOND);
+                poll_fn(|cx| ticks.poll_tick(cx)).await;
+                since(&own).await
+            })
+        }),
+        act("time::Interval::reset + time::Interval::reset_at", |own| {
+            Box::pin(async move {
+                let mut ticks = interval_at(own.begin + 2 * SECOND, SECOND);
+                ticks.reset();
+                ticks.tick().await;
+                ticks.reset_at(own.begin + 2 * SECOND);
+                ticks.tick().await;
+                since(&own).await
+            })
+        }),
+        act("time::Interval::reset_immediately + time::Interval::reset_after", |own| {
+            Box::pin(async move {
+                let mut ticks = interval_at(own.begin + 2 * SECOND, SECOND);
+                ticks.reset_immediately();
+                ticks.tick().await;
+                ticks.reset_after(SECOND);
+                ticks.tick().await;
+                since(&own).await
+            })
+        }),
+        act("time::Sleep::is_elapsed + time::Sleep::reset", |own| {
+            Box::pin(async move {
+                let mut sleeps = Box::pin(sleep(2 * SECOND));
+                sleeps.as_mut().reset(own.begin + SECOND);
+                let early = sleeps.is_elapsed();
+                sleeps.as_mut().await;
+                format!("{early} {} {}", sleeps.is_elapsed(), since(&own).await)
+            })
+        }),
+    ]
+}
+
+#[test]
+fn timers_are_searched_in_each_order() {
+    compare(&WORLD, &timers());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Calls on a socket of datagrams.
 
+use std::future::poll_fn;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -7,8 +8,9 @@ use futures::future::BoxFuture;
 use sim::Node;
 use sim::net::UdpSocket;
 use sim::time::{Duration, sleep, timeout};
+use tokio::io::{Interest, ReadBuf};
 
-use super::{Act, World, act, compare};
+use super::{Act, World, act, compare, compare_beside};
 
 struct Sockets {
     node: Node,
@@ -118,6 +120,53 @@ fn receives() -> Vec<Act<Sockets>> {
     ]
 }
 
+/// A call with a buffer, which is a poll.
+macro_rules! polls {
+    ($call:ident) => {
+        |own| {
+            Box::pin(async move {
+                let mut bytes = [0; 8];
+                let mut buffer = ReadBuf::new(&mut bytes);
+                within(poll_fn(|cx| own.socket.$call(cx, &mut buffer))).await
+            })
+        }
+    };
+}
+
+/// Each is for one task at a time.
+fn polls() -> Vec<Act<Sockets>> {
+    vec![
+        act("net::UdpSocket::poll_send_to", |own| {
+            Box::pin(async move {
+                let to = (own.node.addr(), 7).into();
+                within(poll_fn(|cx| own.other.poll_send_to(cx, b"def", to))).await
+            })
+        }),
+        act("net::UdpSocket::poll_send", |own| {
+            Box::pin(async move { within(poll_fn(|cx| own.socket.poll_send(cx, b"gh"))).await })
+        }),
+        act("net::UdpSocket::poll_recv_from", polls!(poll_recv_from)),
+        act("net::UdpSocket::poll_recv", polls!(poll_recv)),
+        act("net::UdpSocket::poll_peek_from", polls!(poll_peek_from)),
+        act("net::UdpSocket::poll_peek", polls!(poll_peek)),
+        act("net::UdpSocket::peek", |own| {
+            Box::pin(async move { within(own.socket.peek(&mut [0; 8])).await })
+        }),
+        act("net::UdpSocket::peek_sender", |own| {
+            Box::pin(async move { within(own.socket.peek_sender()).await })
+        }),
+        act("net::UdpSocket::poll_peek_sender", |own| {
+            Box::pin(async move { within(poll_fn(|cx| own.socket.poll_peek_sender(cx))).await })
+        }),
+        act("net::UdpSocket::ready", |own| {
+            Box::pin(async move { within(own.socket.ready(Interest::READABLE)).await })
+        }),
+        act("net::UdpSocket::poll_recv_ready", |own| {
+            Box::pin(async move { within(poll_fn(|cx| own.socket.poll_recv_ready(cx))).await })
+        }),
+    ]
+}
+
 fn options() -> Vec<Act<Sockets>> {
     vec![
         act("net::options!::$get", |own| at_once(own, UdpSocket::ttl)),
@@ -147,6 +196,14 @@ fn calls_that_send_datagrams_are_searched_in_each_order() {
 #[test]
 fn calls_that_receive_datagrams_are_searched_in_each_order() {
     compare(&WORLD, &receives());
+}
+
+#[test]
+fn calls_that_poll_sockets_are_searched_in_each_order() {
+    let changes = ["net::UdpSocket::send_to", "net::UdpSocket::connect", "node::Node::kill"];
+    let mut others = sends();
+    others.retain(|act| changes.contains(&act.name));
+    compare_beside(&WORLD, &polls(), &others);
 }
 
 #[test]

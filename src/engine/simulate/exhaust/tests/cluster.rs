@@ -102,11 +102,6 @@ impl OnCluster {
         matches!(self, Kill(_) | PowerOff(_) | Restart(_) | KillAll)
     }
 
-    /// Returns `true` if it spawns a task of a node.
-    pub(super) fn resides(self) -> bool {
-        matches!(self, OnCluster::Reside(..))
-    }
-
     /// Returns `true` if it sees which tasks of a node have ended.
     pub(super) fn sees_ends(self) -> bool {
         let is_about_tasks = match self {

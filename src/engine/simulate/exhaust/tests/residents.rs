@@ -55,6 +55,13 @@ impl Wait {
     }
 }
 
+impl OnCluster {
+    /// Returns `true` if it spawns a task of a node.
+    pub(super) fn resides(self) -> bool {
+        matches!(self, OnCluster::Reside(..))
+    }
+}
+
 impl Act {
     pub(super) fn resident(rng: &mut Rng) -> Act {
         let node = rng.below(2) as usize;

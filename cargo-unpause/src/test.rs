@@ -8,8 +8,10 @@ mod any;
 mod cache;
 mod conflicts;
 mod fallback;
+mod scan;
 mod stdlib;
 mod tools;
+mod unseen;
 pub(crate) mod wrapper;
 
 use std::ffi::OsString;
@@ -129,7 +131,9 @@ fn run(
     let folder = target.join(FOLDER);
     let undecided = folder.join(format!("undecided.{}", std::process::id()));
     let left_out = folder.join(format!("left-out.{}", std::process::id()));
-    started.env(conflicts::LEFT_OUT, &left_out);
+    let not_seen = folder.join(format!("unseen.{}", std::process::id()));
+    started.env(conflicts::LEFT_OUT, &left_out).env(unseen::VARIABLE, &not_seen);
+    started.env(wrapper::LIBRARIES, &replaced.libraries);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES);
     let (target, arguments, parts) = if takes_any {
         let linked = any::build(&tools, &cache, &replaced, terminal)?;
@@ -166,9 +170,8 @@ fn run(
         let _ = std::fs::remove_file(path);
         text
     };
-    if let Some(remark) = conflicts::remark(&taken(&left_out)) {
-        terminal.error(&remark);
-    }
+    let remarks = [conflicts::remark(&taken(&left_out)), unseen::remark(&taken(&not_seen))];
+    remarks.into_iter().flatten().for_each(|remark| terminal.error(&remark));
     let left = taken(&undecided);
     if !left.is_empty() {
         let lines: String = left.lines().map(|line| format!("  {line}\n")).collect();

@@ -68,7 +68,9 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         [
             "test a_thread_panics ... FAILED",
             "test another_test_changes_the_same_static ... ok",
+            "test enters_code_of_c ... ok",
             "test has_another_run_each_time ... ok",
+            "test has_code_of_c ... ok",
             "test is_ignored ... ignored, to be ignored",
             "test locks_in_two_orders ... FAILED",
             "test one_test_changes_a_static ... ok",
@@ -116,6 +118,18 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let (exit, proven, errors) =
         run(&folder, &["--lib", "one_step_loses_none", "--", "--nocapture"], &proof);
     assert!(exit == 0 && errors.contains("explored all"), "{proven}{errors}");
+
+    // Code that is not instrumented takes the proof from a test that enters it, and from no other.
+    let suite = |test| ["--test", "suite", test, "--", "--exact", "--nocapture"];
+    let (exit, proven, errors) = run(&folder, &suite("has_code_of_c"), &proof);
+    assert!(exit == 0 && errors.contains("explored all"), "{proven}{errors}");
+    assert!(!errors.contains("planted_add (") || !errors.contains(": entered"), "{errors}");
+    let (exit, shown, errors) = run(&folder, &suite("enters_code_of_c"), &proof);
+    assert!(exit == 1 && !errors.contains("explored all"), "{shown}{errors}");
+    assert!(errors.contains("NOT A PROOF") && errors.contains("planted_add ("), "{errors}");
+    let list = errors.split("unpause does not see it").nth(1).unwrap_or_default();
+    let lines = list.lines().filter(|line| line.contains("planted_add (")).collect::<Vec<_>>();
+    assert!(lines.len() == 1 && lines[0].ends_with("`lock xadd`): entered"), "{errors}");
 
     // Nothing but an undecided test: not a pass.
     let long = ["--test", "suite", "takes_very_many_steps"];

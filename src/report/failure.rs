@@ -236,7 +236,13 @@ pub(super) fn details(
             help(screen, &differs::help(first, second));
         }
         Failure::Hang { .. } if report.real => help(screen, HANG_REAL),
-        Failure::Hang { place, .. } if !place.is_empty() => help(screen, HANG_NATIVE),
+        Failure::Hang { place, unseen, .. } if !place.is_empty() => match &unseen[..] {
+            [] => help(screen, HANG_NATIVE),
+            unseen => {
+                let names: Vec<_> = unseen.iter().map(|name| clean(name)).collect();
+                help(screen, &format!("{HANG_NATIVE}\n{HANG_UNSEEN} {}", names.join(", ")));
+            }
+        },
         Failure::Hang { .. } => help(screen, HANG),
         Failure::TimeLimit { .. } => help(screen, TIME_LIMIT),
         Failure::TooSeldom { conditions, generated, .. } => {
@@ -373,6 +379,9 @@ const HANG_NATIVE: &str = "The thread was last seen there. Usual causes:\n\
     - a loop that reads plain memory, or nothing: only an atomic operation lets other threads go on\n\
     - a call that waits for something outside of the run: a file, a pipe, a lock of C\n\
     - a computation that needs more time: raise the limit, hang = \"60s\" or SIM_HANG=60s";
+
+const HANG_UNSEEN: &str = "- code that synchronises threads or calls the system without unpause seeing it; the run \
+    had entered";
 
 const HANG_REAL: &str = "Real threads do not show what they wait for. Usual causes:\n\
     - a deadlock, which the build with the feature `sim` finds and explains\n\

@@ -180,11 +180,8 @@ fn failure() -> impl Strategy<Value = Failure> {
             first,
             second
         }),
-        (task(), t(), t(), any::<u64>()).prop_map(|(task, last, place, seconds)| Failure::Hang {
-            task,
-            last,
-            place,
-            seconds
+        (task(), t(), t(), any::<u64>(), t()).prop_map(|(task, last, place, seconds, unseen)| {
+            Failure::Hang { task, last, place, seconds, unseen: vec![unseen] }
         }),
         (t(), any::<u64>()).prop_map(|(running, seconds)| Failure::TimeLimit { running, seconds }),
         (task(), t(), t(), t()).prop_map(|(task, cause, message, place)| Failure::Crash {

@@ -450,7 +450,8 @@ pub(super) fn no_end_on_real_threads() -> Report {
     report.test = "real::locks_are_freed".to_owned();
     if let Some(finding) = &mut report.finding {
         let last = "main, 0.0 left, 0.1 right".to_owned();
-        let failure = Failure::Hang { task: TaskId::MAIN, last, place: String::new(), seconds: 10 };
+        let (task, place, unseen) = (TaskId::MAIN, String::new(), Vec::new());
+        let failure = Failure::Hang { task, last, place, seconds: 10, unseen };
         finding.run.outcome = Outcome::Failed(failure);
         finding.trace_error = None;
     }

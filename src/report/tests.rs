@@ -114,6 +114,7 @@ fn a_task_that_hangs() {
         last: "store atomic at src/counter.rs:13:17".to_owned(),
         place: String::new(),
         seconds: 10,
+        unseen: Vec::new(),
     });
     check(&report, expect_file!["screens/a_task_that_hangs.txt"]);
 }
@@ -125,6 +126,7 @@ fn a_plain_thread_that_hangs() {
         last: "store atomic at src/counter.rs:13:17".to_owned(),
         place: "src/counter.rs:14:9".to_owned(),
         seconds: 10,
+        unseen: vec!["ring::wait (src/ring.rs:7, `syscall`)".to_owned()],
     });
     check(&report, expect_file!["screens/a_plain_thread_that_hangs.txt"]);
 }

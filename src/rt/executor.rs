@@ -145,7 +145,7 @@ impl Executor<'_> {
         if let Some((_, seconds)) = self.limits.hang.filter(|(hang, _)| *hang == step) {
             let last = doing(&state, task);
             let place = String::new();
-            state.fail(Failure::Hang { task, last, place, seconds });
+            state.fail(Failure::Hang { task, last, place, seconds, unseen: Vec::new() });
             return false;
         }
         let aborted = state.takes_abort();

@@ -26,6 +26,7 @@
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
+//! | `unseen.rs` | instructions of assembly and of C that synchronise threads or call the system |
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never come back |
 //! | `output.rs`, `std_state.rs` | the standard streams: what a run writes, and locks that it leaves behind |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
@@ -39,7 +40,7 @@
 //!
 //! Linux with glibc, on x86-64; for aarch64 it is written and was not run (`arch/aarch64.rs`). The crate is empty
 //! elsewhere. Code in assembly and code of C with atomics of its own
-//! are not instrumented. The functions of std that synchronise threads and are compiled already are replaced when
+//! are not instrumented: their operations are no requests, and [`take_entered`] names the functions. The functions of std that synchronise threads and are compiled already are replaced when
 //! `cargo unpause test` links the program; those that only guard std's own state (output, environment, hooks) are not:
 //! see [`take_entered`]. Values of thread-local keys (`pthread_key_create`) are not fresh in
 //! each run. The vector and floating-point control registers are not switched.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use self::names::Names;
 pub(super) use self::names::functions;
 use super::cache::Cache;
-use super::{output, wrapper};
+use super::{output, scan, wrapper};
 use crate::usage::Usage;
 
 /// A file of the replacements: its name and its text.
@@ -43,6 +43,9 @@ const OBJECTS: [&str; 2] = ["replaced.o", "noted.o"];
 /// The file with arguments for the linker.
 const ARGUMENTS: &str = "arguments";
 
+/// The beginning of the names by which the replacements call std's functions.
+pub(super) const REAL: &str = "unpause_real_";
+
 /// The folder that their debug information names. The engine knows it.
 const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
 
@@ -57,7 +60,9 @@ pub(super) struct Replacements {
     pub(super) arguments: PathBuf,
     /// The same arguments without a library of the instrumentation's functions.
     pub(super) common: String,
-    /// A hash of all that they are made of.
+    /// The folder of std's libraries.
+    pub(super) libraries: PathBuf,
+    /// A hash of all that they are made of, and of the form of the list that is appended to programs.
     pub(super) hash: String,
 }
 
@@ -74,7 +79,8 @@ pub(super) fn build(
     let version = output(Command::new(rustc).arg("-vV"))?;
     let library = library(rustc, "libstd-")?;
     let mut hasher = DefaultHasher::new();
-    (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION).hash(&mut hasher);
+    let made_of = (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION);
+    (made_of, scan::END).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let refuse = |difference: String| {
         let release = version.lines().next().unwrap_or_default();
@@ -94,7 +100,8 @@ pub(super) fn build(
     let unreadable = |error| Usage(format!("{} cannot be read: {error}", arguments.display()));
     let text = std::fs::read_to_string(&arguments).map_err(unreadable)?;
     let common = text.replace(&line(fallback), "");
-    Ok(Replacements { arguments, common, hash })
+    let libraries = library.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok(Replacements { arguments, common, libraries, hash })
 }
 
 /// The file of a library of the toolchain, whose name begins so.
@@ -192,7 +199,7 @@ fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
         // The first of two with one replacement.
         if !declared.contains(replacement) {
             declared.push(replacement);
-            let _ = writeln!(text, "-Wl,--defsym=unpause_real_{replacement}=__real_{symbol}");
+            let _ = writeln!(text, "-Wl,--defsym={REAL}{replacement}=__real_{symbol}");
         }
     }
     for (symbol, _) in &names.noted {
@@ -208,6 +215,11 @@ fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
 /// The argument that links a file.
 fn line(file: &Path) -> String {
     format!("\"{}\"\n", file.display())
+}
+
+/// The files among the linker's arguments.
+pub(super) fn files(arguments: &str) -> impl Iterator<Item = &str> {
+    arguments.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'))
 }
 
 /// Calls `unpause_std_entered` with the text at `9`, and keeps the registers of arguments. Seven, so that the stack is

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use super::conflicts;
+use super::{conflicts, scan};
 
 /// The variable that makes this program the compiler's wrapper. Its value is the file with the
 /// linker's arguments: see [`stdlib`](super::stdlib).
@@ -26,6 +26,10 @@ pub(super) const CHAINED: &str = "UNPAUSE_RUSTC_WRAPPER";
 
 /// The variable with the program for documentation tests, in whose place Cargo calls this one.
 pub(super) const RUSTDOC: &str = "UNPAUSE_RUSTDOC";
+
+/// The variable with the folder of std's libraries, whose functions are known when a program is
+/// [searched](super::scan).
+pub(super) const LIBRARIES: &str = "UNPAUSE_LIBRARIES";
 
 /// The name of the crate that Cargo pretends to compile when it reads the `cfg`s of a target.
 const PROBE: &str = "___";
@@ -141,7 +145,11 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
             conflicts::note(&resolved.left_out);
             let is_linked = flags.iter().any(|flag| flag.to_string_lossy().starts_with(LINKED));
             command.args(&resolved.arguments).args(flags);
-            if is_linked { ended_with_note(&mut command) } else { ended(&mut command) }
+            let code = if is_linked { ended_with_note(&mut command) } else { ended(&mut command) };
+            if is_linked && code == 0 {
+                scan::search_linked(given, build.arguments(given));
+            }
+            code
         }
         false => ended(command.args(given)),
     };
@@ -236,10 +244,15 @@ impl Build {
         }
         // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
         if is_test || after(given, "--crate-type").is_none_or(|kind| kind == "bin") {
-            let tests = self.tests.as_ref().filter(|_| is_test);
-            flags.push(linked_with(tests.unwrap_or(&self.programs)));
+            flags.push(linked_with(self.arguments(given)));
         }
         flags
+    }
+
+    /// The file with the linker's arguments of a program.
+    fn arguments(&self, given: &[OsString]) -> &OsStr {
+        let is_test = given.iter().any(|flag| flag == "--test");
+        self.tests.as_ref().filter(|_| is_test).unwrap_or(&self.programs)
     }
 
     /// The `cfg`s of crates that are tested. Cargo reads them, too: dependencies are chosen by them.
@@ -261,7 +274,7 @@ impl Build {
 }
 
 /// The argument after the one with this name.
-fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
+pub(super) fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
     let at = given.iter().position(|argument| argument == name)?;
     given.get(at + 1)?.to_str()
 }

@@ -1,7 +1,7 @@
 //! Tests of all kinds that libtest knows.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -120,4 +120,26 @@ fn has_another_run_each_time() {
 fn sleeps_for_an_hour() {
     let thread = thread::spawn(|| thread::sleep(Duration::from_secs(3600)));
     thread.join().unwrap();
+}
+
+/// Calls a function of C with an atomic operation, if `really`.
+fn in_c(really: bool) {
+    let count = Arc::new(AtomicU32::new(0));
+    let other = count.clone();
+    let thread = thread::spawn(move || other.load(SeqCst));
+    if std::hint::black_box(really) {
+        planted::unseen::add_in_c(&count);
+    }
+    count.fetch_add(1, SeqCst);
+    thread.join().unwrap();
+}
+
+#[test]
+fn enters_code_of_c() {
+    in_c(true);
+}
+
+#[test]
+fn has_code_of_c() {
+    in_c(false);
 }

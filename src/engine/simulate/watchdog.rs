@@ -380,5 +380,5 @@ fn lost(seed: Seed, patience: Duration) -> Run {
     let last = "unknown: the run did not come to the same step again".to_owned();
     let task = crate::run::ids::TaskId::MAIN;
     let (place, seconds) = (String::new(), patience.as_secs());
-    Run::empty(seed, Failure::Hang { task, last, place, seconds })
+    Run::empty(seed, Failure::Hang { task, last, place, seconds, unseen: Vec::new() })
 }

@@ -155,7 +155,8 @@ fn exceeded(
     let running = || names(&stress.left());
     if let Some(hang) = limits.hang.filter(|hang| moved >= *hang) {
         let (task, seconds) = (TaskId::MAIN, hang.as_secs());
-        return Some(Failure::Hang { task, last: running(), place: String::new(), seconds });
+        let (place, unseen) = (String::new(), Vec::new());
+        return Some(Failure::Hang { task, last: running(), place, seconds, unseen });
     }
     let run = limits.run.filter(|run| began >= *run)?;
     Some(Failure::TimeLimit { running: running(), seconds: run.as_secs() })

@@ -2,11 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 
-use unpause_native::{Execution, Frame};
+use unpause_native::{Execution, Frame, shortened};
 
 use super::by_number::ByNumber;
 use super::memory::is_of_package;
-use super::sites::{is_of_runtime, is_ours, primitive, shortened};
+use super::sites::{is_of_runtime, is_ours, primitive};
 use super::threads::with;
 use crate::rt::WORLD;
 use crate::run::event::Event;

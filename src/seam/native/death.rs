@@ -30,7 +30,8 @@ fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> 
     if death == Death::Interrupted {
         let last = WORLD.with(|world| world.doing());
         let seconds = hang_limit().map_or(0, |limit| limit.as_secs());
-        return Failure::Hang { task, last, place: earliest(&stacks), seconds };
+        let unseen = entered(execution);
+        return Failure::Hang { task, last, place: earliest(&stacks), seconds, unseen };
     }
     let all = stacks.first().map_or(&[][..], Vec::as_slice);
     let by_panic = all.iter().any(|frame| frame.function.contains("panic_with_hook"));
@@ -47,6 +48,11 @@ fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> 
     Failure::Crash { task, cause: cause.to_owned(), message, place }
 }
 
+/// The functions that the run has entered whose operations are not seen.
+fn entered(execution: &Execution) -> Vec<String> {
+    execution.entered().into_iter().map(str::to_owned).collect()
+}
+
 /// The failure of a run whose process has ended before it. `last` is the place of the
 /// last request.
 fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
@@ -56,7 +62,8 @@ fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
         ProcessEnd::Hung => {
             let last = WORLD.with(|world| world.doing());
             let seconds = hang_limit().map_or(0, |limit| limit.as_secs());
-            return Failure::Hang { task, last, place, seconds };
+            let unseen = with(|threads| entered(threads.execution()));
+            return Failure::Hang { task, last, place, seconds, unseen };
         }
         ProcessEnd::Full => {
             let message = "a run takes more room than a run in a process of its own can have (256 MiB): leave out \

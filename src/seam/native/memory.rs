@@ -1,9 +1,9 @@
 //! The memory of plain threads: the kind of heap of a run, and errors in its use.
 
-use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak};
+use unpause_native::{Fault, Frame, Memory, Problem, Step, TooWeak, shortened};
 
 use super::chances;
-use super::sites::{shortened, site};
+use super::sites::site;
 use super::threads::with;
 use crate::run::chances::Chances;
 use crate::run::ids::TaskId;

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 
-use unpause_native::{Execution, Frame, location};
+use unpause_native::{Execution, Frame, location, shortened};
 
 use super::by_number::ByNumber;
 use super::locks::LockStep;
@@ -291,22 +291,6 @@ fn counts(frame: &Frame) -> bool {
     named && frame.file.ends_with("/alloc/src/sync.rs")
 }
 
-/// The file as a report shows it: `package-version/…` of a package from a registry.
-pub(super) fn shortened(file: &str) -> &str {
-    let package = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
-    let std = file.strip_prefix("/rustc/").and_then(|_| file.split_once("/library/"));
-    if let Some((_, in_library)) = std {
-        return in_library;
-    }
-    let own = std::env::current_dir().ok();
-    let own = own.as_ref().and_then(|own| file.strip_prefix(own.to_str()?)?.strip_prefix('/'));
-    match (package, own) {
-        (Some((_, in_package)), _) => in_package,
-        (None, Some(in_folder)) => in_folder,
-        (None, None) => file,
-    }
-}
-
 /// Tests of this file.
 pub(super) mod checks {
     use super::*;
@@ -351,7 +335,5 @@ pub(super) mod checks {
         assert_eq!(site(&[load.clone(), merged, calls]).place.line(), 9);
         let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testing/parallel/blocking.rs");
         assert_eq!(site(&[load, frame("stages", ours), own]).place.file(), "src/grow.rs");
-        let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
-        assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
     }
 }

@@ -2,6 +2,7 @@
 
 mod plain;
 pub mod process;
+pub mod unseen;
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::arch::marker;
 use super::real::real;
 use super::thread::{inside, outside};
-use super::{statics, std_state};
+use super::{statics, std_state, unseen};
 
 /// The functions that simulated threads have entered since [`take_entered`].
 static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -21,14 +21,15 @@ pub fn std_is_replaced() -> bool {
     marker() != 0
 }
 
-/// The functions of std with locks of their own that simulated threads have entered since the last call, by path.
-/// Operations on these locks are no requests.
+/// The functions whose operations are no requests and that simulated threads have entered since the last call: those
+/// of std with locks of their own, by path, and those with instructions that synchronise threads or call the system.
 pub fn take_entered() -> Vec<&'static str> {
-    let mut entered = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    if entered.is_empty() {
-        return Vec::new();
+    let mut entered = std::mem::take(&mut *ENTERED.lock().unwrap_or_else(PoisonError::into_inner));
+    entered.append(&mut unseen::entered());
+    if !entered.is_empty() {
+        unseen::tell_entered(&entered);
     }
-    std::mem::take(&mut *entered).into_iter().collect()
+    entered.into_iter().collect()
 }
 
 /// The functions that the threads of a run in another process have entered.

@@ -11,6 +11,7 @@ use super::net::Effect;
 use super::passing;
 use super::places::{self, Frame};
 use super::request::Request;
+use super::unseen;
 
 /// The end of the first thread of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -315,6 +316,12 @@ impl Execution {
         let stacks: Vec<Vec<usize>> = answer!(16, &self.0, Vec::new(), |_local| death::stacks());
         let frames = |stack: Vec<usize>| stack.into_iter().flat_map(places::frames).collect();
         stacks.into_iter().map(frames).collect()
+    }
+
+    /// The functions that the run has entered so far and whose operations are no requests, because they synchronise
+    /// threads or call the system by instructions of their own.
+    pub fn entered(&self) -> Vec<&'static str> {
+        answer!(23, &self.0, Vec::new(), |_local| unseen::entered().into_iter().collect())
     }
 
     /// The messages and the places of the last panics of a thread, the last one last.

@@ -14,7 +14,7 @@ use super::net::{Effect, Net};
 use super::request::{Access, Operation, Request};
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{arch, blocks, heap, leaks, output, race, signals, statics, std_state};
+use super::{arch, blocks, heap, leaks, output, race, signals, statics, std_state, unseen};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -46,6 +46,7 @@ impl Workers {
         statics::save()?;
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         statics::restore();
+        unseen::begin();
         Ok(Workers(idle))
     }
 

@@ -35,6 +35,7 @@ mod std_state;
 mod switch;
 mod thread;
 mod threads;
+mod unseen;
 mod warm_up;
 #[cfg(target_arch = "x86_64")]
 mod weak;
@@ -50,7 +51,7 @@ pub use self::heap::Memory;
 pub use self::local::Body;
 pub use self::net::{Effect, Transfer};
 pub use self::output::take_output;
-pub use self::places::{Frame, location};
+pub use self::places::{Frame, location, shortened};
 pub use self::polled::Polled;
 pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};

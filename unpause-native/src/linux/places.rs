@@ -112,6 +112,22 @@ pub(crate) fn is_compiled_std(return_address: usize) -> bool {
     })
 }
 
+/// The file as a report shows it: `package-version/…` of a package from a registry.
+pub fn shortened(file: &str) -> &str {
+    let package = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    let std = file.strip_prefix("/rustc/").and_then(|_| file.split_once("/library/"));
+    if let Some((_, in_library)) = std {
+        return in_library;
+    }
+    let own = std::env::current_dir().ok();
+    let own = own.as_ref().and_then(|own| file.strip_prefix(own.to_str()?)?.strip_prefix('/'));
+    match (package, own) {
+        (Some((_, in_package)), _) => in_package,
+        (None, Some(in_folder)) => in_folder,
+        (None, None) => file,
+    }
+}
+
 /// Makes a place in the source, as `std::panic::Location::caller` returns it. It is never freed.
 ///
 /// The compiler makes such places and nothing else can, so the fields of one are found in the memory of another.
@@ -158,6 +174,15 @@ const UNKNOWN_FORM: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_shown_in_its_package_or_in_the_folder() {
+        let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
+        assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
+        assert_eq!(shortened("/rustc/0000/library/core/src/cell.rs"), "core/src/cell.rs");
+        let own = std::env::current_dir().unwrap().join("src/lib.rs");
+        assert_eq!(shortened(own.to_str().unwrap()), "src/lib.rs");
+    }
 
     #[test]
     fn a_location_has_the_given_parts() {

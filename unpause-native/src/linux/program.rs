@@ -12,11 +12,19 @@ use object::{File, Object};
 /// If it cannot be read, or is no program.
 pub(crate) fn program() -> Result<&'static File<'static>, &'static str> {
     static PROGRAM: OnceLock<Result<File<'static>, String>> = OnceLock::new();
-    let read = || {
-        let bytes = map().map_err(|error| error.to_string())?;
-        File::parse(bytes).map_err(|error| error.to_string())
-    };
+    let read = || File::parse(mapped()?).map_err(|error| error.to_string());
     PROGRAM.get_or_init(read).as_ref().map_err(|error| &**error)
+}
+
+/// The bytes of the file; `None` if it cannot be read.
+pub(crate) fn bytes() -> Option<&'static [u8]> {
+    mapped().ok()
+}
+
+/// Maps the file, the first time that it is called.
+fn mapped() -> Result<&'static [u8], String> {
+    static BYTES: OnceLock<Result<&'static [u8], String>> = OnceLock::new();
+    BYTES.get_or_init(|| map().map_err(|error| error.to_string())).clone()
 }
 
 /// Maps the file.

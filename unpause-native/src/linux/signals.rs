@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::arch::interrupted;
 use super::death::{self, Death, SAMPLES};
-use super::thread;
+use super::{thread, unseen};
 
 /// The signals of the processor, and that of `abort`.
 const FAULTS: [c_int; 6] =
@@ -65,10 +65,14 @@ pub(crate) fn begin_child() {
     IS_CHILD.store(true, Ordering::Relaxed);
 }
 
+/// Returns `true` in a process that was made for one run.
+pub(crate) fn is_child() -> bool {
+    IS_CHILD.load(Ordering::Relaxed)
+}
+
 /// The current thread begins to carry a run.
 pub(crate) fn begin() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(install);
+    install_once();
     thread_local! {
         static STACK: HandlerStack = HandlerStack::new();
     }
@@ -119,6 +123,12 @@ impl Drop for HandlerStack {
     }
 }
 
+/// Installs the handlers, the first time that it is called.
+pub(crate) fn install_once() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(install);
+}
+
 /// Installs the handlers.
 fn install() {
     let handler = |function: *const (), more: c_int| {
@@ -152,6 +162,10 @@ fn install() {
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     /// The code of a signal that names the address of an access ends below this; those of the kernel's do not.
     const SI_KERNEL: c_int = 0x80;
+    // SAFETY: the context of this handler.
+    if signal == libc::SIGTRAP && unsafe { unseen::takes_trap(context) } {
+        return;
+    }
     let Some(thread) = thread::any() else {
         // SAFETY: the arguments of this handler.
         return unsafe { pass_on(signal, info, context) };
@@ -215,7 +229,7 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
 
 /// The interruption of a thread that does not come back.
 unsafe extern "C" fn on_interrupt(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    if IS_CHILD.load(Ordering::Relaxed) {
+    if is_child() {
         // SAFETY: the arguments of this handler.
         return unsafe { on_parent(info, context) };
     }

@@ -141,6 +141,42 @@ pub(crate) unsafe fn interrupted(context: *const c_void) -> (usize, usize) {
     (context.pc as usize, context.regs[29] as usize)
 }
 
+/// The code that is written in the place of an instruction.
+pub(crate) type Code = u32;
+
+/// A breakpoint: `brk #0`.
+pub(crate) const BREAKPOINT: Code = 0xD420_0000;
+
+/// Replaces code. Other threads may execute it: they see the old code or the new one.
+///
+/// # Safety
+/// Code in memory that can be written.
+pub(crate) unsafe fn write_code(address: usize, code: Code) {
+    // SAFETY: the caller's. The caches of data and of instructions are made the same for the address.
+    unsafe {
+        (*(address as *const AtomicU32)).store(code, Ordering::SeqCst);
+        asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) address, options(nostack, preserves_flags));
+    }
+}
+
+/// The address of the breakpoint at which a trap came, if it was one.
+///
+/// # Safety
+/// The context of a handler.
+pub(crate) unsafe fn trapped_at(context: *const c_void) -> usize {
+    // SAFETY: the caller's.
+    unsafe { interrupted(context).0 }
+}
+
+/// Has the thread continue at an address when the handler returns.
+///
+/// # Safety
+/// The context of a handler, and an address at which the thread may continue.
+pub(crate) unsafe fn continue_at(context: *mut c_void, address: usize) {
+    // SAFETY: the caller's.
+    unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc = address as u64 };
+}
+
 /// The address of the symbol that is linked with the replacements of std's functions; 0 if they are not linked.
 #[unsafe(naked)]
 pub(crate) extern "C" fn marker() -> usize {

@@ -6,7 +6,7 @@
 use std::arch::{asm, naked_asm};
 use std::ffi::c_void;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::linux::switch::Context;
 
@@ -153,6 +153,40 @@ pub(crate) unsafe fn interrupted(context: *const c_void) -> (usize, usize) {
     // SAFETY: the caller's.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RBP as usize] as usize)
+}
+
+/// The code that is written in the place of the first byte of an instruction.
+pub(crate) type Code = u8;
+
+/// A breakpoint: `int3`.
+pub(crate) const BREAKPOINT: Code = 0xCC;
+
+/// Replaces code. Other threads may execute it: they see the old code or the new one.
+///
+/// # Safety
+/// Code in memory that can be written.
+pub(crate) unsafe fn write_code(address: usize, code: Code) {
+    // SAFETY: the caller's.
+    unsafe { (*(address as *const AtomicU8)).store(code, Ordering::SeqCst) };
+}
+
+/// The address of the breakpoint at which a trap came, if it was one.
+///
+/// # Safety
+/// The context of a handler.
+pub(crate) unsafe fn trapped_at(context: *const c_void) -> usize {
+    // SAFETY: the caller's. The trap comes behind the byte.
+    unsafe { interrupted(context).0.wrapping_sub(1) }
+}
+
+/// Has the thread continue at an address when the handler returns.
+///
+/// # Safety
+/// The context of a handler, and an address at which the thread may continue.
+pub(crate) unsafe fn continue_at(context: *mut c_void, address: usize) {
+    // SAFETY: the caller's.
+    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    registers[libc::REG_RIP as usize] = address as i64;
 }
 
 /// The address of the symbol that is linked with the replacements of std's functions; 0 if they are not linked.

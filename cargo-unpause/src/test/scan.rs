@@ -1,0 +1,316 @@
+//! Searches a linked program for instructions that synchronise threads or call the system, in code that is not
+//! instrumented: assembly, C, and what a pass of the compiler has made after the instrumentation.
+//!
+//! The program is searched after each link, because only its addresses are final. Functions of the known files are left
+//! out: std, the runtime and what the command itself links. All others count, so generic code of std counts in the crate
+//! that it is compiled in.
+//!
+//! The list is appended to the program, where the runtime reads it (`unpause-native/src/linux/unseen.rs`): it sets a
+//! breakpoint at each instruction. So a program that is copied has its list, and a program without a list was not
+//! searched.
+//!
+//! # Limits
+//!
+//! Loads and stores that synchronise by themselves on this processor have no instructions of their own: assembly and
+//! C that use nothing else are not found. Shared libraries are not searched.
+
+mod aarch64;
+mod known;
+mod linked;
+mod x86_64;
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::Path;
+
+use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+
+use self::known::Known;
+pub(super) use self::linked::search_linked;
+
+/// The end of a program with a list. The length of the list stands before it, in 16 hexadecimal digits.
+pub(super) const END: &str = "unpause-unseen-1";
+
+/// An instruction that synchronises threads or calls the system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Instruction {
+    address: u64,
+    /// True if it calls the system.
+    calls: bool,
+    /// Its name, such as `lock xadd`.
+    name: String,
+}
+
+/// The instructions found in a range of code.
+#[derive(Default)]
+struct Decoded {
+    found: Vec<Instruction>,
+    /// True if a part of the range is no code, so that the decoder may have lost the beginnings of instructions.
+    has_data: bool,
+}
+
+/// A breakpoint that tells that an instruction is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Watch {
+    /// At the instruction.
+    Instruction,
+    /// At the beginning of its function, which has data among its code.
+    Function,
+    /// None: the bytes may be data, which a breakpoint would change.
+    Nowhere,
+}
+
+/// An instruction, its function, and the address at which its execution is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Unseen {
+    address: u64,
+    watch: Watch,
+    calls: bool,
+    instruction: String,
+    function: String,
+}
+
+/// Searches a program that was linked, and appends the list to it.
+///
+/// # Errors
+/// If the program or a known file cannot be read, or the program cannot be written.
+fn append(program: &Path, known: &Known) -> Result<(), String> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", program.display());
+    let bytes = std::fs::read(program).map_err(|error| unreadable(&error))?;
+    let file = File::parse(&*bytes).map_err(|error| unreadable(&error))?;
+    let text = list(&search(&file, known).map_err(|error| unreadable(&error))?);
+    let written = std::fs::OpenOptions::new().append(true).open(program).and_then(|mut to| {
+        std::io::Write::write_all(&mut to, format!("{text}{:016x}{END}", text.len()).as_bytes())
+    });
+    written.map_err(|error| format!("{} cannot be written: {error}", program.display()))
+}
+
+/// The list as text: a line for each instruction.
+fn list(unseen: &[Unseen]) -> String {
+    let mut text = String::new();
+    for Unseen { address, watch, calls, instruction, function } in unseen {
+        let watch = match watch {
+            Watch::Instruction => 'i',
+            Watch::Function => 'f',
+            Watch::Nowhere => 'n',
+        };
+        let kind = if *calls { 'c' } else { 's' };
+        let _ = writeln!(text, "{address:x}\t{watch}\t{kind}\t{instruction}\t{function}");
+    }
+    text
+}
+
+/// A part of a section with the name of its function.
+struct Part<'a> {
+    range: Range<u64>,
+    name: &'a str,
+    /// True if the program knows it as a function, which begins with an instruction.
+    is_function: bool,
+    is_known: bool,
+}
+
+/// The instructions in the parts of a program that are in no known file, by address.
+fn search(file: &File<'_>, known: &Known) -> object::Result<Vec<Unseen>> {
+    let mut unseen = Vec::new();
+    let named = file.symbols().filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?)));
+    let outlined = named.filter(|(_, name)| name.starts_with(aarch64::OUTLINED)).collect();
+    for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+        let bytes = section.data()?;
+        for part in parts(file, &section, known).iter().filter(|part| !part.is_known) {
+            let [from, to] =
+                [part.range.start, part.range.end].map(|at| (at - section.address()) as usize);
+            // A section without content, such as the second half of a separate debug file.
+            let Some(code) = bytes.get(from..to) else { continue };
+            let decoded = match file.architecture() {
+                Architecture::X86_64 => x86_64::decode(code, part.range.start, is_rust(part.name)),
+                Architecture::Aarch64 => aarch64::decode(code, part.range.start, &outlined),
+                _ => Decoded::default(),
+            };
+            unseen.extend(decoded.found.into_iter().map(|instruction| {
+                let watch = match (decoded.has_data, part.is_function) {
+                    (false, _) => Watch::Instruction,
+                    (true, true) => Watch::Function,
+                    (true, false) => Watch::Nowhere,
+                };
+                let address = match watch {
+                    Watch::Function => part.range.start,
+                    _ => instruction.address,
+                };
+                let function = format!("{:#}", rustc_demangle::demangle(part.name));
+                let (calls, instruction) = (instruction.calls, instruction.name);
+                Unseen { address, watch, calls, instruction, function }
+            }));
+        }
+    }
+    unseen.sort_by_key(|unseen| unseen.address);
+    Ok(unseen)
+}
+
+/// Returns `true` for the symbol of a function of Rust.
+fn is_rust(symbol: &str) -> bool {
+    rustc_demangle::try_demangle(symbol).is_ok()
+}
+
+/// The parts of a section: its functions, and the code between them.
+fn parts<'a>(file: &File<'a>, section: &object::Section<'a, '_>, known: &Known) -> Vec<Part<'a>> {
+    let end = section.address() + section.size();
+    let mut symbols: Vec<(u64, u64, bool, &str)> = file
+        .symbols()
+        .filter(|symbol| symbol.section_index() == Some(section.index()))
+        // The linker defines some at the end of a section.
+        .filter(|symbol| (section.address()..end).contains(&symbol.address()))
+        .filter(|symbol| !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File))
+        .filter_map(|symbol| {
+            let is_function = symbol.kind() == SymbolKind::Text;
+            Some((symbol.address(), symbol.size(), is_function, symbol.name().ok()?))
+        })
+        // Marks of the assembler for the decoder, such as `$x`.
+        .filter(|(.., name)| !name.is_empty() && !name.starts_with('$'))
+        .collect();
+    // Of several names, that of a function, and of these the longest range.
+    symbols
+        .sort_by_key(|(address, size, is_function, _)| (*address, !is_function, u64::MAX - size));
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let (mut at, mut last) = (section.address(), "");
+    for (number, (address, size, is_function, name)) in symbols.iter().copied().enumerate() {
+        if address < at {
+            continue;
+        }
+        // Code without a name: in assembly, and where local names were removed.
+        if at < address {
+            let (range, name) = (at..address, last);
+            parts.push(Part { range, name, is_function: false, is_known: false });
+        }
+        let mut same = symbols[number..].iter().take_while(|(other, ..)| *other == address);
+        let is_known = same.all(|(.., name)| known.has(name));
+        let next =
+            symbols[number..].iter().map(|(other, ..)| *other).find(|other| *other > address);
+        at = match size {
+            0 => next.unwrap_or(end),
+            size => (address + size).min(end),
+        };
+        parts.push(Part { range: address..at, name, is_function, is_known });
+        last = name;
+    }
+    if at < end {
+        parts.push(Part { range: at..end, name: last, is_function: false, is_known: false });
+    }
+    parts
+}
+
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// A folder of a test, removed at its end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Folder {
+            static COUNT: AtomicUsize = AtomicUsize::new(0);
+            let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let folder = std::env::temp_dir().join(format!("unpause-scan-{process}-{nth}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            Folder(folder)
+        }
+
+        /// Assembles a program without libraries.
+        fn program(&self, assembly: &str) -> PathBuf {
+            let (source, program) = (self.0.join("program.s"), self.0.join("program"));
+            std::fs::write(&source, format!(".intel_syntax noprefix\n.text\n{assembly}\n"))
+                .unwrap();
+            let mut command = Command::new("cc");
+            command.args(["-nostdlib", "-static", "-Wl,-e,start", "-o"]).arg(&program).arg(&source);
+            assert!(command.status().unwrap().success());
+            program
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// The function, the instruction and the place of the breakpoint of each that is found. `known` are names.
+    fn found(assembly: &str, known: &[&str]) -> Vec<(String, String, Watch)> {
+        let folder = Folder::new();
+        let bytes = std::fs::read(folder.program(assembly)).unwrap();
+        let known = Known::with_names(known);
+        let unseen = search(&File::parse(&*bytes).unwrap(), &known).unwrap();
+        assert!(unseen.is_sorted_by_key(|unseen| unseen.address));
+        unseen
+            .into_iter()
+            .map(|unseen| (unseen.function, unseen.instruction, unseen.watch))
+            .collect()
+    }
+
+    fn one(function: &str, instruction: &str, watch: Watch) -> (String, String, Watch) {
+        (function.to_owned(), instruction.to_owned(), watch)
+    }
+
+    /// Begins a function with a kind and a size.
+    const SIZED: &str = ".globl sized\n.type sized,@function\nsized:\n";
+
+    #[test]
+    fn functions_with_and_without_a_size_are_searched_and_known_ones_are_not() {
+        let text = format!(
+            "start:\nlock inc dword ptr [rax]\nret\n{SIZED}xchg [rax], ecx\nret\n.size sized, . - sized\nafter: mfence"
+        );
+        let [start, sized, after] = [
+            one("start", "lock inc", Watch::Instruction),
+            one("sized", "xchg", Watch::Instruction),
+            one("after", "mfence", Watch::Instruction),
+        ];
+        assert_eq!(found(&text, &[]), [start.clone(), sized.clone(), after.clone()]);
+        assert_eq!(found(&text, &["sized"]), [start, after]);
+    }
+
+    #[test]
+    fn a_function_counts_if_only_one_of_its_names_is_known() {
+        let text = format!(
+            "start: ret\n{SIZED}mfence\n.size sized, . - sized\n.globl other\n.set other, sized"
+        );
+        assert_eq!(found(&text, &["sized"]).len(), 1);
+        assert_eq!(found(&text, &["sized", "other"]), []);
+    }
+
+    #[test]
+    fn code_without_a_name_counts_for_the_function_before_it() {
+        let text = format!("start: ret\n{SIZED}ret\n.size sized, . - sized\nsyscall\nret");
+        assert_eq!(found(&text, &["sized"]), [one("sized", "syscall", Watch::Instruction)]);
+    }
+
+    #[test]
+    fn no_breakpoint_is_put_into_what_may_be_data() {
+        // The bytes of an instruction behind some that are none.
+        let data = ".byte 0x06, 0xF0, 0x0F, 0xC1, 0x07\n";
+        let table = format!("start: ret\ntable: {data}");
+        assert_eq!(found(&table, &[]), [one("table", "lock xadd", Watch::Nowhere)]);
+        let function = format!("start: ret\n{SIZED}jmp 1f\n{data}1: ret\n.size sized, . - sized");
+        assert_eq!(found(&function, &[]), [one("sized", "lock xadd", Watch::Function)]);
+    }
+
+    #[test]
+    fn the_list_is_appended_to_a_program_that_still_runs() {
+        let folder = Folder::new();
+        // exit(7)
+        let text = "start: mov eax, 60\nmov edi, 7\nsyscall";
+        let program = folder.program(text);
+        let before = std::fs::metadata(&program).unwrap().len();
+        append(&program, &Known::default()).unwrap();
+        let bytes = std::fs::read(&program).unwrap();
+        let appended = String::from_utf8(bytes[before as usize..].to_vec()).unwrap();
+        let (list, end) = appended.split_at(appended.len() - 16 - END.len());
+        assert_eq!(end, format!("{:016x}{END}", list.len()));
+        let fields: Vec<&str> = list.trim_end().split('\t').collect();
+        assert_eq!(fields[1..], ["i", "c", "syscall", "start"], "{list}");
+        assert_eq!(Command::new(&program).status().unwrap().code(), Some(7));
+    }
+}

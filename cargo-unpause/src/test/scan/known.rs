@@ -1,0 +1,110 @@
+//! The names of functions whose instructions the runtime knows about.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use object::read::archive::ArchiveFile;
+use object::{File, FileKind, Object, ObjectSymbol, SymbolKind};
+
+use crate::test::stdlib;
+
+/// The crates that step the threads of the others and are not instrumented. They belong to the engine.
+const ENGINE: &[&str] = &["sim", "unpause_check", "unpause_native"];
+
+/// The names of the functions of the known files.
+#[derive(Default)]
+pub(super) struct Known(HashSet<Vec<u8>>);
+
+impl Known {
+    /// The functions of std in the folder `libraries`, of the files among the linker's `arguments`, and of the engine's
+    /// libraries, which are among the dependencies of the program that the compiler is called for with `given`.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub(super) fn of(
+        libraries: &Path,
+        arguments: &Path,
+        given: &[OsString],
+    ) -> Result<Known, String> {
+        let mut known = Known::default();
+        known.add_libraries(libraries, |_| true)?;
+        let unreadable = |error| format!("{} cannot be read: {error}", arguments.display());
+        let text = std::fs::read_to_string(arguments).map_err(unreadable)?;
+        for file in stdlib::files(&text) {
+            known.add(Path::new(file))?;
+        }
+        for folder in dependencies(given) {
+            let is_of_engine = |name: &str| {
+                let name = name.strip_prefix("lib").unwrap_or(name);
+                name.rsplit_once('-').is_some_and(|(name, _)| ENGINE.contains(&name))
+            };
+            known.add_libraries(&folder, is_of_engine)?;
+        }
+        Ok(known)
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_names(names: &[&str]) -> Known {
+        Known(names.iter().map(|name| name.as_bytes().to_vec()).collect())
+    }
+
+    /// Returns `true` for a function of a known file.
+    pub(super) fn has(&self, name: &str) -> bool {
+        // The linker's arguments give std's functions this name, too.
+        name.starts_with(stdlib::REAL) || self.0.contains(name.as_bytes())
+    }
+
+    /// Adds the functions of the libraries of a folder with such names.
+    fn add_libraries(
+        &mut self,
+        folder: &Path,
+        is_one: impl Fn(&str) -> bool,
+    ) -> Result<(), String> {
+        let unreadable = |error| format!("{} cannot be read: {error}", folder.display());
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let is_library = path.extension().is_some_and(|end| end == "rlib");
+            let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+            if is_library && is_one(name) {
+                self.add(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the functions of an object or of a library.
+    fn add(&mut self, path: &Path) -> Result<(), String> {
+        let mut read = || -> Result<(), Box<dyn std::error::Error>> {
+            let bytes = std::fs::read(path)?;
+            if FileKind::parse(&*bytes)? != FileKind::Archive {
+                self.add_functions(&File::parse(&*bytes)?);
+                return Ok(());
+            }
+            for member in ArchiveFile::parse(&*bytes)?.members() {
+                // Others are metadata.
+                if let Ok(file) = File::parse(member?.data(&*bytes)?) {
+                    self.add_functions(&file);
+                }
+            }
+            Ok(())
+        };
+        read().map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    }
+
+    fn add_functions(&mut self, file: &File<'_>) {
+        let is_function = |symbol: &object::Symbol<'_, '_>| {
+            // In assembly names of functions have no kind.
+            !symbol.is_undefined()
+                && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown)
+        };
+        let names = file.symbols().filter(is_function);
+        self.0.extend(names.filter_map(|symbol| Some(symbol.name_bytes().ok()?.to_vec())));
+    }
+}
+
+/// The folders with libraries of dependencies.
+fn dependencies(given: &[OsString]) -> impl Iterator<Item = PathBuf> + '_ {
+    let after = given.windows(2).filter(|pair| pair[0] == "-L").map(|pair| &pair[1]);
+    after.filter_map(|folder| Some(PathBuf::from(folder.to_str()?.strip_prefix("dependency=")?)))
+}

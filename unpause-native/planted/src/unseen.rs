@@ -1,0 +1,101 @@
+//! Functions whose operations on shared memory the instrumentation does not see: assembly, and code of C. Marks such as
+//! `here: name` stand in the lines that a report must name.
+
+use std::arch::{asm, global_asm};
+use std::sync::atomic::AtomicU32;
+
+unsafe extern "C" {
+    fn planted_add(word: *mut u32) -> u32;
+    fn planted_swap(word: *mut u32, really: i32) -> u32;
+    fn planted_assembly(word: *mut u32);
+    fn planted_with_data(word: *mut u32);
+}
+
+// Without a kind and a size, as in much assembly; and one that jumps over data.
+global_asm!(
+    ".text",
+    ".globl planted_assembly",
+    "planted_assembly:",
+    "lock inc dword ptr [rdi]",
+    "ret",
+    ".globl planted_with_data",
+    ".type planted_with_data,@function",
+    "planted_with_data:",
+    "jmp 2f",
+    ".byte 0x06, 0x06, 0x06, 0x06",
+    "2: lock dec dword ptr [rdi]",
+    "ret",
+    ".size planted_with_data, . - planted_with_data",
+);
+
+/// Adds 1 by inline assembly.
+#[inline(never)]
+pub fn add_in_assembly(word: &AtomicU32) -> u32 {
+    let mut add = 1;
+    // SAFETY: an atomic operation on the word.
+    unsafe {
+        asm!("lock xadd [{0}], {1:e}", in(reg) word.as_ptr(), inout(reg) add); // here: add_in_assembly
+    }
+    add
+}
+
+/// Exchanges the value by inline assembly, in whatever function calls this one.
+#[inline(always)]
+pub fn swap_in_assembly(word: &AtomicU32) -> u32 {
+    let mut value = 3;
+    // SAFETY: an atomic operation on the word.
+    unsafe {
+        asm!("xchg [{0}], {1:e}", in(reg) word.as_ptr(), inout(reg) value); // here: swap_in_assembly
+    }
+    value
+}
+
+/// A fence of assembly.
+#[inline(never)]
+pub fn fence_in_assembly() {
+    // SAFETY: a fence.
+    unsafe { asm!("mfence", options(nostack)) }; // here: fence_in_assembly
+}
+
+/// Lets other threads go on, by a system call without libc.
+#[inline(never)]
+pub fn yield_without_libc() {
+    // SAFETY: `sched_yield`.
+    unsafe {
+        asm!("syscall", inout("rax") 24 => _, out("rcx") _, out("r11") _); // here: yield_without_libc
+    }
+}
+
+/// Sleeps until another thread changes the word and wakes this one, by a system call without libc.
+#[inline(never)]
+pub fn wait_without_libc(word: &AtomicU32) {
+    // SAFETY: `futex`, with `FUTEX_WAIT`, for a word that has the value 0, without a time limit.
+    unsafe {
+        asm!("syscall", inout("rax") 202 => _, in("rdi") word.as_ptr(), in("rsi") 0, in("rdx") 0, in("r10") 0,
+            out("rcx") _, out("r11") _); // here: wait_without_libc
+    }
+}
+
+/// Adds 1 in C.
+pub fn add_in_c(word: &AtomicU32) -> u32 {
+    // SAFETY: an atomic operation on the word.
+    unsafe { planted_add(word.as_ptr()) }
+}
+
+/// Exchanges the value in a function of C that another one calls, if `really`.
+pub fn swap_in_c(word: &AtomicU32, really: bool) -> u32 {
+    // SAFETY: an atomic operation on the word.
+    unsafe { planted_swap(word.as_ptr(), really.into()) }
+}
+
+/// Adds 1 in a function of assembly.
+pub fn add_in_a_file_of_assembly(word: &AtomicU32) {
+    // SAFETY: an atomic operation on the word.
+    unsafe { planted_assembly(word.as_ptr()) };
+}
+
+/// Subtracts 1 in a function of assembly with data in it.
+pub fn subtract_beside_data(word: &AtomicU32) {
+    // SAFETY: an atomic operation on the word.
+    unsafe { planted_with_data(word.as_ptr()) };
+}

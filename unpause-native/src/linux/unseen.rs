@@ -1,0 +1,214 @@
+//! Instructions of the program that synchronise threads or call the system and that no function of this crate sees:
+//! assembly, C, and what the compiler has made after the instrumentation.
+//!
+//! `cargo unpause test` searches each program that it has linked, and appends the list to the file
+//! (`cargo-unpause/src/test/scan.rs`). A run sets a breakpoint at each instruction, so that its first execution is noted.
+//! The handler removes the breakpoint, and the next run sets it again: a run that executes none pays nothing.
+//!
+//! # Limits
+//!
+//! An execution by a thread that is none of the run counts, too, if it comes during the run. A debugger takes the
+//! breakpoints for its own: none are set in a program that is traced, and each run then counts as one that has executed
+//! all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_void;
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::image::load_address;
+use super::places::{self, Frame, shortened};
+use super::{arch, compiled, program, signals};
+
+/// The end of a program with a list: the length of the list stands before it, in 16 hexadecimal digits.
+const END: &[u8] = b"unpause-unseen-1";
+
+/// The number of these digits.
+const DIGITS: usize = 16;
+
+/// The variable with the file to which the functions are appended, for the command that runs the tests.
+const VARIABLE: &str = "UNPAUSE_UNSEEN";
+
+/// The note of a run of a program that has no list.
+const NOT_SEARCHED: &str = "code in assembly and in C, because the program was not searched for it: \
+    `cargo unpause test` searches the programs that it links, and not documentation tests";
+
+/// An instruction of the list.
+struct Site {
+    address: usize,
+    /// Its function, in words.
+    function: &'static str,
+    /// The code there, where a breakpoint can be set.
+    code: Option<arch::Code>,
+    /// True if it was executed since the last run began.
+    hit: AtomicBool,
+}
+
+/// The list of the program.
+#[derive(Default)]
+struct List {
+    /// By address, each once.
+    sites: Vec<Site>,
+    /// True if the program was searched.
+    is_searched: bool,
+}
+
+static LIST: OnceLock<List> = OnceLock::new();
+
+/// True if breakpoints were removed since the last run began.
+static REMOVED: AtomicBool = AtomicBool::new(true);
+
+/// Sets the breakpoints for a run that begins.
+pub(crate) fn begin() {
+    let list = LIST.get_or_init(|| {
+        let list = load();
+        tell(list.sites.iter().map(|site| site.function), "");
+        list
+    });
+    if list.sites.is_empty() || !REMOVED.swap(false, Ordering::Acquire) {
+        return;
+    }
+    signals::install_once();
+    for site in &list.sites {
+        site.hit.store(false, Ordering::Relaxed);
+        if site.code.is_some() {
+            // SAFETY: an instruction of the program, in memory that `load` has made writable.
+            unsafe { arch::write_code(site.address, arch::BREAKPOINT) };
+        }
+    }
+}
+
+/// Takes a trap at one of the breakpoints: removes it, so that the thread executes the instruction. Returns `false` for
+/// any other trap.
+///
+/// # Safety
+/// The context of a handler.
+pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
+    // SAFETY: the caller's.
+    let address = unsafe { arch::trapped_at(context) };
+    let sites = LIST.get().map_or(&[][..], |list| &list.sites);
+    let Ok(at) = sites.binary_search_by_key(&address, |site| site.address) else { return false };
+    let Some(code) = sites[at].code else { return false };
+    // SAFETY: as in `begin`. Another thread may have come here at the same time and does the same.
+    unsafe {
+        arch::write_code(address, code);
+        arch::continue_at(context, address);
+    }
+    sites[at].hit.store(true, Ordering::Relaxed);
+    REMOVED.store(true, Ordering::Release);
+    true
+}
+
+/// The functions that were entered since the last run began, and those of which that is not known.
+pub(crate) fn entered() -> BTreeSet<&'static str> {
+    let Some(list) = LIST.get() else { return BTreeSet::new() };
+    if !list.is_searched && compiled::std_is_replaced() {
+        return [NOT_SEARCHED].into();
+    }
+    let is_entered = |site: &&Site| site.code.is_none() || site.hit.load(Ordering::Relaxed);
+    list.sites.iter().filter(is_entered).map(|site| site.function).collect()
+}
+
+/// Tells the command which functions a run has entered, of those in the list: each once.
+pub(crate) fn tell_entered(names: &BTreeSet<&'static str>) {
+    let sites = LIST.get().map_or(&[][..], |list| &list.sites);
+    if sites.is_empty() || signals::is_child() {
+        return;
+    }
+    static TOLD: std::sync::Mutex<BTreeSet<&'static str>> = std::sync::Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let functions = sites.iter().map(|site| site.function);
+    tell(functions.filter(|name| names.contains(name) && told.insert(name)), "entered ");
+}
+
+/// Appends lines to the file of the command, if it has given one.
+fn tell(functions: impl Iterator<Item = &'static str>, mark: &str) {
+    let names: BTreeSet<&str> = functions.collect();
+    let Some(file) = std::env::var_os(VARIABLE).filter(|_| !names.is_empty()) else { return };
+    let mut lines = String::new();
+    for name in names {
+        let _ = writeln!(lines, "{mark}{name}");
+    }
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    let _ = opened.and_then(|mut file| std::io::Write::write_all(&mut file, lines.as_bytes()));
+}
+
+/// Reads the list at the end of the program, and makes the memory of its instructions writable.
+fn load() -> List {
+    let Some(text) = program::bytes().and_then(text) else { return List::default() };
+    let is_traced = !text.is_empty() && is_traced();
+    let mut functions = BTreeMap::new();
+    let mut sites: Vec<Site> = text
+        .lines()
+        .filter_map(|line| {
+            let [address, watch, _, instruction, function] =
+                <[&str; 5]>::try_from(line.split('\t').collect::<Vec<_>>()).ok()?;
+            let address = load_address() + usize::from_str_radix(address, 16).ok()?;
+            let (key, shown) = named(address, function, instruction);
+            let function = *functions.entry(key).or_insert_with(|| &*shown.leak());
+            let is_set = watch != "n" && !is_traced && make_writable(address);
+            // SAFETY: code of the program.
+            let code = is_set.then(|| unsafe { (address as *const arch::Code).read_unaligned() });
+            Some(Site { address, function, code, hit: AtomicBool::new(false) })
+        })
+        .collect();
+    sites.sort_by_key(|site| site.address);
+    // Several instructions of a function that has its breakpoint at its beginning.
+    sites.dedup_by_key(|site| site.address);
+    List { sites, is_searched: true }
+}
+
+/// The list at the end of a program.
+fn text(program: &'static [u8]) -> Option<&'static str> {
+    let rest = program.strip_suffix(END)?;
+    let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
+    let length = usize::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    std::str::from_utf8(&rest[rest.len().checked_sub(length)?..]).ok()
+}
+
+/// The function of an instruction as a key and in words. `symbol` is the function that has the instruction in the
+/// program: another one may be inlined there.
+fn named(address: usize, symbol: &str, instruction: &str) -> ((String, String), String) {
+    let frames = places::frames(address + 1);
+    let inner = frames.first().cloned().unwrap_or_default();
+    let Frame { function, file, line, .. } = inner;
+    let function = if frames.len() > 1 && !function.is_empty() { &function } else { symbol };
+    let place = match line {
+        0 => String::new(),
+        _ => format!("{}:{line}, ", shortened(&file)),
+    };
+    let shown = format!("{function} ({place}`{instruction}`)");
+    ((function.to_owned(), file), shown)
+}
+
+/// Makes the page of an instruction writable, or both of them. Returns `false` if the system refuses.
+fn make_writable(address: usize) -> bool {
+    // SAFETY: a system call without arguments but a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let (from, to) = (address & !(page - 1), address + size_of::<arch::Code>());
+    let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    // SAFETY: code of the program, which stays as it is.
+    unsafe { libc::mprotect(from as *mut c_void, to - from, protection) == 0 }
+}
+
+/// Returns `true` if a debugger traces the process.
+fn is_traced() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|process| process.trim() != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_stands_at_the_end_of_a_program() {
+        assert_eq!(text(b"ELF...12\tab0000000000000005unpause-unseen-1"), Some("12\tab"));
+        assert_eq!(text(b"ELF0000000000000000unpause-unseen-1"), Some(""));
+        assert_eq!(text(b"ELF00000000000000ffunpause-unseen-1"), None);
+        assert_eq!(text(b"unpause-unseen-1"), None);
+        assert_eq!(text(b"ELF"), None);
+    }
+}

@@ -16,4 +16,5 @@ mod points;
 mod programs;
 mod settings;
 mod std_search;
+mod table;
 mod widths;

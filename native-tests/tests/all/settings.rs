@@ -26,7 +26,7 @@ fn waits_in_a_loop() {
     let thread = thread::spawn(move || {
         // Loads of another word do not end the wait.
         let own = AtomicU32::new(0);
-        (0..10).for_each(|_| drop(own.load(SeqCst)));
+        let _: u32 = (0..10).map(|_| own.load(SeqCst)).sum();
         other.store(true, SeqCst);
     });
     while !set.load(SeqCst) {}

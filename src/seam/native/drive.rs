@@ -43,22 +43,22 @@ pub(super) async fn drive(thread: usize) {
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();
         }
+        if let Request::Access(access) = request
+            && let Some(part) = locks::whole(&access, site, points)
+        {
+            reply = locks::step(thread, access, site, part).await;
+            continue;
+        }
         reply = match request {
             Request::Access(access) if access.size == 0 => {
                 with(|threads| threads.let_pass(thread, site));
                 perform(thread).0
-            }
-            Request::Access(access) if locks::gives_up(&access, site) => {
-                locks::step(thread, access, site).await
             }
             Request::Access(access) if !site.is_point(points) => {
                 with(|threads| threads.let_pass(thread, site));
                 let (old, new) = do_quietly(thread, access, site);
                 locks::changed_otherwise(access.address, new, site);
                 old
-            }
-            Request::Access(access) if site.is_whole_lock(points) => {
-                locks::step(thread, access, site).await
             }
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {

@@ -25,6 +25,7 @@ use crate::seam::sim::{ForeignLock, draw_lock_detail};
 
 const LOCK: Op = Op::new("lock", op::Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", op::Access::TryLock);
+const IS_LOCKED: Op = Op::new("is_locked", op::Access::TryLock);
 const UNLOCK: Op = Op::new("unlock", op::Access::Unlock);
 const READ: Op = Op::new("read", op::Access::LockShared);
 const WRITE: Op = Op::new("write", op::Access::Lock);
@@ -42,7 +43,7 @@ pub(super) enum Detail {
     Calls,
     /// Each atomic operation is one.
     Instructions,
-    /// In a search: a call that acquires a mutex of std or gives it up is one. For other locks as `Instructions`.
+    /// In a search: a call that acquires a mutex or gives it up is one. For other locks as `Instructions`.
     Mutexes,
 }
 
@@ -82,6 +83,12 @@ enum Act {
     Lock,
     /// The same, if it is free.
     TryLock,
+    /// Looks at a mutex, to take it by the next operation if it is free.
+    Try,
+    /// Takes it after that look.
+    Tried,
+    /// Looks at a mutex.
+    Look,
     /// Looks at a lock that can be shared, to take it by the next operation if it can be had.
     Share,
     /// Takes it after that look.
@@ -166,6 +173,8 @@ impl LockStep {
             }
             "lock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Lock),
             "unlock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Unlock),
+            "try_lock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Try),
+            "is_locked" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Look),
             _ if is_of("/std/src/sys/sync/rwlock/futex.rs") => {
                 let act = match function {
                     "read" => Act::Share,
@@ -195,39 +204,55 @@ impl LockStep {
     fn of_access(self, access: &Access) -> Act {
         match self.act {
             Act::Share if access.operation != Operation::Load => Act::Shared,
+            Act::Try if access.operation != Operation::Load => Act::Tried,
             act => act,
         }
     }
 
     /// Returns `true` if the operation is part of a call that is stepped as a whole.
+    #[inline]
     pub(super) fn is_whole(self, points: Points) -> bool {
         if points.all || !unpause_native::std_is_replaced() {
             return false;
         }
         match with(|threads| threads.detail) {
-            Detail::Calls => true,
+            Detail::Calls => !matches!(self.act, Act::Try | Act::Look),
             Detail::Instructions => false,
-            Detail::Mutexes => self.family == Family::StdMutex,
+            Detail::Mutexes => matches!(self.family, Family::StdMutex | Family::RawMutex),
         }
     }
 }
 
-/// Returns `true` if an access without a known part gives up a mutex of std: the compiler merges the ends of guards, whose
-/// operation then has no line.
-pub(super) fn gives_up(access: &Access, site: Site) -> bool {
-    let is_unlock = access.operation == Operation::Swap && access.operand == 0 && access.size == 4;
-    let is_mutex = || {
-        let known = with(|threads| threads.known_lock(access.address));
-        known.is_some_and(|(_, family)| family == Family::StdMutex)
+/// The part of an access in a call of a lock that is stepped as a whole.
+#[inline]
+pub(super) fn whole(access: &Access, site: Site, points: Points) -> Option<LockStep> {
+    match site.lock {
+        Some(part) => (site.is_point(points) && part.is_whole(points)).then_some(part),
+        None => gives_up(access),
+    }
+}
+
+/// The part of an access without a line that gives up a mutex: the compiler merges the ends of guards.
+fn gives_up(access: &Access) -> Option<LockStep> {
+    let is_free_after = match access.operation {
+        Operation::Swap => access.operand == 0,
+        Operation::CompareExchange => access.operand == 1 && access.replacement == 0,
+        _ => false,
     };
-    is_unlock && site.lock.is_none() && is_mutex()
+    if !is_free_after {
+        return None;
+    }
+    let (_, family) = with(|threads| threads.known_lock(access.address))?;
+    let is_unlock = match family {
+        Family::StdMutex => access.operation == Operation::Swap && access.size == 4,
+        Family::RawMutex => access.operation == Operation::CompareExchange && access.size == 1,
+        _ => false,
+    };
+    is_unlock.then_some(LockStep { family, act: Act::Unlock })
 }
 
 /// Does an access that is part of a call of a lock. Returns the value that the thread goes on with.
-/// An access that [gives up](gives_up) a mutex is one, too.
-pub(super) async fn step(thread: usize, access: Access, site: Site) -> u64 {
-    let unlock = LockStep { family: Family::StdMutex, act: Act::Unlock };
-    let part = site.lock.unwrap_or(unlock);
+pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockStep) -> u64 {
     let act = part.of_access(&access);
     if act == Act::Count {
         return do_quietly(thread, access, site).0;
@@ -257,6 +282,29 @@ pub(super) async fn step(thread: usize, access: Access, site: Site) -> u64 {
                 stray(&lock, &UNLOCK, site);
             }
             old
+        }
+        Act::Try => {
+            let refresh = || refresh(thread, part.family, &lock, site);
+            let taken = lock.try_enter(&TRY_LOCK, place, refresh).await;
+            let (seen, _) = perform(thread);
+            if taken != (part.family.vacancy(seen) == Vacancy::Free) {
+                note_otherwise();
+            }
+            seen
+        }
+        Act::Tried => {
+            let (old, _) = do_quietly(thread, access, site);
+            if old != access.operand {
+                stray(&lock, &UNLOCK, site);
+            }
+            old
+        }
+        Act::Look => {
+            let refresh = || refresh(thread, part.family, &lock, site);
+            if lock.try_enter(&IS_LOCKED, place, refresh).await {
+                lock.leave(&UNLOCK, place);
+            }
+            perform(thread).0
         }
         Act::Share => {
             refresh(thread, part.family, &lock, site);

@@ -278,7 +278,8 @@ fn is_internal(frame: &Frame) -> bool {
     let Frame { function, file, .. } = frame;
     let named = |names: &[&str]| names.iter().any(|name| function.contains(name));
     if let Some((_, thread)) = file.split_once("/std/src/thread/") {
-        return thread != "scoped.rs" && !named(&["park"]);
+        // Closures run in `LocalKey::with`: those of channels wait there.
+        return !["scoped.rs", "local.rs"].contains(&thread) && !named(&["park"]);
     }
     file.contains("/std/src/io/")
         || file.contains("/std/src/panicking.rs")
@@ -316,6 +317,10 @@ pub(super) mod checks {
         );
         let park = frame("std::thread::park", &format!("{std}/std/src/thread/functions.rs"));
         assert!(site(&[load.clone(), park, own.clone()]).is_point(Points::default()));
+        let with = frame("try_with", &format!("{std}/std/src/thread/local.rs"));
+        let recv = frame("recv", &format!("{std}/std/src/sync/mpmc/list.rs"));
+        let found = site(&[load.clone(), with, recv, own.clone()]);
+        assert_eq!((found.primitive, found.is_point(Points::default())), (Some("channel"), true));
         let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);

@@ -6,6 +6,7 @@
 //! be found wrong, but it is poison.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
 use super::fault::{Fault, Problem, Step};
@@ -74,14 +75,19 @@ impl Blocks {
     pub(crate) const NONE: Blocks =
         Blocks { records: null_mut(), count: 0, units: null_mut(), lists: [0; 32] };
 
-    /// Forgets all records. `top` is the number of bytes of the heap that were in use.
-    pub(crate) fn reset(&mut self, top: usize) {
+    /// Forgets the allocations in a range of the heap, before all records are [forgotten](Blocks::forget).
+    pub(crate) fn clear(&mut self, used: Range<usize>) {
         if self.count > 0 {
+            let (first, last) = (used.start / UNIT, used.end / UNIT);
             // SAFETY: a state for each unit.
-            unsafe { write_bytes(self.units, NOTHING, top / UNIT + 1) };
-            self.count = 0;
-            self.lists = [0; 32];
+            unsafe { write_bytes(self.units.add(first), NOTHING, last - first) };
         }
+    }
+
+    /// Forgets all records.
+    pub(crate) fn forget(&mut self) {
+        self.count = 0;
+        self.lists = [0; 32];
     }
 
     /// The records.
@@ -159,7 +165,7 @@ pub(crate) unsafe fn allocate(
         None => {
             let capacity = if heap.memory == Memory::Reused { room } else { size };
             // SAFETY: the caller's.
-            let start = unsafe { heap.take(BEFORE, capacity + BEHIND, align)? };
+            let start = unsafe { heap.take(thread, BEFORE, capacity + BEHIND, align)? };
             heap.blocks.count += 1;
             (heap.blocks.count - 1, start, capacity)
         }

@@ -1,7 +1,7 @@
 //! The heap of a run: `malloc` and its kin, on simulated threads.
 //!
-//! An allocation of the plain heap takes the next free bytes, and none is freed before the next run begins. The same
-//! allocations in the same order have the same addresses, relative to the heap. Before each allocation stand the path
+//! An allocation of the plain heap takes the next free bytes of its thread's [part](super::arenas), and none is freed before
+//! the next run begins. The same allocations of a thread have the same addresses, relative to the heap. Before each allocation stand the path
 //! of the thread that made it and its number among those of the thread: its *name*, which does not depend on the order
 //! of threads. The other heaps also record each allocation: see [`blocks`].
 
@@ -9,6 +9,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
+use super::arenas::Places;
 use super::blocks::{self, Blocks};
 use super::switch::frame_pointer;
 use super::thread::{Thread, current};
@@ -34,17 +35,15 @@ const ADDRESS: usize = 0x2000_0000_0000;
 /// Bytes between two possible addresses of an allocation.
 pub(crate) const UNIT: usize = 16;
 
-/// More than this is given back to the system at the end of a run.
+/// More bytes than this are given back to the system at the end of a run.
 const KEPT: usize = 16 << 20;
 
 /// The memory of the heap.
 pub(crate) struct Heap {
     /// The address of its first byte; 0 before the first run.
     pub(crate) base: usize,
-    /// The number of bytes in use.
-    pub(crate) top: usize,
-    /// The last allocation, relative to the base: it can grow in place.
-    last: usize,
+    /// The bytes in use.
+    places: Places,
     /// A bit for each unit: set if an allocation begins there.
     starts: *mut u64,
     /// The treatment of freed memory.
@@ -61,8 +60,7 @@ unsafe impl Sync for Shared {}
 
 static HEAP: Shared = Shared(UnsafeCell::new(Heap {
     base: 0,
-    top: 0,
-    last: usize::MAX,
+    places: Places::NONE,
     starts: null_mut(),
     memory: Memory::Plain,
     blocks: Blocks::NONE,
@@ -97,13 +95,18 @@ pub(crate) fn reset(memory: Memory) {
             heap.starts = map(0, SIZE / UNIT / 8).cast();
             heap.base = map(ADDRESS, SIZE) as usize;
         }
-        write_bytes(heap.starts, 0, heap.top / UNIT / 64 + 1);
-        if heap.top > KEPT {
-            libc::madvise((heap.base + KEPT) as *mut c_void, SIZE - KEPT, libc::MADV_DONTNEED);
+        let mut bytes = 0;
+        for used in heap.places.used() {
+            bytes += used.len();
+            let first = used.start / UNIT / 64;
+            write_bytes(heap.starts.add(first), 0, (used.end / UNIT).div_ceil(64) - first);
+            heap.blocks.clear(used);
         }
-        heap.blocks.reset(heap.top);
-        heap.top = 0;
-        heap.last = usize::MAX;
+        heap.blocks.forget();
+        if bytes > KEPT {
+            libc::madvise(heap.base as *mut c_void, SIZE, libc::MADV_DONTNEED);
+        }
+        heap.places = Places::NONE;
         heap.memory = memory;
     }
 }
@@ -154,23 +157,21 @@ pub(crate) fn begins_at(address: usize) -> bool {
 }
 
 impl Heap {
-    /// Takes the next free bytes: room for `size`, with `before` in front of them. Returns their beginning, relative
-    /// to the base; `None` if the heap is full.
+    /// Takes room for `size` bytes, with `before` in front of them. Returns its beginning, relative to the base; `None` if
+    /// the heap is full.
     //
     // SAFETY of the caller's block: see `Shared`.
     pub(crate) unsafe fn take(
         &mut self,
+        thread: &mut Thread,
         before: usize,
         size: usize,
         align: usize,
     ) -> Option<usize> {
-        let align = align.max(UNIT);
-        let start = (self.base + self.top + before).next_multiple_of(align) - self.base;
-        let end = start.checked_add(size).filter(|end| *end <= SIZE)?;
+        let own = (&mut thread.arena, thread.path);
+        let start = self.places.take(own, self.base, (before, size, align))?;
         // SAFETY: a bit for each unit of the heap.
         unsafe { *self.starts.add(start / UNIT / 64) |= 1 << (start / UNIT % 64) };
-        self.last = start;
-        self.top = end.next_multiple_of(UNIT);
         Some(start)
     }
 
@@ -193,7 +194,7 @@ fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mu
         let heap = &mut *heap();
         let start = match heap.memory {
             Memory::Plain => {
-                let start = heap.take(UNIT, size, align);
+                let start = heap.take(thread, UNIT, size, align);
                 start.inspect(|start| heap.set_name(thread, *start))
             }
             _ => blocks::allocate(heap, thread, size, align, frame),
@@ -256,12 +257,11 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
             return blocks::reallocate(heap, thread, old as usize, size, frame_pointer());
         }
         let start = old as usize - heap.base;
-        if start == heap.last && start + size <= SIZE {
-            heap.top = (start + size).next_multiple_of(UNIT);
+        if heap.places.resize(current().map(|thread| &mut thread.arena), start, size) {
             return old;
         }
         // Nothing of it is left if it is from an earlier run.
-        let left = heap.top.saturating_sub(start);
+        let left = heap.places.left(start);
         let new = malloc(size);
         if !new.is_null() {
             copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), size.min(left));

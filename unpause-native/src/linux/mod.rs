@@ -2,6 +2,7 @@
 
 mod apart;
 mod arch;
+mod arenas;
 mod atomics;
 mod blocks;
 mod clock;

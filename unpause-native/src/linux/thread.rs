@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::arenas::Arena;
 use super::clock::Readings;
 use super::fault::Fault;
 use super::image::image;
@@ -63,6 +64,8 @@ pub(crate) struct Thread {
     pub(crate) path: u64,
     pub(crate) children: u64,
     pub(crate) allocations: u64,
+    /// Its part of the heap.
+    pub(crate) arena: Arena,
     /// Its readings of the clock.
     pub(crate) readings: Readings,
     /// Its request, while it is suspended.
@@ -330,6 +333,7 @@ impl Thread {
             thread.path = path;
             thread.children = 0;
             thread.allocations = 0;
+            thread.arena = Arena::NONE;
             thread.readings = Readings::default();
             thread.run = run;
             thread.call = None;
@@ -380,6 +384,7 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         path: 0,
         children: 0,
         allocations: 0,
+        arena: Arena::NONE,
         readings: Readings::default(),
         request: Request::End,
         call: None,

@@ -1,0 +1,211 @@
+//! Searches over the primitives of std, parking_lot and crossbeam, by two and three threads: the table of `docs/search.md`.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
+use std::thread;
+use std::time::Instant;
+
+/// Runs `act` on so many threads, one of them this one, with a shared value.
+fn on<S: Send + Sync + 'static>(threads: u32, shared: S, act: fn(&S)) -> Arc<S> {
+    let shared = Arc::new(shared);
+    let spawn = |_| {
+        let shared = shared.clone();
+        thread::spawn(move || act(&shared))
+    };
+    let others: Vec<_> = (1..threads).map(spawn).collect();
+    act(&shared);
+    others.into_iter().for_each(|other| other.join().unwrap());
+    shared
+}
+
+fn mutex<const N: u32>() {
+    let sum = on(N, Mutex::new(0), |sum| *sum.lock().unwrap() += 1);
+    assert_eq!(*sum.lock().unwrap(), N);
+}
+
+fn read_write<const N: u32>() {
+    let sum = on(N, RwLock::new(0), |sum| {
+        let seen = *sum.read().unwrap();
+        assert!(seen < N);
+        *sum.write().unwrap() += 1;
+    });
+    assert_eq!(*sum.read().unwrap(), N);
+}
+
+fn condvar<const N: u32>() {
+    on(N, (Mutex::new(0), Condvar::new()), |(count, changed)| {
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        changed.notify_all();
+        while *count < N {
+            count = changed.wait(count).unwrap();
+        }
+    });
+}
+
+fn once<const N: u32>() {
+    let made = on(N, (Once::new(), AtomicU32::new(0)), |(once, made)| {
+        once.call_once(|| made.store(1 + made.load(SeqCst), SeqCst));
+        assert_eq!(made.load(SeqCst), 1);
+    });
+    assert_eq!(made.1.load(SeqCst), 1);
+}
+
+fn barrier<const N: u32>() {
+    let leaders = on(N, (Barrier::new(N as usize), AtomicU32::new(0)), |(barrier, leaders)| {
+        if barrier.wait().is_leader() {
+            leaders.fetch_add(1, SeqCst);
+        }
+    });
+    assert_eq!(leaders.1.load(SeqCst), 1);
+}
+
+fn mpsc<const N: u32>() {
+    let (sender, receiver) = channel();
+    let spawn = |n| {
+        let sender = sender.clone();
+        thread::spawn(move || sender.send(n).unwrap())
+    };
+    let senders: Vec<_> = (1..N).map(spawn).collect();
+    drop(sender);
+    assert_eq!(receiver.iter().sum::<u32>(), (1..N).sum());
+    senders.into_iter().for_each(|sender| sender.join().unwrap());
+}
+
+fn sync_mpsc<const N: u32>() {
+    let (sender, receiver) = sync_channel(1);
+    let spawn = |n| {
+        let sender = sender.clone();
+        thread::spawn(move || sender.send(n).unwrap())
+    };
+    let senders: Vec<_> = (1..N).map(spawn).collect();
+    drop(sender);
+    assert_eq!(receiver.iter().sum::<u32>(), (1..N).sum());
+    senders.into_iter().for_each(|sender| sender.join().unwrap());
+}
+
+fn of_parking_lot<const N: u32>() {
+    let sum = on(N, parking_lot::Mutex::new(0), |sum| *sum.lock() += 1);
+    assert_eq!(*sum.lock(), N);
+}
+
+fn read_write_of_parking_lot<const N: u32>() {
+    let sum = on(N, parking_lot::RwLock::new(0), |sum| {
+        let seen = *sum.read();
+        assert!(seen < N);
+        *sum.write() += 1;
+    });
+    assert_eq!(*sum.read(), N);
+}
+
+fn condvar_of_parking_lot<const N: u32>() {
+    on(N, (parking_lot::Mutex::new(0), parking_lot::Condvar::new()), |(count, changed)| {
+        let mut count = count.lock();
+        *count += 1;
+        changed.notify_all();
+        while *count < N {
+            changed.wait(&mut count);
+        }
+    });
+}
+
+fn crossbeam<const N: u32>() {
+    let (sender, receiver) = crossbeam_channel::unbounded();
+    let spawn = |n| {
+        let sender = sender.clone();
+        thread::spawn(move || sender.send(n).unwrap())
+    };
+    let senders: Vec<_> = (1..N).map(spawn).collect();
+    drop(sender);
+    assert_eq!(receiver.iter().sum::<u32>(), (1..N).sum());
+    senders.into_iter().for_each(|sender| sender.join().unwrap());
+}
+
+fn array_queue<const N: u32>() {
+    let queue = on(N, crossbeam_queue::ArrayQueue::new(4), |queue| {
+        queue.push(1).unwrap();
+        assert!(queue.pop().is_some());
+    });
+    assert!(queue.is_empty());
+}
+
+fn seg_queue<const N: u32>() {
+    let queue = on(N, crossbeam_queue::SegQueue::new(), |queue| {
+        queue.push(1);
+        assert!(queue.pop().is_some());
+    });
+    assert!(queue.is_empty());
+}
+
+/// A primitive; the programs of two and of three threads; for each whether the search ends, and is a proof, within the runs of
+/// the gate. The others are larger than [`LARGE`].
+type Row = (&'static str, (fn(), bool), (fn(), bool));
+
+/// The runs of the gate.
+const SMALL: u64 = 20_000;
+/// The runs of each search with `UNPAUSE_LONG`, which prints the table.
+const LARGE: u64 = 50_000;
+
+const ROWS: &[Row] = &[
+    ("Mutex", (mutex::<2>, true), (mutex::<3>, true)),
+    ("RwLock", (read_write::<2>, true), (read_write::<3>, false)),
+    ("Condvar", (condvar::<2>, true), (condvar::<3>, true)),
+    ("Once", (once::<2>, true), (once::<3>, true)),
+    ("Barrier", (barrier::<2>, true), (barrier::<3>, true)),
+    ("mpsc::channel", (mpsc::<2>, false), (mpsc::<3>, false)),
+    ("mpsc::sync_channel(1)", (sync_mpsc::<2>, true), (sync_mpsc::<3>, false)),
+    ("parking_lot::Mutex", (of_parking_lot::<2>, true), (of_parking_lot::<3>, true)),
+    (
+        "parking_lot::RwLock",
+        (read_write_of_parking_lot::<2>, false),
+        (read_write_of_parking_lot::<3>, false),
+    ),
+    (
+        "parking_lot::Condvar",
+        (condvar_of_parking_lot::<2>, false),
+        (condvar_of_parking_lot::<3>, false),
+    ),
+    ("crossbeam_channel", (crossbeam::<2>, false), (crossbeam::<3>, false)),
+    ("ArrayQueue", (array_queue::<2>, true), (array_queue::<3>, false)),
+    ("SegQueue", (seg_queue::<2>, false), (seg_queue::<3>, false)),
+];
+
+#[test]
+fn searches_of_primitives_are_proofs() {
+    let long = std::env::var_os("UNPAUSE_LONG").is_some();
+    for (name, two, three) in ROWS {
+        for (threads, (body, is_small)) in [(2, two), (3, three)] {
+            if !is_small && !long {
+                continue;
+            }
+            let start = Instant::now();
+            let runs = if *is_small { SMALL } else { LARGE };
+            let runner = sim::Runner::new().hermetic().strategy("exhaustive").seeds(0..runs);
+            let report = runner.run_native(*body);
+            assert!(report.finding.is_none(), "{name}, {threads} threads: {:?}", report.finding);
+            let searched = report.searched.as_ref().unwrap();
+            let (runs, seconds) = (report.runs + searched.blocked, start.elapsed().as_secs_f64());
+            let proof = if searched.is_proof() { "proof" } else { "none" };
+            eprintln!("| {name} | {threads} | {runs} | {seconds:.1} s | {proof} |");
+            assert_eq!(searched.is_proof(), *is_small, "{name}, {threads} threads: {searched:?}");
+        }
+    }
+}
+
+/// The part of a channel that waits is called by a closure of std's `LocalKey::with`. Once its operations were no points.
+#[test]
+fn a_receiver_that_registers_beside_a_sender_is_a_point() {
+    fn body() {
+        let (sender, receiver) = sync_channel(0);
+        let other = thread::spawn(move || sender.try_send(1).is_ok());
+        let received = receiver.recv().is_ok();
+        let sent = other.join().unwrap();
+        assert_eq!(sent, received);
+        // Only a receiver that has registered is met.
+        assert!(!sent, "met");
+    }
+    let runner = sim::Runner::new().hermetic().strategy("exhaustive").seeds(0..SMALL);
+    let report = runner.run_native(body);
+    assert!(report.finding.is_some(), "no receiver is met");
+}

@@ -1,0 +1,207 @@
+//! The places of allocations in the heap. Each thread has parts of its own, whose addresses depend on the thread only.
+//!
+//! So the addresses of the allocations of a thread do not depend on what others allocate: steps of two threads that
+//! allocate commute, which a search relies on. Large allocations, and all if no part is left, take the next free bytes
+//! behind the parts.
+
+use std::ops::Range;
+
+use super::heap::{SIZE, UNIT};
+
+/// The bytes of a part.
+const PART: usize = 256 << 10;
+/// The number of parts: half of the heap.
+const PARTS: usize = SIZE / 2 / PART;
+/// The number of bytes from which an allocation is large.
+const LARGE: usize = PART / 4;
+
+/// The part of a thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Arena {
+    /// Its free bytes, relative to the heap.
+    free: Span,
+    /// The last allocation in it, relative to the heap: it can grow in place.
+    last: usize,
+    /// The number of parts that the thread has had.
+    parts: u64,
+}
+
+/// A range of offsets in the heap.
+type Span = (usize, usize);
+
+impl Arena {
+    pub(crate) const NONE: Arena = Arena { free: (0, 0), last: usize::MAX, parts: 0 };
+}
+
+/// The bytes of the heap that are in use.
+pub(crate) struct Places {
+    /// By part: the number of bytes that were in use; 0 for a part that no thread has.
+    used: [u32; PARTS],
+    /// The end of the large allocations.
+    top: usize,
+    /// The last large allocation: it can grow in place.
+    last: usize,
+}
+
+impl Places {
+    pub(crate) const NONE: Places =
+        Places { used: [0; PARTS], top: PARTS * PART, last: usize::MAX };
+
+    /// The ranges in use, relative to the heap.
+    pub(crate) fn used(&self) -> impl Iterator<Item = Range<usize>> {
+        let parts = self.used.iter().enumerate().filter(|(_, used)| **used > 0);
+        let parts = parts.map(|(part, used)| part * PART..part * PART + *used as usize);
+        parts.chain(std::iter::once(PARTS * PART..self.top).filter(|large| !large.is_empty()))
+    }
+
+    /// The number of bytes in use from an offset to the end of its part: at least those of an allocation that begins there.
+    pub(crate) fn left(&self, start: usize) -> usize {
+        let part = start / PART;
+        let end = match self.used.get(part) {
+            Some(used) => part * PART + *used as usize,
+            None => self.top,
+        };
+        end.saturating_sub(start)
+    }
+
+    /// Takes room for `size` bytes with `before` in front of them, for a thread with this path. Returns the beginning of the
+    /// room, relative to the heap at `base`; `None` if the heap is full.
+    pub(crate) fn take(
+        &mut self,
+        (arena, path): (&mut Arena, u64),
+        base: usize,
+        (before, size, align): (usize, usize, usize),
+    ) -> Option<usize> {
+        let align = align.max(UNIT);
+        let place = |free: usize| {
+            let start = (base + free + before).next_multiple_of(align) - base;
+            start.checked_add(size).map(|end| (start, end))
+        };
+        if before.saturating_add(size).saturating_add(align) <= LARGE {
+            let (mut start, mut end) = place(arena.free.0)?;
+            if end > arena.free.1
+                && let Some(part) = self.free_part(path, arena.parts)
+            {
+                arena.parts += 1;
+                arena.free = (part * PART, (part + 1) * PART);
+                (start, end) = place(arena.free.0)?;
+            }
+            if end <= arena.free.1 {
+                self.set_end(arena, end);
+                arena.last = start;
+                return Some(start);
+            }
+        }
+        let (start, end) = place(self.top).filter(|(_, end)| *end <= SIZE)?;
+        (self.top, self.last) = (end.next_multiple_of(UNIT), start);
+        Some(start)
+    }
+
+    /// Returns `true` if the allocation at `start`, which is the last of its part, has `size` bytes now.
+    pub(crate) fn resize(&mut self, arena: Option<&mut Arena>, start: usize, size: usize) -> bool {
+        let Some(end) = start.checked_add(size) else { return false };
+        match arena {
+            Some(arena) if start == arena.last => {
+                let fits = end <= arena.free.1;
+                if fits {
+                    self.set_end(arena, end);
+                }
+                fits
+            }
+            _ => {
+                let fits = start == self.last && end <= SIZE;
+                if fits {
+                    self.top = end.next_multiple_of(UNIT);
+                }
+                fits
+            }
+        }
+    }
+
+    fn set_end(&mut self, arena: &mut Arena, end: usize) {
+        arena.free.0 = end.next_multiple_of(UNIT);
+        let part = (arena.free.1 - 1) / PART;
+        self.used[part] = self.used[part].max((arena.free.0 - part * PART) as u32);
+    }
+
+    /// A part that no thread has. It depends on the path of the thread and the number of its parts, unless another thread
+    /// has that part.
+    fn free_part(&self, path: u64, nth: u64) -> Option<usize> {
+        let hash = (path ^ nth.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
+        let first = (hash >> 32) as usize % PARTS;
+        (first..first + PARTS).map(|part| part % PARTS).find(|part| self.used[*part] == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A base that is not zero, as of a mapping.
+    const BASE: usize = 0x2000_0000_0000;
+
+    /// Takes memory of this size for each thread of the order, with 16 bytes in front; returns the places by thread.
+    fn places(order: &[u64], size: usize) -> Vec<(u64, usize)> {
+        let mut heap = Places::NONE;
+        let mut arenas = [Arena::NONE; 3];
+        let mut places: Vec<_> = order
+            .iter()
+            .map(|thread| {
+                let path = thread.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let own = (&mut arenas[*thread as usize], path);
+                (*thread, heap.take(own, BASE, (UNIT, size, UNIT)).unwrap())
+            })
+            .collect();
+        places.sort_by_key(|(thread, _)| *thread);
+        places
+    }
+
+    #[test]
+    fn places_do_not_depend_on_the_order_of_threads() {
+        for size in [1, 100, LARGE / 2, LARGE - 2 * UNIT] {
+            let one = places(&[0, 1, 2, 0, 1, 2, 0, 1, 0, 0, 0, 0, 0], size);
+            let other = places(&[2, 2, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0], size);
+            assert_eq!(one, other, "{size} bytes");
+            let mut starts: Vec<usize> = one.iter().map(|(_, start)| *start).collect();
+            starts.sort_unstable();
+            let apart = |pair: &[usize]| pair[1] - pair[0] >= size + UNIT;
+            assert!(starts.windows(2).all(apart), "{size} bytes: {starts:?}");
+        }
+        // Large ones do.
+        assert_ne!(places(&[0, 1], LARGE), places(&[1, 0], LARGE));
+    }
+
+    #[test]
+    fn a_full_heap_refuses() {
+        let mut heap = Places::NONE;
+        let mut arena = Arena::NONE;
+        let mut count = 0;
+        let mut take = |heap: &mut Places, size| heap.take((&mut arena, 1), BASE, (UNIT, size, 64));
+        while let Some(start) = take(&mut heap, LARGE - 128) {
+            assert!(start + LARGE - 128 <= SIZE);
+            count += 1;
+        }
+        assert!(count > SIZE / LARGE / 2, "{count}");
+        assert_eq!(take(&mut heap, SIZE), None);
+        assert_eq!(take(&mut heap, usize::MAX), None);
+        assert!(heap.used().map(|used| used.len()).sum::<usize>() > SIZE / 10 * 9);
+    }
+
+    #[test]
+    fn the_last_allocation_of_a_thread_grows_in_place() {
+        let mut heap = Places::NONE;
+        let (mut arena, mut other) = (Arena::NONE, Arena::NONE);
+        let first = heap.take((&mut arena, 1), BASE, (UNIT, 16, 16)).unwrap();
+        heap.take((&mut other, 2), BASE, (UNIT, 16, 16)).unwrap();
+        assert!(heap.resize(Some(&mut arena), first, 1000), "another thread has its own part");
+        let second = heap.take((&mut arena, 1), BASE, (UNIT, 16, 16)).unwrap();
+        assert!(second >= first + 1000);
+        assert_eq!(heap.left(second), 16);
+        assert_eq!(heap.left(first), second + 16 - first);
+        let large = heap.take((&mut arena, 1), BASE, (UNIT, LARGE, 16)).unwrap();
+        assert_eq!(heap.left(large), LARGE);
+        assert!(!heap.resize(Some(&mut arena), first, 2000), "it is not the last");
+        assert!(!heap.resize(Some(&mut arena), second, PART), "it does not fit");
+        assert!(!heap.resize(None, second, 17), "an arena of nobody");
+    }
+}

@@ -52,6 +52,9 @@ const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
 /// The time that the comparison has. It takes some milliseconds, unless a function waits that should not.
 const TIME: Duration = Duration::from_secs(10);
 
+/// The number of the form of [`stubs`]: those of another form are compiled again.
+const FORM: u32 = 2;
+
 const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause test`, or a newer version of unpause";
 
 /// The linked form of the replacements.
@@ -80,7 +83,7 @@ pub(super) fn build(
     let library = library(rustc, "libstd-")?;
     let mut hasher = DefaultHasher::new();
     let made_of = (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION);
-    (made_of, scan::END).hash(&mut hasher);
+    (made_of, scan::END, FORM).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let refuse = |difference: String| {
         let release = version.lines().next().unwrap_or_default();
@@ -235,7 +238,7 @@ adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered
 ldp x8, x30, [sp, #64]\nldp x6, x7, [sp, #48]\nldp x4, x5, [sp, #32]
 ldp x2, x3, [sp, #16]\nldp x0, x1, [sp], #80";
 
-/// The source of functions that note their entry and go on with std's.
+/// The source of functions that note their entry and go on with std's, and of the list of the toolchain's variables.
 fn stubs(names: &Names) -> String {
     let mut text = String::from(
         "#![no_std]\n// The functions with locks of their own: each notes that it was entered, and is then std's.\n\
@@ -252,7 +255,13 @@ fn stubs(names: &Names) -> String {
         let shown = path.replace(['"', '\\', '#'], "");
         let _ = writeln!(text, ".section .rodata\n9: .asciz \"{shown}\"\n.text");
     }
-    text += ".globl unpause_std_replaced\nunpause_std_replaced: ret\n\"#);\n";
+    text += ".globl unpause_std_replaced\nunpause_std_replaced: ret\n";
+    // The runtime reads the list: a name of a crate alone does not tell, because a test program may be called `std`.
+    text += ".section .rodata\n.globl unpause_std_variables\nunpause_std_variables:\n";
+    for symbol in &names.variables {
+        let _ = writeln!(text, ".ascii \"{symbol}\\n\"");
+    }
+    text += ".byte 0\n\"#);\n";
     text
 }
 

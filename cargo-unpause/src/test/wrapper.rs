@@ -209,12 +209,15 @@ struct Build {
     tests: Option<OsString>,
     /// True if plain accesses are instrumented, too.
     races: bool,
+    /// The package that is compiled.
+    package: String,
 }
 
 impl Build {
     fn of_variables(programs: &OsStr) -> Build {
         let (tests, races) = (std::env::var_os(ANY), std::env::var_os(RACES).is_some());
-        Build { programs: programs.to_owned(), tests, races }
+        let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
+        Build { programs: programs.to_owned(), tests, races, package }
     }
 
     /// The flags to add to the flags that Cargo has given: after them, because the last one of a name counts.
@@ -231,7 +234,7 @@ impl Build {
         }
         flags.push(FRAMES.into());
         // The runtime that is linked has copies of its own.
-        if self.tests.is_some() || !NOT_INSTRUMENTED.contains(&name) {
+        if self.tests.is_some() || !steps_others(name, &self.package) {
             let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
             flags.extend(instrumentation.map(OsString::from));
             if !is_optimized(given) {
@@ -297,6 +300,13 @@ fn is_optimized(given: &[OsString]) -> bool {
 /// The beginning of the flag that links a program with the arguments in a file.
 const LINKED: &str = "-Clink-arg=@";
 
+/// Returns `true` for a crate that steps the threads of the others. The name of the crate alone does not tell: a test
+/// program of any package may be called `object` or `sim`.
+fn steps_others(name: &str, package: &str) -> bool {
+    let is_its_library = package.replace('-', "_") == name || (package, name) == ("unpause", "sim");
+    NOT_INSTRUMENTED.contains(&name) && is_its_library
+}
+
 /// The flag that links a program with the arguments in a file.
 fn linked_with(file: &OsStr) -> OsString {
     let mut flag = OsString::from(LINKED);
@@ -314,7 +324,11 @@ mod tests {
 
     fn flags_with(given: &str, any: Option<&str>, races: bool) -> String {
         let given: Vec<OsString> = given.split(' ').map(OsString::from).collect();
-        let build = Build { programs: "/arguments".into(), tests: any.map(OsString::from), races };
+        let name = given.iter().skip_while(|word| *word != "--crate-name").nth(1);
+        let name = name.and_then(|name| name.to_str()).unwrap_or_default();
+        let package = if name == "sim" { "unpause" } else { name }.to_owned();
+        let tests = any.map(OsString::from);
+        let build = Build { programs: "/arguments".into(), tests, races, package };
         let flags = build.flags(&given);
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
@@ -338,6 +352,15 @@ mod tests {
         assert!(!flags_of("--crate-name polling --target x").contains("rustix_use_libc"));
         assert_eq!(flags_of("--crate-name build_script_build --crate-type bin"), "");
         assert_eq!(flags_of("-vV"), "");
+    }
+
+    #[test]
+    fn a_program_with_the_name_of_a_crate_of_the_engine_is_instrumented() {
+        for name in NOT_INSTRUMENTED {
+            let package = if *name == "sim" { "unpause" } else { name };
+            assert!(steps_others(name, &package.replace('_', "-")) && steps_others(name, package));
+            assert!(!steps_others(name, "demo"), "{name}");
+        }
     }
 
     #[test]

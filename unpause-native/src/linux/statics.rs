@@ -1,31 +1,23 @@
 //! Statics of the tested crates: they have their first values again when a run begins.
 
+use std::collections::HashSet;
+use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
+use super::arch;
 use super::image::load_address;
 use super::program::{has_symbols, program};
 
-/// The crates whose statics keep their values: std with what it is made of, and the harness.
-const OF_STD: &[&str] = &[
-    "addr2line",
-    "alloc",
-    "compiler_builtins",
-    "core",
-    "gimli",
-    "hashbrown",
-    "libc",
-    "memchr",
-    "object",
-    "rustc_demangle",
-    "std",
-    "std_detect",
-    "test",
-    "unpause_any",
-];
+/// The crates of the toolchain whose variables keep their values, where the program has no [list](toolchain) of these
+/// variables. The others have none, or begin each run as well with a first value.
+const OF_STD: &[&str] = &["std", "std_detect"];
 
-/// The same for unpause with what it is made of. Where it is linked as one object its statics have no names, and
+/// The crate that hands the tests of a program to the runtime.
+const SHIM: &str = "unpause_any";
+
+/// The crates of unpause, and those that it is made of. Where it is linked as one object its statics have no names, and
 /// these are those of tested crates.
 const OF_UNPAUSE: &[&str] = &[
     "event_listener",
@@ -96,7 +88,8 @@ fn is_saved(address: usize) -> bool {
     before.is_some_and(|saved| address - saved.address < saved.bytes.len())
 }
 
-fn is_writable(section: &object::Section<'_, '_>) -> bool {
+/// Returns `true` for a section with statics that can change.
+pub(crate) fn is_writable(section: &object::Section<'_, '_>) -> bool {
     matches!(section.name(), Ok(".data" | ".bss"))
 }
 
@@ -127,14 +120,44 @@ fn read() -> Result<Vec<Saved>, String> {
     Ok(statics.into_iter().map(save).collect())
 }
 
+/// The symbols of the variables of the toolchain's crates: of std, of the harness and of what they are made of. Empty if
+/// the program was not linked by `cargo unpause test`.
+///
+/// The name of a crate does not tell: a test program may be called `test` or `std`, and a dependency `memchr`.
+fn toolchain() -> &'static HashSet<&'static str> {
+    static TOOLCHAIN: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    TOOLCHAIN.get_or_init(|| {
+        let list = arch::variables_of_toolchain() as *const c_char;
+        if list.is_null() {
+            return HashSet::new();
+        }
+        // SAFETY: the list that is linked with the replacements of std's functions, which ends with a zero.
+        let list = unsafe { CStr::from_ptr(list) };
+        list.to_str().unwrap_or_default().lines().collect()
+    })
+}
+
+/// Returns `true` for a variable of a crate of the toolchain.
+pub(crate) fn is_of_toolchain(symbol: &str) -> bool {
+    let list = toolchain();
+    match list.is_empty() {
+        false => list.contains(symbol),
+        true => krate(symbol).is_some_and(|krate| OF_STD.contains(&&*krate)),
+    }
+}
+
+/// The crate of a symbol; `None` for a symbol of C.
+fn krate(symbol: &str) -> Option<String> {
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
+    let (krate, _) = name.trim_start_matches(['<', '&', '*']).split_once("::")?;
+    Some(krate.to_owned())
+}
+
 /// Returns `true` for a Rust static of a crate that is tested.
 pub(crate) fn is_tested(symbol: &str) -> bool {
-    let name = format!("{:#}", rustc_demangle::demangle(symbol));
-    let Some((krate, _)) = name.trim_start_matches(['<', '&', '*']).split_once("::") else {
-        // A static of C.
-        return false;
-    };
-    !OF_STD.contains(&krate) && (cfg!(unpause_linked) || !OF_UNPAUSE.contains(&krate))
+    let Some(krate) = krate(symbol) else { return false };
+    let is_ours = krate == SHIM || (!cfg!(unpause_linked) && OF_UNPAUSE.contains(&&*krate));
+    !is_ours && !is_of_toolchain(symbol)
 }
 
 #[cfg(test)]
@@ -147,5 +170,13 @@ mod tests {
         assert!(!is_tested("_ZN3std2io5stdio6STDOUT17h0123456789abcdefE"));
         assert!(!is_tested("_ZN3sim6engine4LAST17h0123456789abcdefE"));
         assert!(!is_tested("environ"));
+    }
+
+    #[test]
+    fn statics_of_programs_with_the_name_of_a_crate_of_the_harness_are_tested() {
+        for krate in ["4test", "4core", "5alloc", "6memchr", "6object", "9hashbrown", "4libc"] {
+            let symbol = format!("_ZN{krate}5TABLE17h0123456789abcdefE");
+            assert!(is_tested(&symbol), "{symbol}");
+        }
     }
 }

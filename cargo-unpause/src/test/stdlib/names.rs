@@ -1,9 +1,10 @@
 //! Symbols of the compiled standard library: the functions that are replaced, and those that are only noted.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use object::read::archive::ArchiveFile;
-use object::{File, Object, ObjectSymbol, SymbolKind};
+use object::{File, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 /// The functions that synchronise threads: path, name of the replacement, and whether std may be without it.
 const REPLACED: &[(&str, &str, Presence)] = &[
@@ -115,14 +116,38 @@ pub(super) struct Names {
     pub(super) replaced: Vec<(String, &'static str)>,
     /// Symbols, with the path.
     pub(super) noted: Vec<(String, String)>,
+    /// Symbols of the variables of all crates of the toolchain, those of threads included.
+    pub(super) variables: BTreeSet<String>,
 }
 
-/// Reads the names from the file of a standard library.
+/// Reads the names from the file of a standard library, and from the libraries beside it.
 ///
 /// # Errors
-/// If the file cannot be read, or if std has other functions than this version knows.
+/// If a file cannot be read, or if std has other functions than this version knows.
 pub(super) fn find(library: &Path) -> Result<Names, String> {
-    assign(functions(library)?)
+    let names = assign(functions(library)?)?;
+    let folder = library.parent().unwrap_or(library);
+    let unreadable = |error| format!("{} cannot be read: {error}", folder.display());
+    let mut variables = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "rlib") {
+            variables.extend(symbols(&path, is_variable)?);
+        }
+    }
+    Ok(Names { variables, ..names })
+}
+
+/// Returns `true` for the variables of a program: statics that can change, and the variables of threads.
+fn is_variable(file: &File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
+    let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+    let name = section.as_ref().and_then(|section| section.name().ok()).unwrap_or_default();
+    let can_change = name.starts_with(".bss") || name.starts_with(".data");
+    match symbol.kind() {
+        SymbolKind::Tls => symbol.is_definition(),
+        SymbolKind::Data => can_change && !name.starts_with(".data.rel.ro"),
+        _ => false,
+    }
 }
 
 /// The symbols of the functions in the file of a library.
@@ -130,6 +155,19 @@ pub(super) fn find(library: &Path) -> Result<Names, String> {
 /// # Errors
 /// If the file cannot be read.
 pub(in crate::test) fn functions(library: &Path) -> Result<Vec<String>, String> {
+    symbols(library, |_, symbol| {
+        symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text
+    })
+}
+
+/// The wanted symbols in the file of a library.
+///
+/// # Errors
+/// If the file cannot be read.
+fn symbols(
+    library: &Path,
+    is_wanted: impl Fn(&File<'_>, &object::Symbol<'_, '_>) -> bool,
+) -> Result<Vec<String>, String> {
     let unreadable =
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", library.display());
     let bytes = std::fs::read(library).map_err(|error| unreadable(&error))?;
@@ -140,10 +178,7 @@ pub(in crate::test) fn functions(library: &Path) -> Result<Vec<String>, String> 
         let data = member.data(&*bytes).map_err(|error| unreadable(&error))?;
         // Others are metadata.
         let Ok(file) = File::parse(data) else { continue };
-        let is_function = |symbol: &object::Symbol<'_, '_>| {
-            symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text
-        };
-        for symbol in file.symbols().filter(is_function) {
+        for symbol in file.symbols().filter(|symbol| is_wanted(&file, symbol)) {
             symbols.extend(symbol.name().ok().map(str::to_owned));
         }
     }

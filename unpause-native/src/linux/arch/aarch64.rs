@@ -188,6 +188,17 @@ pub(crate) extern "C" fn marker() -> usize {
     )
 }
 
+/// The address of the list of the toolchain's variables, which is linked with the replacements; 0 if it is not linked.
+#[unsafe(naked)]
+pub(crate) extern "C" fn variables_of_toolchain() -> usize {
+    naked_asm!(
+        ".weak unpause_std_variables",
+        "adrp x0, :got:unpause_std_variables",
+        "ldr x0, [x0, :got_lo12:unpause_std_variables]",
+        "ret",
+    )
+}
+
 /// Where a compare-exchange returns to if it fails although it sees the expected value.
 #[derive(Clone, Copy)]
 pub(crate) struct Return(std::convert::Infallible);

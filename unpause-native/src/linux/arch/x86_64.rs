@@ -199,6 +199,16 @@ pub(crate) extern "C" fn marker() -> usize {
     )
 }
 
+/// The address of the list of the toolchain's variables, which is linked with the replacements; 0 if it is not linked.
+#[unsafe(naked)]
+pub(crate) extern "C" fn variables_of_toolchain() -> usize {
+    naked_asm!(
+        ".weak unpause_std_variables",
+        "mov rax, [rip + unpause_std_variables@GOTPCREL]",
+        "ret",
+    )
+}
+
 /// A function by the name that the compiler calls, with so many arguments: passes the address of the return address and
 /// the frame pointer of the caller on, as two more.
 macro_rules! entry {

@@ -329,6 +329,18 @@ impl Config {
         }
     }
 
+    /// The same with a process for each run. `None` if it makes no difference, if it is not possible, or if the user has
+    /// said what runs share.
+    pub(crate) fn apart(&self) -> Option<Config> {
+        let is_possible = self.is_native() && !self.closure && self.results.is_none();
+        let is_open = self.source.isolate.is_none() && self.isolate == Isolation::Run;
+        (is_possible && is_open).then(|| {
+            let isolate = Some(Isolation::Process.name().to_owned());
+            let source = Box::new(Settings { isolate, ..(*self.source).clone() });
+            Config { source, isolate: Isolation::Process, ..self.clone() }
+        })
+    }
+
     /// The same for the seeds after this one; none if there are none, or if they are not run one by one.
     pub(crate) fn after(&self, seed: u64) -> Option<Config> {
         let whole = self.shard.of == 1 && self.replay.is_none() && !self.strategy.is_search();

@@ -225,6 +225,7 @@ use crate::engine::backend;
 use crate::engine::config::{Config, Settings, idle_text};
 use crate::engine::results::{MustFail, Results};
 use crate::report::Report;
+use crate::run::{Failure, Outcome};
 
 /// Runs a test body under many seeds, one run each.
 ///
@@ -354,6 +355,7 @@ impl Runner {
         must_fail: &MustFail,
         kept: bool,
     ) -> Result<TestRun, InvalidSetting> {
+        let apart = config.apart().map(|config| (config, notes.clone()));
         config.prepare_native();
         let site = self.site.clone().with_variables_of(&config);
         notes.extend(self.idle()?);
@@ -371,6 +373,14 @@ impl Runner {
         };
         let assignment = Assignment { notes, ..Assignment::new(&config, &site, &results) };
         let report = backend::run(&assignment, body);
+        if let Some((config, mut notes)) = apart.filter(|_| is_not_repeatable(&report)) {
+            notes.push(format!(
+                "{}: its runs are not repeatable in one process, so each run has had a process of its own, as with \
+                 SIM_ISOLATE=process",
+                self.site.test
+            ));
+            return self.run_config(config, notes, body, must_fail, kept);
+        }
         Ok(TestRun { report, part: SeedPart::of(&config, &results) })
     }
 
@@ -409,4 +419,15 @@ impl Runner {
         let settings = self.settings.clone().overridden_by(environment);
         Ok((settings.resolve()?.of_test(self.settings.clone()), notes))
     }
+}
+
+/// Returns `true` if the failing run of a report was another one when its decisions were taken again.
+fn is_not_repeatable(report: &Report) -> bool {
+    let finding = report.finding.as_deref().filter(|_| report.replayed.is_none());
+    finding.is_some_and(|finding| match &finding.run.outcome {
+        Outcome::Failed(failure) => {
+            matches!(failure, Failure::Diverged { .. } | Failure::NonDeterminism { .. })
+        }
+        Outcome::Passed => false,
+    })
 }

@@ -57,6 +57,18 @@ pub fn other_number_of_c() -> i64 {
     unsafe { lrand48() }
 }
 
+/// The number of calls before this one in the process, which a static without a crate keeps, as a library of C would.
+pub fn number_of_calls() -> u32 {
+    #[unsafe(no_mangle)]
+    static mut UNPAUSE_PLANTED_CALLS: u32 = 0;
+    // SAFETY: the caller uses it on one thread.
+    unsafe {
+        let calls = (&raw const UNPAUSE_PLANTED_CALLS).read_volatile();
+        (&raw mut UNPAUSE_PLANTED_CALLS).write_volatile(calls + 1);
+        calls
+    }
+}
+
 /// Overwrites all statics of the process.
 pub fn destroy_statics() {
     // SAFETY: there is none.

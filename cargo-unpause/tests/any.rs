@@ -162,6 +162,47 @@ fn tests_over_smol_are_stepped() {
 
 #[test]
 #[ignore = "builds the runtime: run by .ci/run"]
+fn a_run_leaves_nothing_behind_for_the_next_one() {
+    let folder = in_native_tests("leftovers");
+    for more in [&[][..], &["--nocapture"]] {
+        let arguments = [&["--no-fail-fast", "--"], more].concat();
+        let (exit, output, errors) = run(&folder, &arguments, &[]);
+        assert_eq!(exit, 1, "{output}{errors}");
+        let passing = [
+            "a_hook_that_is_installed_once_changes_nothing",
+            "a_number_from_the_id_of_a_thread_is_the_same_in_each_run",
+            "a_static_begins_each_run_with_its_first_value",
+            "a_variable_that_a_run_sets_ends_with_it",
+            "a_working_directory_of_a_run_ends_with_it",
+            "memory_is_counted",
+            "the_output_is_free_for_the_last_test",
+        ];
+        for test in passing {
+            assert!(output.contains(&format!("test {test} ... ok")), "{test}\n{output}{errors}");
+            assert!(!output.contains(&format!("::{test} ")), "{output}");
+        }
+        // Two programs whose names are those of crates of the toolchain.
+        assert_eq!(
+            output.matches("a_static_begins_each_run_with_its_first_value ... ok").count(),
+            2
+        );
+        for (test, said) in [
+            ("suite::a_failure_beside_a_hook_is_shown", "an update is lost"),
+            ("suite::a_panic_that_cannot_unwind_is_a_failure", "the second panic"),
+            ("suite::a_thread_that_dies_while_it_prints_is_a_failure", "called `abort`"),
+            ("allocator::an_update_is_lost", "panicked"),
+        ] {
+            // The harness has the screen, or shows it at once.
+            let screens = format!("{output}{errors}");
+            assert!(screens.contains(&format!("FAILED  {test}")), "{test}\n{screens}");
+            assert!(screens.contains(said), "{said}\n{screens}");
+        }
+        assert!(!errors.contains("UNDECIDED") && !errors.contains("SIM_ISOLATE"), "{errors}");
+    }
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
 fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     let said = "note: the engine is compiled, once for this version and toolchain";
     let package = |name: &str| {

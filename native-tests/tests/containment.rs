@@ -208,6 +208,61 @@ fn a_lock_of_the_output_that_a_dead_thread_held_is_free_again() {
 }
 
 #[test]
+fn a_hook_that_is_installed_once_leaves_nothing() {
+    /// As error reporters do it.
+    fn install() {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            let (before, text) = (std::panic::take_hook(), "noted".to_owned());
+            std::panic::set_hook(Box::new(move |info| {
+                assert_eq!(text, "noted");
+                before(info);
+            }));
+        });
+    }
+    let report = found(|| {
+        install();
+        both(
+            AtomicU32::new(0),
+            |count| count.store(1, SeqCst),
+            |count| assert_ne!(count.load(SeqCst), 1, "the real failure"),
+        );
+    });
+    let outcome = &report.finding.as_ref().expect("the panic is found").run.outcome;
+    let Outcome::Failed(Failure::Panic { message, .. }) = outcome else { panic!("{outcome:?}") };
+    assert!(message.contains("the real failure") || message.contains("Any"), "{message}");
+    let right = found(|| {
+        install();
+        assert!(thread::spawn(|| panic!("caught by the join")).join().is_err());
+    });
+    assert!(right.passed());
+}
+
+#[test]
+fn a_backtrace_in_a_run_leaves_nothing() {
+    // std keeps what it has read of the program for the next backtrace: in memory of the run.
+    let report = found(|| {
+        let text = std::backtrace::Backtrace::force_capture().to_string();
+        assert!(text.contains("containment"), "{text}");
+    });
+    assert!(report.passed(), "{:?}", report.finding.map(|finding| finding.run.outcome));
+    let outside = std::backtrace::Backtrace::force_capture().to_string();
+    assert!(outside.contains("containment"), "{outside}");
+}
+
+#[test]
+fn a_thread_that_the_system_refuses_is_an_error_of_its_spawn() {
+    let spawn = |size: usize| thread::Builder::new().stack_size(size).spawn(|| 7);
+    let report = found(|| {
+        let refused = thread::Builder::new().stack_size(1 << 60).spawn(|| 7);
+        assert!(refused.is_err());
+        assert_eq!(thread::spawn(|| 7).join().unwrap(), 7);
+    });
+    assert!(report.passed());
+    assert!(spawn(1 << 60).is_err(), "as without a run");
+}
+
+#[test]
 fn the_output_of_the_failing_run_is_kept() {
     let report = found(|| {
         println!("on one thread");

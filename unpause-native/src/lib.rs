@@ -22,13 +22,15 @@
 //! | `frames.rs` | the functions that a thread is in, by the frames on its stack |
 //! | `atomics.rs`, `passing.rs` | the functions that instrumented code calls; operations that are done without a request |
 //! | `weak.rs` | failures of `compare_exchange_weak` that see the expected value |
-//! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs`, `environment.rs` | functions of libc |
+//! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs` | functions of libc |
+//! | `environment.rs` | the environment and the working directory, put back after each run |
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
 //! | `unseen.rs` | instructions of assembly and of C that synchronise threads or call the system |
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never come back |
-//! | `output.rs`, `std_state.rs` | the standard streams: what a run writes, and locks that it leaves behind |
+//! | `output.rs` | what a run writes to the standard streams |
+//! | `std_state.rs`, `std_state/` | the statics of std: hook, ids of threads, locks that a run leaves behind |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
 //! | `blocks.rs`, `leaks.rs`, `fault.rs` | heaps that check the use of memory, leaks, errors with their places |
 //! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |

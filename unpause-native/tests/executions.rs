@@ -323,17 +323,48 @@ fn a_run_does_not_grow_with_its_number() {
 }
 
 #[test]
-fn a_variable_that_a_run_sets_outlives_its_memory() {
-    const NAME: &str = "UNPAUSE_EXECUTIONS";
+fn a_variable_and_a_directory_of_a_run_end_with_it() {
+    /// The variables in the order of `environ`, and the directory.
+    fn state() -> (Vec<(String, String)>, std::path::PathBuf) {
+        (std::env::vars().collect(), std::env::current_dir().unwrap())
+    }
+    const NAMES: [&str; 3] =
+        ["UNPAUSE_EXECUTIONS_KEPT", "UNPAUSE_EXECUTIONS_GONE", "UNPAUSE_EXECUTIONS_NEW"];
+    // SAFETY: no other test of this program uses the environment.
+    NAMES[..2].iter().for_each(|name| unsafe { std::env::set_var(name, "of the process") });
+    let before = state();
     for seed in 0..3 {
-        // SAFETY: no other test of this program uses the environment.
-        let ran = run(seed, move || unsafe { std::env::set_var(NAME, format!("value {seed}")) });
-        assert_eq!(ran.ended, Some(Ended::Returned));
+        let changes = move || {
+            for name in &NAMES[..2] {
+                assert_eq!(std::env::var(name).as_deref(), Ok("of the process"));
+            }
+            assert!(std::env::var_os(NAMES[2]).is_none());
+            // SAFETY: as above.
+            unsafe {
+                std::env::set_var(NAMES[0], format!("value {seed}"));
+                std::env::remove_var(NAMES[1]);
+                // More than libc's array has room for.
+                (0..200).for_each(|nth| std::env::set_var(format!("{}{nth}", NAMES[2]), "more"));
+                std::env::set_var(NAMES[2], "new");
+            }
+            std::env::set_current_dir("/").unwrap();
+            assert_eq!(std::env::current_dir().unwrap(), std::path::Path::new("/"));
+        };
+        assert_eq!(run(seed, changes).ended, Some(Ended::Returned));
+        assert_eq!(state(), before);
         // A run with other memory.
         let filled = run(seed, || drop(vec![u64::MAX; 4096]));
         assert_eq!(filled.ended, Some(Ended::Returned));
-        assert_eq!(std::env::var(NAME).as_deref(), Ok(&*format!("value {seed}")));
+        assert_eq!(state(), before);
     }
+}
+
+#[test]
+fn a_thread_that_the_system_refuses_is_an_error_of_its_spawn() {
+    let spawn = |size: usize| std::thread::Builder::new().stack_size(size).spawn(|| 7);
+    assert!(result(1, move || spawn(1 << 60).is_err()));
+    // The next thread begins as ever.
+    assert_eq!(result(1, move || spawn(1 << 20).unwrap().join().unwrap()), 7);
 }
 
 /// A static that is of no Rust crate: runs share it with threads of the system, like those of std.

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::arch::marker;
 use super::real::real;
+use super::std_state::streams;
 use super::thread::{inside, outside};
-use super::{statics, std_state, unseen};
+use super::{statics, unseen};
 
 /// The functions that simulated threads have entered since [`take_entered`].
 static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -50,7 +51,7 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
         // SAFETY: the caller's.
         let path: &'static CStr = unsafe { CStr::from_ptr(path) };
         let path = path.to_str().unwrap_or("a function of std");
-        std_state::entered(path);
+        streams::entered(path);
         ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     });
 }

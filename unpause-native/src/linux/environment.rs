@@ -1,21 +1,192 @@
-//! Changes of the environment: its memory outlives the run.
+//! The environment and the working directory: a run may change them, and they are put back when it is over.
+//!
+//! Threads of the system see the changes while the run is on.
 
-use std::ffi::{c_char, c_int};
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, CString, c_char, c_int};
 
+use super::polled;
 use super::real::real;
-use super::thread::outside;
+use super::thread::{current, outside};
+
+/// The state before the first change of a run.
+struct Before {
+    /// The variables with their values, as `environ` has them.
+    variables: Option<Vec<CString>>,
+    /// The working directory, opened.
+    directory: Option<c_int>,
+}
+
+struct Shared(UnsafeCell<Before>);
+
+// SAFETY: used by the threads of a run, which go on one at a time on the carrier's thread of the system, and by that
+// thread, or by the one thread that polls a run.
+unsafe impl Sync for Shared {}
+
+static BEFORE: Shared = Shared(UnsafeCell::new(Before { variables: None, directory: None }));
+
+unsafe extern "C" {
+    static mut environ: *mut *mut c_char;
+}
 
 type Set = unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
 type Unset = unsafe extern "C" fn(*const c_char) -> c_int;
 
+/// The entries of the environment.
+fn entries() -> Vec<*mut c_char> {
+    let mut entries = Vec::new();
+    // SAFETY: libc's array, which ends with a null pointer. It is null itself if it is empty.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            entries.push(*at);
+            at = at.add(1);
+        }
+    }
+    entries
+}
+
+/// The texts of entries.
+fn texts(entries: &[*mut c_char]) -> Vec<CString> {
+    // SAFETY: texts of libc, which end with a zero.
+    entries.iter().map(|entry| unsafe { CStr::from_ptr(*entry) }.to_owned()).collect()
+}
+
+/// The name of a variable.
+fn name(entry: &CStr) -> CString {
+    let bytes = entry.to_bytes();
+    let end = bytes.iter().skip(1).position(|byte| *byte == b'=').map_or(bytes.len(), |at| at + 1);
+    CString::new(&bytes[..end]).unwrap_or_default()
+}
+
+/// The value of a variable.
+fn value(entry: &CStr) -> &CStr {
+    let bytes = entry.to_bytes_with_nul();
+    let from = name(entry).as_bytes().len() + 1;
+    CStr::from_bytes_with_nul(bytes.get(from..).unwrap_or(b"\0")).unwrap_or_default()
+}
+
+/// Does a change of the environment with libc's function. Its memory outlives the run.
+fn changing(change: impl FnOnce() -> c_int) -> c_int {
+    outside_of_run(|before| _ = before.variables.get_or_insert_with(|| texts(&entries())), change)
+}
+
+/// Does a change of the working directory.
+fn moving(change: impl FnOnce() -> c_int) -> c_int {
+    outside_of_run(|before| _ = before.directory.get_or_insert_with(open), change)
+}
+
+/// Does a change, and notes the state before it if it is one of a run.
+fn outside_of_run(note: impl FnOnce(&mut Before), change: impl FnOnce() -> c_int) -> c_int {
+    let is_of_run = current().is_some() || polled::is_on();
+    outside(|| {
+        if is_of_run {
+            // SAFETY: see `Shared`.
+            note(unsafe { &mut *BEFORE.0.get() });
+        }
+        change()
+    })
+}
+
+/// Opens the working directory; negative if that is not possible.
+fn open() -> c_int {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: a system call with a text. The functions of libc may be simulated.
+    unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c".".as_ptr(), flags) as c_int }
+}
+
+/// The run is over: puts both back.
+pub(crate) fn end() {
+    // SAFETY: see `Shared`.
+    let before = unsafe { &mut *BEFORE.0.get() };
+    if let Some(variables) = before.variables.take() {
+        put_back(&variables);
+    }
+    if let Some(directory) = before.directory.take().filter(|directory| *directory >= 0) {
+        // SAFETY: system calls with numbers; the file was opened here.
+        unsafe {
+            libc::syscall(libc::SYS_fchdir, directory);
+            libc::syscall(libc::SYS_close, directory);
+        }
+    }
+}
+
+/// Gives the environment these variables, in this order.
+fn put_back(variables: &[CString]) {
+    let now = texts(&entries());
+    if now == variables {
+        return;
+    }
+    // SAFETY: libc's functions, with texts that they copy or only read.
+    unsafe {
+        for left in now.iter().filter(|entry| !variables.contains(entry)) {
+            real!(c"unsetenv", Unset)(name(left).as_ptr());
+        }
+        for gone in variables.iter().filter(|entry| !now.contains(entry)) {
+            real!(c"setenv", Set)(name(gone).as_ptr(), value(gone).as_ptr(), 1);
+        }
+    }
+    // libc adds a variable at the end.
+    let mut left = entries();
+    let mut ordered = Vec::new();
+    for variable in variables {
+        // SAFETY: a text of libc.
+        let is_it = |entry: &*mut c_char| unsafe { CStr::from_ptr(*entry) } == &**variable;
+        ordered.extend(left.iter().position(is_it).map(|at| left.remove(at)));
+    }
+    ordered.append(&mut left);
+    for (at, entry) in ordered.into_iter().enumerate() {
+        // SAFETY: libc's array has as many entries.
+        unsafe { *environ.add(at) = entry };
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn setenv(name: *const c_char, value: *const c_char, replaces: c_int) -> c_int {
     // SAFETY: the caller's arguments.
-    outside(|| unsafe { real!(c"setenv", Set)(name, value, replaces) })
+    changing(|| unsafe { real!(c"setenv", Set)(name, value, replaces) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unsetenv(name: *const c_char) -> c_int {
     // SAFETY: the caller's argument.
-    outside(|| unsafe { real!(c"unsetenv", Unset)(name) })
+    changing(|| unsafe { real!(c"unsetenv", Unset)(name) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn putenv(entry: *mut c_char) -> c_int {
+    type Put = unsafe extern "C" fn(*mut c_char) -> c_int;
+    // SAFETY: the caller's argument.
+    changing(|| unsafe { real!(c"putenv", Put)(entry) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clearenv() -> c_int {
+    // SAFETY: no arguments.
+    changing(|| unsafe { real!(c"clearenv", unsafe extern "C" fn() -> c_int)() })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
+    // SAFETY: the caller's argument.
+    moving(|| unsafe { real!(c"chdir", Unset)(path) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fchdir(directory: c_int) -> c_int {
+    // SAFETY: the caller's argument.
+    moving(|| unsafe { real!(c"fchdir", unsafe extern "C" fn(c_int) -> c_int)(directory) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_a_name_and_a_value() {
+        let parts = |entry: &CStr| (name(entry), value(entry).to_owned());
+        assert_eq!(parts(c"A=b=c"), (c"A".to_owned(), c"b=c".to_owned()));
+        assert_eq!(parts(c"A="), (c"A".to_owned(), c"".to_owned()));
+        assert_eq!(parts(c"=A=b"), (c"=A".to_owned(), c"b".to_owned()));
+    }
 }

@@ -1,20 +1,22 @@
 //! One run of a program on simulated threads of this process.
 
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::death::Death;
 use super::execution::{Ended, Region};
 use super::fault::{Fault, Step};
 use super::heap::Memory;
 use super::net::{Effect, Net};
 use super::request::{Access, Operation, Request};
+use super::std_state::Left;
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
-use super::{arch, blocks, heap, leaks, output, race, signals, statics, std_state, unseen};
+use super::{
+    arch, blocks, environment, heap, leaks, output, race, signals, statics, std_state, unseen,
+};
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
 const BEGIN: u64 = 1_000_000_000_000;
@@ -78,29 +80,42 @@ pub(crate) struct Run {
 
 impl Run {
     /// A new thread of the run, with a stack of `stack` bytes.
-    fn add(&mut self, stack: usize, function: (Start, *mut c_void), path: u64) -> NonNull<Thread> {
+    ///
+    /// # Errors
+    /// The error number of the system, if it refuses the stack.
+    fn add(
+        &mut self,
+        stack: usize,
+        function: (Start, *mut c_void),
+        path: u64,
+    ) -> Result<NonNull<Thread>, c_int> {
         // SAFETY: workers are never freed.
         let fits = |idle: &Idle| unsafe { idle.0.as_ref().stack == stack };
         let worker = match self.idle.0.iter().rposition(fits) {
             Some(at) => self.idle.0.remove(at).0,
-            None => thread::hire(stack),
+            None => thread::hire(stack)?,
         };
         let number = self.threads.len();
         let run: *mut Run = self;
         Thread::begin(worker, number, function, path, run);
         self.threads.push(worker);
-        worker
+        Ok(worker)
     }
 
     /// A child of the thread `parent`.
+    ///
+    /// # Errors
+    /// The error number of the system, if it refuses the stack.
     pub(crate) fn spawn(
         parent: &mut Thread,
         stack: usize,
         function: (Start, *mut c_void),
-    ) -> NonNull<Thread> {
-        parent.children += 1;
-        let path = (parent.path ^ parent.children).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        parent.run().add(stack, function, path)
+    ) -> Result<NonNull<Thread>, c_int> {
+        let nth = parent.children + 1;
+        let path = (parent.path ^ nth).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let child = parent.run().add(stack, function, path)?;
+        parent.children = nth;
+        Ok(child)
     }
 
     /// The thread of the run that the system knows as `pthread`.
@@ -134,7 +149,10 @@ impl Local {
         let mut run =
             Box::new(Run { carrier, threads, idle, body, random, now, fault, net, shared_waits });
         let body = &raw mut run.body;
-        run.add(STACK, (call, body.cast()), 1);
+        let first = run.add(STACK, (call, body.cast()), 1);
+        if let Err(error) = first {
+            panic!("the system refuses a thread for the run: error {error}");
+        }
         Local { run }
     }
 
@@ -425,16 +443,10 @@ impl Local {
 impl Drop for Local {
     fn drop(&mut self) {
         signals::end();
-        let last = |thread: &NonNull<Thread>| {
-            // SAFETY: all threads are suspended while the carrier goes on.
-            unsafe { thread.as_ref().request }
-        };
-        let exits = |request: Request| matches!(request, Request::Died(Death::Exit { .. }));
-        if self.run.threads.iter().map(last).any(exits) {
-            std_state::forget_exit();
-        }
+        let threads = (0..self.run.threads.len()).map(|thread| self.thread(thread));
+        std_state::end(Left::of(threads));
         output::end();
-        std_state::end();
+        environment::end();
         let Run { threads, idle, .. } = &mut *self.run;
         idle.0.extend(threads.drain(..).map(Idle));
         // The next run takes them in the same order.

@@ -57,5 +57,6 @@ pub use self::polled::Polled;
 pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;
+pub use self::std_state::streams::Streams;
 pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};
 pub use self::warm_up::{warm_up, warm_up_with};

@@ -4,10 +4,8 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
-use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::std_state;
+use super::std_state::streams;
 use super::thread::{current, outside};
 
 /// The largest number of bytes that are kept of a run. The rest is left out.
@@ -33,12 +31,10 @@ pub(crate) fn begin() {
 }
 
 /// Takes what std has buffered. For the carrier, when a run has used a standard stream of std.
-pub(crate) fn flush() {
+fn flush() {
     FLUSHES.set(true);
-    // A thread may have died while it wrote: the stream panics then.
-    let flushed = catch_unwind(AssertUnwindSafe(|| std::io::stdout().flush()));
+    streams::flush();
     FLUSHES.set(false);
-    drop(flushed);
 }
 
 /// The text that the threads of the last run wrote to the standard output and error.
@@ -119,10 +115,9 @@ pub(crate) unsafe fn takes_parts(
     Some(size as isize)
 }
 
-/// The run is over: its output is complete.
+/// The run is over: its output is complete. The locks of the streams are free.
 pub(crate) fn end() {
-    if std_state::take_used() {
-        std_state::mend();
+    if streams::take_used() {
         flush();
     }
 }

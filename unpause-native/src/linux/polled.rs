@@ -13,7 +13,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use super::image::image;
 use super::program::program;
 use super::thread::Destructor;
-use super::{entropy, statics, switch};
+use super::{entropy, environment, statics, std_state, switch};
 
 /// Returns the key of the random bytes of a run.
 type Key = fn() -> u64;
@@ -55,6 +55,7 @@ impl Polled {
         assert!(DESTRUCTORS.get().is_null(), "this thread polls a run already");
         statics::save()?;
         statics::restore();
+        std_state::begin_polled();
         let mut before = Vec::new();
         for (variable, address) in variables() {
             // SAFETY: the symbol table says that each thread has a variable of this size there, and no reference to it
@@ -93,7 +94,14 @@ impl Drop for Polled {
             }
             before = rest;
         }
+        std_state::end_polled(false);
+        environment::end();
     }
+}
+
+/// Returns `true` if this thread polls a run.
+pub(crate) fn is_on() -> bool {
+    !DESTRUCTORS.get().is_null() || RANDOM.get().is_some()
 }
 
 /// Writes the value that a variable has when its thread starts.

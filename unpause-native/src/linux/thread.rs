@@ -2,7 +2,7 @@
 //! sleeps for ever. Workers are kept for later runs.
 
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -365,7 +365,10 @@ extern "C" fn entry() -> ! {
 }
 
 /// Makes a worker with a stack of `stack` bytes, and waits until it sleeps.
-pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
+///
+/// # Errors
+/// The error number of the system, if it refuses a thread with such a stack.
+pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
     let worker = Box::into_raw(Box::new(Thread {
         context: Context::default(),
         run: null_mut(),
@@ -394,21 +397,26 @@ pub(crate) fn hire(stack: usize) -> NonNull<Thread> {
         returns: 0,
         panics: Vec::new(),
     }));
-    // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid.
+    // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid, or
+    // freed if no thread of the system knows it.
     unsafe {
         let mut attribute: libc::pthread_attr_t = std::mem::zeroed();
         libc::pthread_attr_init(&mut attribute);
-        let error = libc::pthread_attr_setstacksize(&mut attribute, stack);
-        assert!(error == 0, "a stack of {stack} bytes: error {error}");
         let pthread = &raw mut (*worker).pthread;
-        let error = threads::real_create(pthread, &attribute, work, worker.cast());
-        assert!(error == 0, "a thread of the system cannot be made: error {error}");
+        let error = match libc::pthread_attr_setstacksize(&mut attribute, stack) {
+            0 => threads::real_create(pthread, &attribute, work, worker.cast()),
+            error => error,
+        };
         libc::pthread_attr_destroy(&mut attribute);
+        if error != 0 {
+            drop(Box::from_raw(worker));
+            return Err(error);
+        }
         while (*worker).parked.load(Ordering::Acquire) == 0 {
             let word = (*worker).parked.as_ptr();
             libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, 0, 0usize);
         }
-        NonNull::new_unchecked(worker)
+        Ok(NonNull::new_unchecked(worker))
     }
 }
 

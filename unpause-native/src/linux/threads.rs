@@ -62,7 +62,11 @@ unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's attributes.
         unsafe { libc::pthread_attr_getstacksize(attributes, &mut stack) };
     }
-    let child = outside(|| Run::spawn(parent, stack, (start, argument)));
+    // The caller gets the error that libc would return: std's `Builder::spawn` is an `Err` then.
+    let child = match outside(|| Run::spawn(parent, stack, (start, argument))) {
+        Ok(child) => child,
+        Err(error) => return error,
+    };
     // SAFETY: a worker is never freed; the caller has room for its number.
     let number = unsafe {
         *thread = (*child.as_ptr()).pthread;

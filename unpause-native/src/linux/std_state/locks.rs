@@ -1,0 +1,93 @@
+//! Locks of std's that a thread of a run may hold when it dies: of the environment, of backtraces, of the panic hook.
+
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, RwLock};
+use std::time::{Duration, Instant};
+
+use super::statics;
+
+/// The time that a thread of the system has to unlock a lock. Each run with a dead thread that holds one waits so long.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The words of the locks that tell if somebody holds it.
+fn locks() -> &'static [usize] {
+    static LOCKS: OnceLock<Vec<usize>> = OnceLock::new();
+    LOCKS.get_or_init(|| {
+        let environment = statics::range("unix::ENV_LOCK");
+        let environment = environment.and_then(|range| {
+            let lock = RwLock::new(());
+            word(range, &lock, || lock.write())
+        });
+        let backtrace = statics::range("sys::backtrace::lock::LOCK");
+        let backtrace = backtrace.and_then(|range| {
+            let lock = Mutex::new(());
+            word(range, &lock, || lock.lock())
+        });
+        [environment, backtrace].into_iter().flatten().collect()
+    })
+}
+
+/// The word of the static that differs while another value of its type is held; none if the type is another one.
+fn word<'a, T, G>(
+    range: Range<usize>,
+    value: &'a T,
+    hold: impl FnOnce() -> G + 'a,
+) -> Option<usize> {
+    let address = (&raw const *value).cast::<u32>();
+    // SAFETY: the words of a value, which no other thread uses.
+    let words = || (0..size_of::<T>() / 4).map(|at| unsafe { address.add(at).read_volatile() });
+    let free: Vec<u32> = words().collect();
+    let guard = hold();
+    let held: Vec<u32> = words().collect();
+    drop(guard);
+    let at = (0..free.len()).find(|at| free[*at] == 0 && held[*at] != 0)?;
+    (range.len() == size_of::<T>()).then_some(range.start + 4 * at)
+}
+
+/// Unlocks the locks. For the carrier, after a run of which a thread has died.
+pub(super) fn mend() {
+    for word in locks() {
+        free(&[*word], 4);
+    }
+}
+
+/// Unlocks the lock with these words, which are all 0 if it is free, unless a thread of the system does. `size` is the
+/// number of bytes of a word.
+pub(super) fn free(words: &[usize], size: usize) {
+    let parts = || words.iter().flat_map(|word| (*word..word + size).step_by(4));
+    // SAFETY: words of a static, which other threads may write. A value that is out of date is read again.
+    let is_free = || parts().all(|word| unsafe { (word as *const u32).read_volatile() } == 0);
+    let begun = Instant::now();
+    while !is_free() {
+        if begun.elapsed() > PATIENCE {
+            parts().for_each(release);
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Writes 0 to a word, and wakes the threads that wait for it.
+pub(super) fn release(word: usize) {
+    // SAFETY: a word of a lock whose holder is dead.
+    unsafe { (word as *mut u32).write_volatile(0) };
+    let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a wake has no effect on memory.
+    unsafe { libc::syscall(libc::SYS_futex, word, wake, i32::MAX) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_of_the_environment_is_found_and_freed() {
+        assert_eq!(locks().len(), 2);
+        let word = locks()[0] as *mut u32;
+        // SAFETY: the word of the lock. No other test of this program changes the environment.
+        unsafe { word.write_volatile(0x3fff_ffff) };
+        mend();
+        // It waits no longer.
+        assert!(std::env::var_os("PATH").is_some());
+    }
+}

@@ -1,0 +1,197 @@
+//! The standard output and error of std: locks that a thread of a run leaves behind if it dies or is given up, and the
+//! buffer, which the carrier writes.
+//!
+//! Of a program into which this library is linked, the streams are those of the program's copy of std, and not of the
+//! copy in the library.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{locks, thread_ids};
+
+/// The time that a thread of the system has to unlock a stream whose owner cannot be told.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// The standard streams of a copy of std.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams {
+    /// The address in `std::io::Stdout`, which is a reference.
+    pub output: usize,
+    /// The address in `std::io::Stderr`.
+    pub error: usize,
+    /// Writes the buffer of the standard output.
+    pub flush: extern "C" fn(),
+}
+
+impl Streams {
+    /// The streams of the copy of std in this library.
+    fn own() -> Streams {
+        extern "C" fn flush() {
+            use std::io::Write;
+            // A thread may have died while it wrote: the stream panics then.
+            let flushed = std::panic::catch_unwind(|| std::io::stdout().flush());
+            drop(flushed);
+        }
+        // SAFETY: both are a reference to a static.
+        let (output, error) = unsafe {
+            (
+                std::mem::transmute::<std::io::Stdout, usize>(std::io::stdout()),
+                std::mem::transmute::<std::io::Stderr, usize>(std::io::stderr()),
+            )
+        };
+        Streams { output, error, flush }
+    }
+}
+
+/// True if a simulated thread has entered a function of a standard stream since the last look.
+static USED: AtomicBool = AtomicBool::new(false);
+
+/// A thread has entered a function of std with this path.
+pub(crate) fn entered(path: &str) {
+    if path.contains("std::io::stdio") {
+        USED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Returns `true` if a standard stream was used since the last call.
+pub(crate) fn take_used() -> bool {
+    USED.swap(false, Ordering::Relaxed)
+}
+
+/// The words of a lock that belongs to one thread, as distances from its stream.
+struct Shape {
+    /// The id of the owner: two words.
+    owner: usize,
+    /// All words that are 0 if nobody has the lock.
+    words: Vec<usize>,
+}
+
+/// A stream with its lock.
+struct Lock {
+    address: usize,
+    shape: Shape,
+}
+
+/// The standard streams of the program.
+struct Found {
+    locks: Vec<Lock>,
+    flush: extern "C" fn(),
+}
+
+static FOUND: OnceLock<Found> = OnceLock::new();
+
+/// Finds the locks, when no run is on. `streams` are those of the program, if it has another copy of std.
+pub(crate) fn find(streams: Option<Streams>) {
+    FOUND.get_or_init(|| {
+        let own = Streams::own();
+        let of_program = streams.unwrap_or(own);
+        // The compiler is the same, and so are the types of both copies. The size of the lock of the output is that of
+        // its buffer, too.
+        let output = shape(own.output, 56, || std::io::stdout().lock());
+        let error = shape(own.error, 24, || std::io::stderr().lock());
+        let found = [(of_program.output, output), (of_program.error, error)];
+        let lock = |(address, shape): (usize, Option<Shape>)| Some(Lock { address, shape: shape? });
+        Found { locks: found.into_iter().filter_map(lock).collect(), flush: of_program.flush }
+    });
+}
+
+fn read(address: usize) -> u32 {
+    // SAFETY: a word of a static, which other threads may write. A value that is out of date is read again later.
+    unsafe { (address as *const u32).read_volatile() }
+}
+
+/// Finds the words of a stream's lock: those that differ while this thread holds it.
+fn shape<G>(address: usize, size: usize, lock: impl Fn() -> G) -> Option<Shape> {
+    /// Another thread may hold the lock when it is looked at.
+    const TRIES: usize = 100;
+    // SAFETY: the id is its number, which is not 0.
+    let own: u64 = unsafe { std::mem::transmute(std::thread::current().id()) };
+    let words = || (0..size / 4).map(|at| read(address + 4 * at)).collect::<Vec<u32>>();
+    for _ in 0..TRIES {
+        let held = lock();
+        let while_held = words();
+        drop(held);
+        let free = words();
+        let is_owner = |at: &usize| {
+            let id = u64::from(while_held[*at]) | u64::from(while_held[at + 1]) << 32;
+            id == own && free[*at] == 0 && free[at + 1] == 0
+        };
+        let owner = (0..free.len() - 1).step_by(2).find(is_owner);
+        let differing: Vec<usize> =
+            (0..free.len()).filter(|at| while_held[*at] != free[*at]).collect();
+        if let Some(owner) = owner
+            && differing.iter().all(|at| free[*at] == 0)
+        {
+            let words = differing.into_iter().chain([owner + 1]).map(|at| 4 * at).collect();
+            return Some(Shape { owner: 4 * owner, words });
+        }
+        std::thread::yield_now();
+    }
+    None
+}
+
+impl Lock {
+    /// The id of the thread that holds the lock; 0 if it is free.
+    fn owner(&self) -> u64 {
+        let at = self.address + self.shape.owner;
+        u64::from(read(at)) | u64::from(read(at + 4)) << 32
+    }
+
+    /// Returns `true` if a thread of the run that is over holds the lock.
+    fn is_left(&self) -> bool {
+        let owner = self.owner();
+        owner != 0 && thread_ids::is_of_run(owner).unwrap_or_else(|| self.stays_held())
+    }
+
+    /// Returns `true` if no thread of the system unlocks it.
+    fn stays_held(&self) -> bool {
+        let begun = Instant::now();
+        while self.owner() != 0 {
+            if begun.elapsed() > PATIENCE {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    }
+}
+
+/// Unlocks the streams whose locks a thread of the run still holds. For the carrier, when the run is over.
+pub(crate) fn mend() {
+    let locks = FOUND.get().into_iter().flat_map(|found| &found.locks);
+    for lock in locks.filter(|lock| lock.is_left()) {
+        lock.shape.words.iter().for_each(|word| locks::release(lock.address + word));
+    }
+}
+
+/// Writes the buffer of the standard output.
+pub(crate) fn flush() {
+    if let Some(found) = FOUND.get() {
+        (found.flush)();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_of_a_run_is_unlocked_and_one_of_the_system_is_not() {
+        find(None);
+        let locks = &FOUND.get().unwrap().locks;
+        assert_eq!(locks.len(), 2);
+        // This thread has an id of the system.
+        let held = std::io::stderr().lock();
+        assert!(locks[1].owner() != 0 && !locks[1].is_left());
+        let owner = (locks[1].address + locks[1].shape.owner) as *mut u64;
+        // SAFETY: the owner of a lock that this thread holds.
+        unsafe { owner.write_volatile(1_000_007) };
+        assert!(locks[1].is_left());
+        mend();
+        std::mem::forget(held);
+        assert_eq!(locks[1].owner(), 0);
+        // On another thread: this one could lock it again.
+        std::thread::spawn(|| drop(std::io::stderr().lock())).join().unwrap();
+    }
+}

@@ -177,8 +177,8 @@ fn a_loop_without_end_is_a_hang_of_its_thread() {
 }
 
 #[test]
-fn a_wait_for_a_lock_of_c_is_a_hang_of_its_thread() {
-    let place = hang(planted::lock_of_c_twice);
+fn a_wait_in_the_kernel_is_a_hang_of_its_thread() {
+    let place = hang(planted::wait_for_a_signal);
     assert!(place.contains("planted/src/lib.rs:"), "{place}");
 }
 

@@ -8,6 +8,8 @@ mod programs;
 mod repeat;
 #[path = "tokio/user.rs"]
 mod user;
+#[path = "tokio/world.rs"]
+mod world;
 
 use std::future::Future;
 

@@ -377,7 +377,7 @@ const HANG: &str = "The task did not yield at an await. Usual causes:\n\
 
 const HANG_NATIVE: &str = "The thread was last seen there. Usual causes:\n\
     - a loop that reads plain memory, or nothing: only an atomic operation lets other threads go on\n\
-    - a call that waits for something outside of the run: a file, a pipe, a lock of C\n\
+    - a call that waits for something outside of the run: a file or another process\n\
     - a computation that needs more time: raise the limit, hang = \"60s\" or SIM_HANG=60s";
 
 const HANG_UNSEEN: &str = "- code that synchronises threads or calls the system without unpause seeing it; the run \

@@ -25,6 +25,7 @@
 //! | `threads.rs`, `futex.rs`, `clock.rs`, `entropy.rs` | functions of libc |
 //! | `environment.rs` | the environment and the working directory, put back after each run |
 //! | `net/` | sockets, pipes, events and epoll, in the memory of the run |
+//! | `children.rs`, `handlers.rs` | other processes; handlers of signals that a run installs |
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and entries of functions that have none |
 //! | `unseen.rs` | instructions of assembly and of C that synchronise threads or call the system |
@@ -42,7 +43,8 @@
 //!
 //! Linux with glibc, on x86-64; for aarch64 it is written and was not run (`arch/aarch64.rs`). The crate is empty
 //! elsewhere. Code in assembly and code of C with atomics of its own
-//! are not instrumented: their operations are no requests, and [`take_entered`] names the functions. The functions of std that synchronise threads and are compiled already are replaced when
+//! are not instrumented: their operations are no requests, and [`take_entered`] names the functions. Locks of libc are
+//! instrumented. The functions of std that synchronise threads and are compiled already are replaced when
 //! `cargo unpause test` links the program; those that only guard std's own state (output, environment, hooks) are not:
 //! see [`take_entered`]. Values of thread-local keys (`pthread_key_create`) are not fresh in
 //! each run. The vector and floating-point control registers are not switched.

@@ -61,15 +61,13 @@ pub fn illegal_instruction() {
     unsafe { std::arch::asm!("ud2") };
 }
 
-/// Waits for ever for a lock of C that the thread holds itself.
-pub fn lock_of_c_twice() {
+/// Waits for ever for a signal.
+pub fn wait_for_a_signal() {
     unsafe extern "C" {
-        fn pthread_mutex_lock(mutex: *mut u64) -> i32;
+        fn pause() -> i32;
     }
-    let mut mutex = [0u64; 8];
-    // SAFETY: zeros are a mutex, and there is room for one.
-    unsafe {
-        pthread_mutex_lock(mutex.as_mut_ptr());
-        pthread_mutex_lock(mutex.as_mut_ptr());
+    loop {
+        // SAFETY: it has no arguments.
+        unsafe { pause() };
     }
 }

@@ -91,3 +91,30 @@ pub fn wait_without_signals() {
         }
     }
 }
+
+/// The kernel's number of this thread.
+pub fn thread_number() -> i32 {
+    unsafe extern "C" {
+        fn gettid() -> i32;
+    }
+    // SAFETY: it has no arguments.
+    unsafe { gettid() }
+}
+
+/// The group of this process.
+pub fn own_group() -> u32 {
+    unsafe extern "C" {
+        fn getgid() -> u32;
+    }
+    // SAFETY: it has no arguments.
+    unsafe { getgid() }
+}
+
+/// Raises a signal in this thread.
+pub fn raise_signal(signal: i32) -> i32 {
+    unsafe extern "C" {
+        fn raise(signal: i32) -> i32;
+    }
+    // SAFETY: a number.
+    unsafe { raise(signal) }
+}

@@ -1,14 +1,19 @@
 //! Functions of libc that read a clock or sleep: virtual time, in nanoseconds. It moves when all threads wait; a thread
 //! that does nothing but read it waits, too.
 
-use std::ffi::{c_int, c_long};
+use std::ffi::{c_int, c_long, c_void};
 
+use super::local::BEGIN;
 use super::real::real;
 use super::request::Request;
 use super::switch::frame_pointer;
 use super::thread::current;
 
 const SECOND: u64 = 1_000_000_000;
+
+/// The calendar time at the begin of each run, in nanoseconds since 1970: the first of January 2026, as in runs of async
+/// tests.
+const DATE: u64 = 1_767_225_600 * SECOND;
 
 /// A thread that has read the clock so often, and has not waited in between, may loop until a time. It sleeps before
 /// each further reading.
@@ -57,6 +62,14 @@ pub(crate) unsafe fn nanoseconds(time: *const libc::timespec) -> Option<u64> {
     seconds.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
+/// The nanoseconds by which a clock is before the virtual time.
+pub(crate) fn ahead(clock: libc::clockid_t) -> u64 {
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => DATE - BEGIN,
+        _ => 0,
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
     if let Some(thread) = current() {
@@ -64,7 +77,7 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::time
             let until = thread.run().now.saturating_add(sleep);
             thread.stop(Request::Sleep { until }, (0, frame_pointer()));
         }
-        let now = thread.run().now;
+        let now = thread.run().now + ahead(clock);
         let (seconds, rest) = (now / SECOND, now % SECOND);
         // SAFETY: the caller has room for the time.
         unsafe {
@@ -75,6 +88,41 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::time
     type GetTime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
     // SAFETY: the caller's arguments.
     unsafe { real!(c"clock_gettime", GetTime)(clock, time) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut c_void) -> c_int {
+    if current().is_some() {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the caller has room for the time, or gives none.
+        unsafe {
+            clock_gettime(libc::CLOCK_REALTIME, &mut now);
+            if let Some(time) = time.as_mut() {
+                *time = libc::timeval { tv_sec: now.tv_sec, tv_usec: now.tv_nsec / 1_000 };
+            }
+        }
+        return 0;
+    }
+    type GetTime = unsafe extern "C" fn(*mut libc::timeval, *mut c_void) -> c_int;
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"gettimeofday", GetTime)(time, zone) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn time(seconds: *mut libc::time_t) -> libc::time_t {
+    if current().is_some() {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the caller has room for the time, or gives none.
+        unsafe {
+            clock_gettime(libc::CLOCK_REALTIME, &mut now);
+            if let Some(seconds) = seconds.as_mut() {
+                *seconds = now.tv_sec;
+            }
+        }
+        return now.tv_sec;
+    }
+    // SAFETY: the caller's argument.
+    unsafe { real!(c"time", unsafe extern "C" fn(*mut libc::time_t) -> libc::time_t)(seconds) }
 }
 
 #[unsafe(no_mangle)]
@@ -89,7 +137,7 @@ unsafe extern "C" fn clock_nanosleep(
         let Some(time) = (unsafe { nanoseconds(time) }) else { return libc::EINVAL };
         let until = match flags & libc::TIMER_ABSTIME {
             0 => thread.run().now.saturating_add(time),
-            _ => time,
+            _ => time.saturating_sub(ahead(clock)),
         };
         thread.readings = Readings::default();
         thread.stop(Request::Sleep { until }, (0, frame_pointer()));

@@ -9,10 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::arch::marker;
+use super::execution::Region;
 use super::real::real;
 use super::std_state::streams;
-use super::thread::{inside, outside};
-use super::{statics, unseen};
+use super::switch::frame_pointer;
+use super::thread::{current, inside, outside};
+use super::{children, statics, unseen};
 
 /// The functions that simulated threads have entered since [`take_entered`].
 static ENTERED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -44,14 +46,14 @@ pub(crate) fn set_entered(entered: Vec<&'static str>) {
 /// The path ends with a zero and is never freed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
-    if !inside() {
-        return;
-    }
+    let frame = frame_pointer();
+    let Some(thread) = current() else { return };
     outside(|| {
         // SAFETY: the caller's.
         let path: &'static CStr = unsafe { CStr::from_ptr(path) };
         let path = path.to_str().unwrap_or("a function of std");
         streams::entered(path);
+        children::entered(thread, path, frame);
         ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     });
 }
@@ -59,6 +61,20 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
 /// Notes that a simulated thread has called a function of libc whose effects a search does not see as they are.
 pub(crate) fn note_entered(function: &'static str) {
     outside(|| ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(function));
+}
+
+/// The mark of the simulated thread that runs now, as the holder of a lock of libc. Its highest bit is set in no number
+/// that the kernel gives a thread. 0 in code that is not part of a run.
+#[unsafe(no_mangle)]
+extern "C" fn unpause_std_mark() -> u32 {
+    current().map_or(0, |thread| 1 << 31 | (thread.number as u32 + 1))
+}
+
+/// Returns `true` for an address in memory that the run has for itself, or in the program. False outside of runs.
+#[unsafe(no_mangle)]
+extern "C" fn unpause_std_is_of_run(address: usize) -> bool {
+    let Some(thread) = current() else { return false };
+    outside(|| thread.run().region(address) != Region::Unknown)
 }
 
 /// The time that a thread of the system has to unlock a mutex of std's.

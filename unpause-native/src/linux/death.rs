@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::apart::ProcessEnd;
 use super::real::real;
 use super::request::Request;
-use super::thread::{Thread, current};
+use super::thread::{Thread, current, outside};
 
 /// The reason why a thread cannot go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -237,7 +237,9 @@ unsafe extern "C" fn raise(signal: c_int) -> c_int {
     }
     // The function of older versions of libc would take the thread by its thread-local block.
     // SAFETY: a system call with numbers.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) as c_int }
+    let thread = outside(|| unsafe { libc::gettid() });
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) as c_int }
 }
 
 #[unsafe(no_mangle)]

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long};
 
-use super::clock::{Readings, fail, nanoseconds};
+use super::clock::{Readings, ahead, fail, nanoseconds};
 use super::entropy;
 use super::heap;
 use super::net::by_number;
@@ -12,6 +12,7 @@ use super::request::Request;
 use super::statics;
 use super::switch::frame_pointer;
 use super::thread::{Thread, current, outside};
+use super::threads;
 
 type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
@@ -38,6 +39,7 @@ unsafe extern "C" fn syscall(
                 unsafe { entropy::fill(thread, frame_pointer(), a as *mut u8, b) };
                 return b as c_long;
             }
+            libc::SYS_gettid => return threads::number(thread).into(),
             // rustix has no other way to these functions.
             // SAFETY: the caller's arguments.
             libc::SYS_eventfd2 => return unsafe { by_number::eventfd(a as _, b as _) }.into(),
@@ -79,6 +81,8 @@ unsafe fn futex(
     value: usize,
     timeout: usize,
 ) -> Option<c_long> {
+    let of_wall_clock = operation as c_int & libc::FUTEX_CLOCK_REALTIME != 0;
+    let ahead = if of_wall_clock { ahead(libc::CLOCK_REALTIME) } else { 0 };
     match (operation & 0x7f) as c_int {
         operation @ (libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) => {
             // SAFETY: the caller's.
@@ -86,7 +90,7 @@ unsafe fn futex(
             // A time without the bit set is a duration.
             let deadline = match operation {
                 libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
-                _ => time,
+                _ => time.map(|time| time.saturating_sub(ahead)),
             };
             thread.readings = Readings::default();
             outside(|| {

@@ -19,7 +19,7 @@ use super::{
 };
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
-const BEGIN: u64 = 1_000_000_000_000;
+pub(crate) const BEGIN: u64 = 1_000_000_000_000;
 
 /// The largest number of return addresses that are followed.
 const FRAMES: usize = 64;
@@ -123,6 +123,22 @@ impl Run {
         // SAFETY: workers are never freed.
         let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
         self.threads.iter().rev().find(is_it).copied()
+    }
+
+    /// The memory that an address is in. For the carrier, or the one thread that goes on.
+    pub(crate) fn region(&self, address: usize) -> Region {
+        // SAFETY: workers are never freed, and their numbers and stacks change between runs only.
+        let mut threads = self.threads.iter().map(|thread| unsafe { thread.as_ref() });
+        if heap::has(address) {
+            return Region::Heap;
+        }
+        if let Some(thread) = threads.find(|thread| thread.has_on_stack(address)) {
+            return Region::Stack(thread.number);
+        }
+        match address.wrapping_sub(super::image::load_address()) < super::image::size() {
+            true => Region::Program,
+            false => Region::Unknown,
+        }
     }
 }
 
@@ -371,18 +387,7 @@ impl Local {
 
     /// The memory that an address is in.
     pub(crate) fn region(&self, address: usize) -> Region {
-        // SAFETY: all threads are suspended while the carrier goes on.
-        let mut threads = self.run.threads.iter().map(|thread| unsafe { thread.as_ref() });
-        if heap::has(address) {
-            return Region::Heap;
-        }
-        if let Some(thread) = threads.find(|thread| thread.has_on_stack(address)) {
-            return Region::Stack(thread.number);
-        }
-        match address.wrapping_sub(super::image::load_address()) < super::image::size() {
-            true => Region::Program,
-            false => Region::Unknown,
-        }
+        self.run.region(address)
     }
 
     /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or

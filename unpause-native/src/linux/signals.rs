@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::arch::interrupted;
 use super::death::{self, Death, SAMPLES};
-use super::{thread, unseen};
+use super::{handlers, thread, unseen};
 
 /// The signals of the processor, and that of `abort`.
 const FAULTS: [c_int; 6] =
@@ -87,6 +87,7 @@ pub(crate) fn begin() {
 /// The run is over.
 pub(crate) fn end() {
     CARRIER.store(0, Ordering::Release);
+    handlers::put_back();
 }
 
 /// The stack of the handlers of one thread.

@@ -60,6 +60,8 @@ pub(crate) struct Thread {
     /// More than 0 while the thread is in code of this crate or of the carrier's: calls of libc are then real.
     outside: u32,
     pub(crate) destructors: Vec<Destructor>,
+    /// The frame of a function of std that starts a process, or 0.
+    pub(crate) starts_child: usize,
     /// A hash of its place in the tree of threads.
     pub(crate) path: u64,
     pub(crate) children: u64,
@@ -234,6 +236,11 @@ impl Thread {
         self.outside != 0
     }
 
+    /// From now on calls of libc are real on this thread, in a process that is no part of the run.
+    pub(crate) fn leave_for_ever(&mut self) {
+        self.outside += 1;
+    }
+
     /// Returns `true` if a function that needs more stack than there is accesses this address.
     pub(crate) fn is_below_stack(&self, address: usize) -> bool {
         /// The guard page, and the frame of a function of C that passes it by.
@@ -330,6 +337,7 @@ impl Thread {
             thread.ended = false;
             thread.outside = 0;
             thread.destructors.clear();
+            thread.starts_child = 0;
             thread.path = path;
             thread.children = 0;
             thread.allocations = 0;
@@ -384,6 +392,7 @@ pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
         ended: false,
         outside: 1,
         destructors: Vec::new(),
+        starts_child: 0,
         path: 0,
         children: 0,
         allocations: 0,

@@ -116,6 +116,22 @@ unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
     unsafe { real!(c"pthread_detach", Detach)(thread) }
 }
 
+/// The kernel's number of a simulated thread, as the program sees it. The kernel gives no thread so large a number, so
+/// that a signal to it fails.
+pub(crate) fn number(thread: &Thread) -> libc::pid_t {
+    const FIRST: libc::pid_t = 1 << 22;
+    FIRST + thread.number as libc::pid_t
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gettid() -> libc::pid_t {
+    if let Some(thread) = current() {
+        return number(thread);
+    }
+    // SAFETY: it has no arguments.
+    unsafe { real!(c"gettid", unsafe extern "C" fn() -> libc::pid_t)() }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sched_yield() -> c_int {
     if let Some(thread) = current() {

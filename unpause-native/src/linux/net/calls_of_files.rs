@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
+use super::super::children;
 use super::super::clock::{fail, nanoseconds};
 use super::super::compiled::note_entered;
 use super::super::real::real;
@@ -118,9 +119,14 @@ unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
     unsafe { real!(c"ioctl", Control)(descriptor, request, argument) }
 }
 
+/// The current simulated thread, if what a function of libc with this frame makes is the run's.
+pub(super) fn in_run(frame: usize) -> Option<&'static mut Thread> {
+    current().filter(|thread| !thread.starts_child(frame))
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pipe2(pair: *mut c_int, flags: c_int) -> c_int {
-    if let Some(thread) = current() {
+    if let Some(thread) = in_run(frame_pointer()) {
         let nonblocking = flags & libc::O_NONBLOCK != 0;
         let ends = at_once(thread, |net| {
             let object = net.new_object();
@@ -191,6 +197,9 @@ unsafe extern "C" fn epoll_ctl(
         if descriptor < FIRST {
             // SAFETY: a question about a descriptor, which need not exist.
             let exists = unsafe { real!(c"fcntl", Fcntl)(descriptor, libc::F_GETFD, 0) } >= 0;
+            if exists {
+                children::tell(descriptor);
+            }
             return fail(if exists { libc::EPERM } else { libc::EBADF });
         }
         // SAFETY: null, or the caller's event.

@@ -9,6 +9,7 @@ use super::super::switch::frame_pointer;
 use super::super::thread::{Thread, current, outside};
 use super::address::Address;
 use super::calls::{Call, about, at_once, caller, on, result};
+use super::calls_of_files::in_run;
 use super::datagram::Datagram;
 use super::sockets::Unbound;
 use super::stream::{Stream, Wire};
@@ -54,7 +55,7 @@ unsafe extern "C" fn socketpair(
     protocol: c_int,
     pair: *mut c_int,
 ) -> c_int {
-    if let Some(thread) = current() {
+    if let Some(thread) = in_run(frame_pointer()) {
         if is_simulated(domain, kind) {
             let nonblocking = kind & libc::SOCK_NONBLOCK != 0;
             let ends = at_once(thread, |net| {

@@ -1,0 +1,39 @@
+//! Signals and other processes under tokio.
+
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+fn runtimes() -> [Runtime; 2] {
+    [Builder::new_current_thread(), Builder::new_multi_thread()]
+        .map(|mut builder| builder.enable_all().build().unwrap())
+}
+
+#[sim::test(native, seeds = 20)]
+fn a_signal_that_is_raised_is_received() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut signals = signal(SignalKind::user_defined1()).unwrap();
+            assert_eq!(
+                planted::process::raise_signal(SignalKind::user_defined1().as_raw_value()),
+                0
+            );
+            let received = timeout(Duration::from_secs(1), signals.recv()).await;
+            assert_eq!(received.expect("the signal comes"), Some(()));
+        });
+    }
+}
+
+/// A run cannot wait for a pipe of the system by epoll: the call fails, with a message that names the remedy.
+#[test]
+fn the_output_of_a_process_of_tokio_is_an_error() {
+    let report = sim::Runner::new().hermetic().seeds(0..3).run_native(|| {
+        let [runtime, _] = runtimes();
+        let error = runtime.block_on(async { Command::new("true").output().await }).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+    });
+    assert!(report.finding.is_none(), "{:?}", report.finding.map(|finding| finding.run.outcome));
+}

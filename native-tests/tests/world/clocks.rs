@@ -1,0 +1,34 @@
+//! The date, and the numbers of threads.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use planted::process::thread_number;
+
+/// The first of January 2026.
+const DATE: Duration = Duration::from_secs(1_767_225_600);
+
+fn date() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
+}
+
+#[sim::test(native, seeds = 20)]
+fn a_run_begins_at_the_date_of_all_runs() {
+    assert_eq!(date(), DATE);
+    thread::sleep(Duration::from_secs(90));
+    assert_eq!(date(), DATE + Duration::from_secs(90));
+}
+
+#[sim::test(native, seeds = 20)]
+fn threads_have_numbers_of_their_own_and_the_same_in_each_run() {
+    let numbers = Mutex::new(BTreeSet::from([thread_number()]));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| numbers.lock().unwrap().insert(thread_number()));
+        }
+    });
+    let numbers = numbers.into_inner().unwrap();
+    assert_eq!(numbers, BTreeSet::from([1 << 22, (1 << 22) + 1, (1 << 22) + 2]));
+}

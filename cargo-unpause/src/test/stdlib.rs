@@ -26,6 +26,14 @@ type Source = (&'static str, &'static str);
 const REPLACEMENTS: &[Source] = &[
     ("lib.rs", include_str!("stdlib/replaced/lib.rs.txt")),
     ("barrier.rs", include_str!("stdlib/replaced/barrier.rs.txt")),
+    ("c.rs", include_str!("stdlib/replaced/c.rs.txt")),
+    ("c_barrier.rs", include_str!("stdlib/replaced/c_barrier.rs.txt")),
+    ("c_condvar.rs", include_str!("stdlib/replaced/c_condvar.rs.txt")),
+    ("c_mutex.rs", include_str!("stdlib/replaced/c_mutex.rs.txt")),
+    ("c_once.rs", include_str!("stdlib/replaced/c_once.rs.txt")),
+    ("c_rwlock.rs", include_str!("stdlib/replaced/c_rwlock.rs.txt")),
+    ("c_semaphore.rs", include_str!("stdlib/replaced/c_semaphore.rs.txt")),
+    ("c_spin.rs", include_str!("stdlib/replaced/c_spin.rs.txt")),
     ("condvar.rs", include_str!("stdlib/replaced/condvar.rs.txt")),
     ("futex.rs", include_str!("stdlib/replaced/futex.rs.txt")),
     ("mutex.rs", include_str!("stdlib/replaced/mutex.rs.txt")),
@@ -324,5 +332,54 @@ mod tests {
             }
             assert_eq!(difference("lib.rs", "", ""), None);
         });
+    }
+
+    /// The file of libc that this process uses.
+    fn libc() -> PathBuf {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        paths.map(PathBuf::from).find(|path| path.ends_with("libc.so.6")).unwrap()
+    }
+
+    #[test]
+    fn each_lock_of_libc_is_an_operation() {
+        use object::{Object, ObjectSymbol};
+        const KINDS: &[&str] = &[
+            "pthread_barrier_",
+            "pthread_cond_",
+            "pthread_mutex_",
+            "pthread_once",
+            "pthread_rwlock_",
+            "pthread_spin_",
+            "sem_",
+        ];
+        /// Ends of names of functions that neither wait nor wake.
+        const QUIET: &[&str] = &[
+            "_init",
+            "_destroy",
+            "_getvalue",
+            "_getprioceiling",
+            "_setprioceiling",
+            "_open",
+            "_close",
+            "_unlink",
+            // Of robust mutexes.
+            "_consistent",
+            "_consistent_np",
+        ];
+        let bytes = std::fs::read(libc()).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let names = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+        let mut names: Vec<_> = names.filter_map(|symbol| symbol.name().ok()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let is_lock = |name: &&str| KINDS.iter().any(|kind| name.starts_with(kind));
+        let is_quiet = |name: &&str| QUIET.iter().any(|end| name.ends_with(end));
+        let waits = names.into_iter().filter(is_lock).filter(|name| !is_quiet(name));
+        let (replaced, missing): (Vec<_>, Vec<_>) = waits.partition(|name| {
+            REPLACEMENTS.iter().any(|(_, text)| text.contains(&format!("    {name}(")))
+        });
+        assert_eq!(missing, Vec::<&str>::new());
+        assert!(replaced.len() >= 29, "{replaced:?}");
     }
 }

@@ -1,5 +1,6 @@
-//! The world of a run: other processes, signals, clocks, numbers of threads. A program of its own, because it
+//! The world of a run: locks of libc, other processes, signals, clocks, numbers of threads. A program of its own, because it
 //! starts itself.
 
+mod c_locks;
 mod clocks;
 mod processes;

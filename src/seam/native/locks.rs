@@ -1,4 +1,4 @@
-//! Locks of std and parking_lot as single operations: a thread that wants one is enabled if it can have it.
+//! Locks of std, parking_lot and libc as single operations: a thread that wants one is enabled if it can have it.
 //!
 //! The code of a lock is several atomic operations: a compare-exchange that fails, a mark for the holder, a wait, a wake,
 //! another try. A place in that code has a [role](LockStep), and the operations of one call become one operation of a
@@ -63,6 +63,8 @@ impl Detail {
 pub(super) enum Family {
     StdMutex,
     StdRwLock,
+    /// That of libc, whose readers do not queue behind writers.
+    CRwLock,
     /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that it
     /// gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
     StdCondvar,
@@ -109,7 +111,7 @@ impl Family {
         let (is_held, readers) = match self {
             Family::StdMutex => (value != 0, 0),
             Family::RawMutex => (value & 1 != 0, 0),
-            Family::StdRwLock => match value & ((1 << 30) - 1) {
+            Family::StdRwLock | Family::CRwLock => match value & ((1 << 30) - 1) {
                 count if count == (1 << 30) - 1 => (true, 0),
                 count => (false, count),
             },
@@ -133,7 +135,7 @@ impl Family {
     pub(super) fn kind(self) -> &'static str {
         match self {
             Family::StdMutex | Family::RawMutex => "Mutex",
-            Family::StdRwLock | Family::RawRwLock => "RwLock",
+            Family::StdRwLock | Family::CRwLock | Family::RawRwLock => "RwLock",
             Family::StdCondvar => "Condvar",
         }
     }
@@ -175,7 +177,9 @@ impl LockStep {
             "unlock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Unlock),
             "try_lock" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Try),
             "is_locked" if is_of_raw("/raw_mutex.rs") => (Family::RawMutex, Act::Look),
-            _ if is_of("/std/src/sys/sync/rwlock/futex.rs") => {
+            _ if is_of("/std/src/sys/sync/rwlock/futex.rs")
+                || is_replacement && is_of("/c_rwlock.rs") =>
+            {
                 let act = match function {
                     "read" => Act::Share,
                     "write" => Act::Lock,
@@ -183,7 +187,8 @@ impl LockStep {
                     "write_unlock" => Act::Unlock,
                     _ => return None,
                 };
-                (Family::StdRwLock, act)
+                let is_of_c = is_of("/c_rwlock.rs");
+                (if is_of_c { Family::CRwLock } else { Family::StdRwLock }, act)
             }
             _ if is_of_raw("/raw_rwlock.rs") => {
                 let act = match function {
@@ -405,6 +410,11 @@ pub(super) mod checks {
         assert_eq!(part(&[fast, shared, own]), Some((Family::RawRwLock, Act::Share)));
         let tries = ("<parking_lot::raw_rwlock::RawRwLock>::try_lock_shared", raw);
         assert_eq!(part(&[fast, tries, own]), None);
+        let of_c = "/rustc/unpause/replaced/c_rwlock.rs";
+        assert_eq!(part(&[("read", of_c), own]), Some((Family::CRwLock, Act::Share)));
+        assert_eq!(part(&[("contended", of_c), own]), None);
+        let of_c = ("pthread_mutex_lock", "/rustc/unpause/replaced/c_mutex.rs");
+        assert_eq!(part(&[("of_run::lock", replaced), of_c]), Some((Family::StdMutex, Act::Lock)));
         assert_eq!(part(&[own, lock]), None, "called by a lock, not of it");
         // parking_lot itself is tested.
         assert_eq!(part(&[("lock", "src/raw_mutex.rs"), own]), None);
@@ -422,6 +432,8 @@ pub(super) mod checks {
             (Family::StdRwLock, 2, Shared, true),
             // A writer waits.
             (Family::StdRwLock, 1 << 31 | 1, Shared, false),
+            (Family::CRwLock, writer, Held, false),
+            (Family::CRwLock, 1 << 30 | 1, Shared, true),
             (Family::RawRwLock, 0b1000, Held, false),
             (Family::RawRwLock, 0b110100, Shared, true),
         ] {

@@ -263,6 +263,13 @@ const PRIMITIVES: &[(&str, &str)] = &[
     ("/replaced/condvar.rs", "Condvar"),
     ("/replaced/once.rs", "Once"),
     ("/replaced/barrier.rs", "Barrier"),
+    ("/replaced/c_barrier.rs", "Barrier"),
+    ("/replaced/c_condvar.rs", "Condvar"),
+    ("/replaced/c_mutex.rs", "Mutex"),
+    ("/replaced/c_once.rs", "Once"),
+    ("/replaced/c_rwlock.rs", "RwLock"),
+    ("/replaced/c_semaphore.rs", "Semaphore"),
+    ("/replaced/c_spin.rs", "SpinLock"),
     ("/replaced/thread.rs", "thread"),
 ];
 

@@ -1,5 +1,6 @@
 //! Unsafe code with planted bugs: programs that crash under some interleavings. Beside each, a function without the bug.
 
+pub mod c_locks;
 mod plain;
 pub mod process;
 pub mod unseen;

@@ -134,7 +134,10 @@ fn run(
     let not_seen = folder.join(format!("unseen.{}", std::process::id()));
     started.env(conflicts::LEFT_OUT, &left_out).env(unseen::VARIABLE, &not_seen);
     started.env(wrapper::LIBRARIES, &replaced.libraries);
-    started.env_remove(wrapper::ANY).env_remove(wrapper::RACES);
+    started.env_remove(wrapper::ANY).env_remove(wrapper::RACES).env_remove(wrapper::SEPARATE);
+    if wrapper::separates(&output(Command::new(&tools.rustc).arg("-vV"))?) {
+        started.env(wrapper::SEPARATE, "1");
+    }
     let (target, arguments, parts) = if takes_any {
         let linked = any::build(&tools, &cache, &replaced, terminal)?;
         started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);

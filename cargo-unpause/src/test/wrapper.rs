@@ -97,6 +97,23 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
 ];
 
+/// The variable that is set if the compiler takes the flag [`SEPARATED`].
+pub(super) const SEPARATE: &str = "UNPAUSE_SEPARATE";
+
+/// The flag of tested crates that keeps functions with the same code apart: a pass of LLVM keeps one of them, and the place
+/// of an operation would be a line of another function.
+const SEPARATED: &str = "-Cllvm-args=-opt-disable=mergefunc";
+
+/// The first version of LLVM with that flag. An unknown flag is an error.
+const SEPARATES_SINCE: u32 = 22;
+
+/// Returns `true` if a compiler with this `-vV` text takes the flag [`SEPARATED`].
+pub(super) fn separates(version: &str) -> bool {
+    let llvm = version.lines().find_map(|line| line.strip_prefix("LLVM version: "));
+    let major = llvm.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= SEPARATES_SINCE)
+}
+
 /// The value of [`STAMP`] for a build with linked `parts`.
 pub(super) fn stamp(parts: &str) -> String {
     let mut hasher = DefaultHasher::new();
@@ -108,6 +125,7 @@ pub(super) fn stamp(parts: &str) -> String {
         FRAMES,
         INSTRUMENTATION,
         INSTRUMENTATION_OF_ALL,
+        SEPARATED,
         SPEED,
         NOT_INSTRUMENTED,
     )
@@ -211,13 +229,16 @@ struct Build {
     races: bool,
     /// The package that is compiled.
     package: String,
+    /// True if the compiler can keep functions with the same code apart.
+    separates: bool,
 }
 
 impl Build {
     fn of_variables(programs: &OsStr) -> Build {
         let (tests, races) = (std::env::var_os(ANY), std::env::var_os(RACES).is_some());
         let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
-        Build { programs: programs.to_owned(), tests, races, package }
+        let separates = std::env::var_os(SEPARATE).is_some();
+        Build { programs: programs.to_owned(), tests, races, separates, package }
     }
 
     /// The flags to add to the flags that Cargo has given: after them, because the last one of a name counts.
@@ -237,6 +258,9 @@ impl Build {
         if self.tests.is_some() || !steps_others(name, &self.package) {
             let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
             flags.extend(instrumentation.map(OsString::from));
+            if self.separates {
+                flags.push(SEPARATED.into());
+            }
             if !is_optimized(given) {
                 flags.push(OPTIMIZED.into());
             }
@@ -328,7 +352,7 @@ mod tests {
         let name = name.and_then(|name| name.to_str()).unwrap_or_default();
         let package = if name == "sim" { "unpause" } else { name }.to_owned();
         let tests = any.map(OsString::from);
-        let build = Build { programs: "/arguments".into(), tests, races, package };
+        let build = Build { programs: "/arguments".into(), tests, races, separates: true, package };
         let flags = build.flags(&given);
         flags.iter().map(|flag| flag.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
@@ -361,6 +385,24 @@ mod tests {
             assert!(steps_others(name, &package.replace('_', "-")) && steps_others(name, package));
             assert!(!steps_others(name, "demo"), "{name}");
         }
+    }
+
+    #[test]
+    fn functions_with_the_same_code_are_kept_apart_if_the_compiler_can() {
+        assert!(flags_of("--crate-name demo --crate-type lib --target x").contains(SEPARATED));
+        assert!(flags_with("--crate-name demo --test --target x", None, true).contains(SEPARATED));
+        let old = Build {
+            programs: "/a".into(),
+            tests: None,
+            races: false,
+            separates: false,
+            package: "demo".into(),
+        };
+        let given = ["--crate-name", "demo", "--target", "x"].map(OsString::from);
+        assert!(!old.flags(&given).iter().any(|flag| flag == SEPARATED));
+        assert!(separates("rustc 1.95.0\nhost: x\nLLVM version: 22.1.2"));
+        assert!(!separates("rustc 1.85.0\nhost: x\nLLVM version: 19.1.7"));
+        assert!(!separates("rustc 1.85.0\nhost: x"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::names::DisplayNames;
 use super::schedule::ScheduleRow;
+use super::waiting;
 use crate::run::event::Event;
 use crate::run::ids::ObjectId;
 use crate::run::op::Access;
@@ -90,12 +91,17 @@ impl<'a> CallSteps<'a> {
             [only] if !more && is_named(only) => String::new(),
             _ => text,
         };
-        text += &match (done.len(), more) {
-            (1, false) if text.is_empty() => String::new(),
-            (1, false) => ": ".to_owned(),
-            (many, false) => format!(", {}: ", plural(many as u64, "operation")),
-            (many, true) => format!(", {}: ", plural(many as u64, "more operation")),
+        let count = match (done.len(), more) {
+            (1, false) => String::new(),
+            (many, false) => plural(many as u64, "operation"),
+            (many, true) => plural(many as u64, "more operation"),
         };
+        // A call of a function whose name is not known is its operations.
+        let parts = [text, count].into_iter().filter(|part| !part.is_empty());
+        text = parts.collect::<Vec<_>>().join(", ");
+        if !text.is_empty() {
+            text += ": ";
+        }
         let mut next = 0;
         for at in &shown {
             text += match (*at > next, next > 0) {
@@ -110,7 +116,8 @@ impl<'a> CallSteps<'a> {
         let objects = shown.iter().filter_map(|at| done[*at].object).collect();
         let place = done.last().map_or(String::new(), |event| event.place.to_string());
         // What is called is in std: its place is that of the call.
-        let called = if place == call.place { String::new() } else { call.place.clone() };
+        let through = indices.last().and_then(|last| call.through_at(*last));
+        let called = waiting::others(&place, through, &call.place);
         let step = Some(steps.start);
         Some((ScheduleRow::Operation { step, task, text, place, called, fatal: false }, objects))
     }

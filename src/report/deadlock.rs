@@ -2,6 +2,7 @@
 
 use super::failure::place;
 use super::names::DisplayNames;
+use super::waiting;
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
 use crate::run::op::of_tokio::{permits, tellings};
@@ -27,13 +28,15 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
         line.put(left, Paint::Plain, &names.wait(wait));
         place(screen, line, &wait.place.to_string());
-        for (text, at) in reasons(run, all, wait, names) {
+        callers(screen, left, &waiting::called_from(run, wait));
+        for (text, at, called) in reasons(run, all, wait, names) {
             let mut line = Line::default();
             line.put(left, Paint::Faint, &text);
             match at.is_empty() {
                 true => screen.line(line),
                 false => place(screen, line, &at),
             }
+            callers(screen, left, &called);
         }
     }
     if waits.len() > WAITS_MAX {
@@ -66,17 +69,24 @@ pub(super) fn draw_circle(screen: &mut Screen, run: &Run, names: &DisplayNames<'
     }
 }
 
-/// The reasons why a wait does not end, with their places.
-fn reasons(
-    run: &Run,
-    waits: &[Wait],
-    wait: &Wait,
-    names: &DisplayNames<'_>,
-) -> Vec<(String, String)> {
+/// Writes the places of the calls that led to the place above, innermost first.
+fn callers(screen: &mut Screen, left: usize, called: &[String]) {
+    for at in called {
+        let mut line = Line::default();
+        line.put(left, Paint::Faint, "  called from");
+        place(screen, line, at);
+    }
+}
+
+/// A reason why a wait does not end, its place, and the places of the calls that led there.
+type Reason = (String, String, Vec<String>);
+
+/// The reasons why a wait does not end.
+fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if wait.unpolled {
         let text = "its turn has come, but the task polls another future now".to_owned();
-        reasons.push((text, String::new()));
+        reasons.push((text, String::new(), Vec::new()));
     }
     let Some(object) = wait.object else { return reasons };
     let waits_too = |task: TaskId| waits.iter().any(|other| other.task == task);
@@ -94,7 +104,12 @@ fn reasons(
             () => "",
         };
         let text = format!("held by {who} since step {}{fate}", holder.step);
-        reasons.push((text, holder.place.to_string()));
+        let took = run.events.iter().position(|event| {
+            let of_step = event.step == holder.step && event.place == holder.place;
+            of_step && event.object == wait.object
+        });
+        let called = took.map_or(Vec::new(), |took| waiting::callers(run, took));
+        reasons.push((text, holder.place.to_string(), called));
         return reasons;
     }
     // A task that was given the object in a queue, and has left it there.
@@ -105,7 +120,7 @@ fn reasons(
     });
     if let Some(keeper) = keeper {
         let text = format!("given to {}, which polls another future now", names.task(keeper.task));
-        reasons.push((text, keeper.place.to_string()));
+        reasons.push((text, keeper.place.to_string(), waiting::called_from(run, keeper)));
         return reasons;
     }
     let begun = run.events.iter().rposition(|event| {
@@ -124,14 +139,28 @@ fn reasons(
         };
         let who = names.task(event.task);
         let text = format!("last {} by {who} in step {}{early}", event.op.name, event.step);
-        reasons.push((text, event.place.to_string()));
+        reasons.push((text, event.place.to_string(), waiting::callers(run, at)));
     }
     let is_loss =
         |event: &&Event| event.object == Some(object) && event.op.kind == Some(permits::KEEP);
     if let Some(event) = run.events.iter().rev().find(is_loss) {
         let text =
             format!("permits forgotten by {} in step {}", names.task(event.task), event.step);
-        reasons.push((text, event.place.to_string()));
+        reasons.push((text, event.place.to_string(), Vec::new()));
+    }
+    let of_memory = |at: usize, text: String| {
+        let place = run.events[at].place.to_string();
+        (text, place, waiting::callers(run, at))
+    };
+    let scope = waiting::scope_threads(run, wait).is_some();
+    if let Some(at) = waiting::taken_at(run, object) {
+        let (task, step) = (run.events[at].task, run.events[at].step);
+        let who = if task == wait.task { "itself".to_owned() } else { names.task(task) };
+        reasons.push(of_memory(at, format!("held by {who} since step {step}")));
+    } else if let Some(at) = waiting::last_change(run, wait).filter(|_| !scope) {
+        let event = &run.events[at];
+        let (who, what) = (names.task(event.task), names.event(event));
+        reasons.push(of_memory(at, format!("after `{what}` by {who} in step {}", event.step)));
     }
     reasons
 }

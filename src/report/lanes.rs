@@ -65,13 +65,14 @@ impl ScheduleFrame {
         // A place that is cut is cut at a slash, so that it may get shorter than it has to.
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(|row| match row {
-            ScheduleRow::Operation { place, called, .. } => Some([place, called]),
+            ScheduleRow::Operation { place, called, .. } => Some((place, &called[..])),
             ScheduleRow::Arrival { place, .. } | ScheduleRow::Fault { place, .. } => {
-                Some([place, place])
+                Some((place, &[][..]))
             }
             _ => None,
         });
-        let places = places.flatten().map(|place| columns(&cut_place(place, place_max)));
+        let places = places.flat_map(|(place, called)| std::iter::once(place).chain(called));
+        let places = places.map(|place| columns(&cut_place(place, place_max)));
         let step = rows.iter().filter_map(|row| match row {
             ScheduleRow::Operation { step, .. }
             | ScheduleRow::Arrival { step, .. }
@@ -269,9 +270,7 @@ fn draw_columns(
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
                 let mut texts =
                     wrap_operation(text, frame.end() - column.start, !called.is_empty());
-                if !called.is_empty() && texts.len() == 1 {
-                    texts.push(String::new());
-                }
+                texts.resize(texts.len().max(called.len() + 1), String::new());
                 for (n, text) in texts.iter().enumerate() {
                     let mut line = lanes.clone();
                     // A blank behind it keeps bars off the text.
@@ -280,8 +279,9 @@ fn draw_columns(
                     }
                     match n {
                         0 => frame.edges(&mut line, *step, place),
-                        1 => frame.edges(&mut line, None, called),
-                        _ => {}
+                        _ => called.get(n - 1).into_iter().for_each(|called| {
+                            frame.edges(&mut line, None, called);
+                        }),
                     }
                     screen.line(line);
                 }
@@ -410,7 +410,7 @@ fn draw_list<'a>(
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
                 line.put(texts, paint, &cut(text, frame.end().saturating_sub(texts)));
                 frame.edges(&mut line, *step, place);
-                if !called.is_empty() {
+                for called in called {
                     screen.line(std::mem::take(&mut line));
                     frame.edges(&mut line, None, called);
                 }

@@ -25,6 +25,7 @@ mod searched;
 mod source;
 mod statistics;
 mod text;
+mod waiting;
 
 #[cfg(test)]
 mod properties;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::waiting;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
@@ -99,6 +100,15 @@ impl<'a> DisplayNames<'a> {
     /// Returns the text of a wait, such as `waits to lock mutex`.
     pub(super) fn wait(&self, wait: &Wait) -> String {
         let object = wait.object.map(|id| self.object(id));
+        if let Some(threads) = waiting::scope_threads(self.run, wait) {
+            let threads: Vec<String> = threads.iter().map(|task| self.task(*task)).collect();
+            let which = if threads.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", threads.join(", "))
+            };
+            return format!("waits for the threads of a scope{which}");
+        }
         match (wait.target, wait.op, object) {
             (Some(task), _, _) => format!("waits for {} to end", self.task(task)),
             // An operation without an effect is always enabled; on an object it waits for a change.

@@ -8,9 +8,12 @@ pub(super) fn cut_place(place: &str, width: usize) -> String {
     cut(&shown(&clean(place)), width)
 }
 
+/// The fewest columns of a crate's name that still tell which crate it is.
+const NAME_LEAST: usize = 4;
+
 /// A [shown] place, or as much of it as fits: without the version, then without the folders between
-/// the crate and the file, then as much of its end as fits, beginning with a whole part of its path if
-/// possible.
+/// the crate and the file, then with the beginning of the crate's name, then as much of the end of the path as fits,
+/// beginning with a whole part of it if possible.
 pub(super) fn cut(place: &str, width: usize) -> String {
     let fits = |place: &str| columns(place) <= width;
     if fits(place) {
@@ -20,9 +23,14 @@ pub(super) fn cut(place: &str, width: usize) -> String {
     if let Some(at) = package(&parts) {
         let (name, rest) = (without_version(parts[at]), &parts[at + 1..]);
         let whole = format!("{name}/{}", rest.join("/"));
-        let file = format!("{name}/…/{}", rest[rest.len() - 1]);
+        let last = rest[rest.len() - 1];
+        let file = format!("{name}/…/{last}");
         if let Some(short) = [whole, file].into_iter().find(|place| fits(place)) {
             return short;
+        }
+        let room = width.saturating_sub(columns(last) + "…/".chars().count());
+        if room >= NAME_LEAST {
+            return format!("{}…/{last}", begin(name, room));
         }
     }
     let room = width.max(1) - 1;
@@ -32,6 +40,12 @@ pub(super) fn cut(place: &str, width: usize) -> String {
         Some(at) => format!("…{}", &tail[at..]),
         None => format!("…{tail}"),
     }
+}
+
+/// The beginning of a text that fits into so many columns.
+fn begin(text: &str, width: usize) -> &str {
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    ends.map(|at| &text[..at]).take_while(|begin| columns(begin) <= width).last().unwrap_or("")
 }
 
 /// `bounded-2.5.0` without its version.
@@ -58,9 +72,24 @@ mod tests {
         assert_eq!(cut(&place, 44), place);
         assert_eq!(cut(&place, 43), "concurrent-queue/src/bounded.rs:112:37");
         assert_eq!(cut(&place, 37), "concurrent-queue/…/bounded.rs:112:37");
-        assert_eq!(cut(&place, 30), "…/src/bounded.rs:112:37");
+        assert_eq!(cut(&place, 32), "concurrent-qu…/bounded.rs:112:37");
+        assert_eq!(cut(&place, 24), "concu…/bounded.rs:112:37");
+        assert_eq!(cut(&place, 22), "…/bounded.rs:112:37");
         assert_eq!(cut("crates/pool/src/a/lib.rs:9:22", 26), "pool/src/a/lib.rs:9:22");
         assert_eq!(cut("crates/pool/src/a/lib.rs:9:22", 21), "pool/…/lib.rs:9:22");
+    }
+
+    #[test]
+    fn a_place_in_a_crate_of_the_registry_names_the_crate_in_every_column() {
+        const EPOCH: &str =
+            "/u/.cargo/registry/src/index.example-19/crossbeam-epoch-0.9.18/src/epoch.rs:117:19";
+        // The widths of the columns of places.
+        assert_eq!(cut(&shown(EPOCH), 32), "crossbeam-epoch…/epoch.rs:117:19");
+        assert_eq!(cut(&shown(EPOCH), 24), "crossbe…/epoch.rs:117:19");
+        for width in 21..60 {
+            let short = cut(&shown(EPOCH), width);
+            assert!(short.starts_with("cros") && columns(&short) <= width, "{width}: {short}");
+        }
     }
 
     #[test]

@@ -1,34 +1,29 @@
 //! The rows of a schedule: steps, their operations, and preemptions.
 //!
 //! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
-//! folded to a row ([`folds`]); of one that is long even so, only the beginning and the end are shown, and the faults and
-//! messages between them; of one that
-//! ends in a loop, the way into the loop and one round. The steps of one call of a plain thread are one row ([`calls`](
-//! super::calls)). [`lanes`] draws the rows.
+//! folded to a row ([`folds`]); a schedule that is long even so is shown in part ([`long`]). Of one that
+//! ends in a loop, the way into the loop and one round are shown. The steps of one call of a plain thread are one row
+//! ([`calls`](super::calls)). [`lanes`] draws the rows.
+
+mod long;
 
 use std::ops::Range;
 
 use super::Size;
 use super::calls::CallSteps;
-use super::faults::{self, Nemeses};
+use super::faults::Nemeses;
 use super::folds;
 use super::lanes;
 use super::legend;
 use super::names::DisplayNames;
 use super::nodes;
+use super::waiting;
 use crate::run::event::show_time;
 use crate::run::faults::BUGGIFY;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::{Failure, Outcome, Run};
 use unpause_check::picture::screen::{Screen, clean, plural};
 
-/// A schedule of at most this many steps is shown in full.
-const STEPS_MAX: usize = 48;
-/// Of a longer one, this many steps from its beginning and from its end.
-const STEPS_HEAD: usize = 12;
-const STEPS_TAIL: usize = 28;
-/// Maximum number of messages shown of those between them: the last ones.
-const MESSAGES_MAX: usize = 40;
 /// Maximum number of different operations listed for folded steps.
 const FOLDED_OPERATIONS_MAX: usize = 4;
 /// Maximum number of rows of a step.
@@ -45,8 +40,9 @@ pub(super) enum ScheduleRow {
         task: TaskId,
         text: String,
         place: String,
-        /// The place of the call that it is part of; empty if there is none, or if it is the same.
-        called: String,
+        /// The places of the calls that it is part of, innermost first, without `place`: in a crate between the
+        /// primitive and the test, if any, and in the package under test.
+        called: Vec<String>,
         /// True if the run failed with it.
         fatal: bool,
     },
@@ -157,79 +153,6 @@ impl<'a> ScheduleTable<'a> {
         std::iter::once(task).chain(events.map(|e| (e.task, Some((e.op.name, e.object)))))
     }
 
-    /// Steps, and the number of those left out if they are many.
-    fn elided(&mut self, range: Range<usize>) {
-        let mut units = self.calls.pieces(range.clone());
-        if units.len() > STEPS_MAX {
-            let by_file = folds::of(self.run, &self.events, range, STEPS_MAX);
-            if self.run.calls.is_empty() || by_file.len() < units.len() {
-                units = by_file;
-            }
-        }
-        if units.len() <= STEPS_MAX {
-            return units.into_iter().for_each(|unit| self.unit(unit));
-        }
-        let (head, rest) = units.split_at(STEPS_HEAD);
-        let (middle, tail) = rest.split_at(rest.len() - STEPS_TAIL);
-        head.iter().for_each(|unit| self.unit(unit.clone()));
-        self.middle(middle);
-        tail.iter().for_each(|unit| self.unit(unit.clone()));
-    }
-
-    /// Steps of which the faults are shown, and the last messages.
-    fn middle(&mut self, units: &[Range<usize>]) {
-        let is_message = |unit: &&Range<usize>| unit.len() == 1 && self.is_arrival(unit.start);
-        let messages: Vec<usize> = units.iter().filter(is_message).map(|unit| unit.start).collect();
-        if messages.is_empty() {
-            return self.middle_without_messages(units);
-        }
-        let steps = plural(units.iter().map(Range::len).sum::<usize>() as u64, "step");
-        let shown = &messages[messages.len().saturating_sub(MESSAGES_MAX)..];
-        let text = match messages.len() - shown.len() {
-            0 => format!("… {steps}, of which these are messages:"),
-            _ => format!("… {steps}, and the last {} of {} messages:", shown.len(), messages.len()),
-        };
-        self.rows.push(ScheduleRow::Remark(text));
-        for unit in units {
-            if shown.binary_search(&unit.start).is_ok() {
-                self.unit(unit.clone());
-            } else {
-                unit.clone().for_each(|step| self.faults(&mut Some(step)));
-            }
-        }
-        self.rows.push(ScheduleRow::Remark("… and again all steps:".to_owned()));
-    }
-
-    fn middle_without_messages(&mut self, units: &[Range<usize>]) {
-        let mut left_out = 0;
-        let tell = |table: &mut Self, left_out: &mut usize| {
-            if *left_out > 0 {
-                let text = format!("… {} …", plural(*left_out as u64, "step"));
-                table.rows.push(ScheduleRow::Remark(text));
-                *left_out = 0;
-            }
-        };
-        for unit in units {
-            if unit.clone().any(|step| self.has_fault(step)) {
-                tell(self, &mut left_out);
-                unit.clone().for_each(|step| self.faults(&mut Some(step)));
-            }
-            left_out += unit.len();
-        }
-        tell(self, &mut left_out);
-    }
-
-    /// Returns `true` if a message arrives in this step.
-    fn is_arrival(&self, step: usize) -> bool {
-        let task = self.run.steps[step].task;
-        self.run.tasks.get(task.index()).is_some_and(|task| task.from.is_some())
-    }
-
-    /// Returns `true` if a fault begins or ends in this step.
-    fn has_fault(&self, step: usize) -> bool {
-        self.events[step].iter().any(|index| faults::is_fault(self.run, &self.run.events[*index]))
-    }
-
     /// The faults that begin or end in a step. The first row takes its number.
     fn faults(&mut self, step: &mut Option<usize>) {
         let Some(at) = *step else { return };
@@ -296,7 +219,7 @@ impl<'a> ScheduleTable<'a> {
             task: run.steps[first].task,
             text: format!("{} steps: {told}{more}", steps.len()),
             place: place.map_or(String::new(), ToString::to_string),
-            called: String::new(),
+            called: Vec::new(),
             fatal: false,
         });
     }
@@ -365,13 +288,13 @@ impl<'a> ScheduleTable<'a> {
                 task,
                 text,
                 place,
-                called: String::new(),
+                called: Vec::new(),
                 fatal: false,
             });
         }
         if left_out > 0 {
             let text = format!("… {left_out} more");
-            let (place, called) = (String::new(), String::new());
+            let (place, called) = (String::new(), Vec::new());
             let step = None;
             self.rows.push(ScheduleRow::Operation {
                 step,
@@ -414,11 +337,13 @@ impl<'a> ScheduleTable<'a> {
         let Outcome::Failed(failure) = &self.run.outcome else {
             return;
         };
-        let mut row = |task: TaskId, text: &str, place: &str| {
-            let (text, place, called) = (text.to_owned(), clean(place), String::new());
+        let mut called_row = |task: TaskId, text: &str, place: &str, called: Vec<String>| {
+            let (text, place) = (text.to_owned(), clean(place));
             let step = None;
             self.rows.push(ScheduleRow::Operation { step, task, text, place, called, fatal: true });
         };
+        let mut row =
+            |task: TaskId, text: &str, place: &str| called_row(task, text, place, Vec::new());
         match failure {
             Failure::Panic { task, place, .. } => row(*task, "panics", place),
             Failure::Memory(error) => {
@@ -436,7 +361,8 @@ impl<'a> ScheduleTable<'a> {
             Failure::Starved { task, .. } => row(*task, "has not ended", ""),
             Failure::Deadlock { waits } => {
                 for wait in waits.iter().take(WAITS_MAX) {
-                    row(wait.task, &self.names.wait(wait), &wait.place.to_string());
+                    let (text, place) = (self.names.wait(wait), wait.place.to_string());
+                    called_row(wait.task, &text, &place, waiting::called_from(self.run, wait));
                     let new = wait.object.filter(|id| !self.objects.contains(id));
                     self.objects.extend(new);
                 }

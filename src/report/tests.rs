@@ -192,3 +192,38 @@ fn a_screen_in_colour() {
     let style = Style { color: true, width: 100 };
     expect_file!["screens/a_screen_in_colour.txt"].assert_eq(&text(&lost_update(), &style));
 }
+
+/// Loads of two tasks in turn, 600 in all, in which six switches are preemptions and the others are not.
+fn preempted_far_apart() -> Report {
+    use crate::run::event::{ValueKind, Values};
+
+    let mut s = Sample::of(&["reader", "writer"]);
+    let count = Some(s.object("atomic", ValueKind::Unsigned));
+    s.step(0);
+    for _ in 0..2 {
+        s.did(&SPAWN, None, Values::None);
+    }
+    for n in 0..600u64 {
+        let task = 1 + (n / 3 % 2) as u32;
+        // A step of another kind marks where a task is preempted.
+        match n % 99 {
+            51 => s.preempt(task).did(&STORE, count, Values::Wrote(n)),
+            _ => s.step(task).did(&LOAD, count, Values::Read(n)),
+        }
+    }
+    let (message, place) = ("too late".to_owned(), here().to_string());
+    s.report("far::it_ends_in_time", Failure::Panic { task: TaskId(2), message, place })
+}
+
+#[test]
+fn every_preemption_of_a_long_schedule_is_shown() {
+    let screen = text(&preempted_far_apart(), &Style::default());
+    assert_eq!(screen.matches("─ preempted ─").count(), 6, "{screen}");
+    for n in (51..600).step_by(99) {
+        for near in [n - 1, n + 1] {
+            assert!(screen.contains(&format!("load atomic = {near}")), "{near}: {screen}");
+        }
+        assert!(screen.contains(&format!("store atomic := {n}")), "{n}: {screen}");
+    }
+    assert!(screen.lines().count() < 90, "{screen}");
+}

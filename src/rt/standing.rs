@@ -1,13 +1,11 @@
 //! The state of a run in a few lines, for a condition that did not come to hold: what its last evaluation read, what each
 //! task waits for, and the messages on their way.
 
-use std::time::Duration;
-
 use super::diagnose::waiting;
 use super::state::RunState;
 use super::world::World;
 use crate::run::board::{Status, TaskRow};
-use crate::run::event::{Event, ValueKind, Values, show_time};
+use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::TaskId;
 
 /// The greatest number of lines of a kind.
@@ -60,10 +58,7 @@ fn saw(state: &RunState, event: &Event) -> Option<String> {
     let record = &state.objects.rows[event.object?.index()].record;
     let value = match record.values {
         ValueKind::Opaque | ValueKind::Pointer => return None,
-        ValueKind::Unsigned => bits.to_string(),
-        ValueKind::Signed => (bits as i64).to_string(),
-        ValueKind::Bool => (bits != 0).to_string(),
-        ValueKind::Time => show_time(Duration::from_nanos(bits)),
+        kind => kind.show(bits),
     };
     let object = record.name.unwrap_or(record.kind);
     Some(format!("{} {object} = {value} at {}", event.op.name, event.place))

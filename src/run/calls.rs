@@ -17,6 +17,24 @@ pub struct CallRecord {
     pub place: String,
     /// The indices in [`Run::events`](super::Run::events) of its operations.
     pub events: Vec<usize>,
+    /// The place in a crate between the primitive and the package under test, as `file:line:column`, for each operation
+    /// and, behind them, for the request of [`is_last`](CallRecord::is_last). Empty for operations without one.
+    pub through: Vec<String>,
+    /// True if the task made its last request in it: it waits there, if the run ended before the request was done.
+    pub is_last: bool,
+}
+
+impl CallRecord {
+    /// Returns the place in a crate between for the operation that is this event, if there is one.
+    pub fn through_at(&self, event: usize) -> Option<&str> {
+        let at = self.events.iter().position(|own| *own == event)?;
+        self.through.get(at).map(String::as_str).filter(|place| !place.is_empty())
+    }
+
+    /// Returns the place in a crate between in which the task waits, if there is one.
+    pub fn waits_through(&self) -> Option<&str> {
+        self.through.get(self.events.len()).map(String::as_str).filter(|place| !place.is_empty())
+    }
 }
 
 /// What a thread was in when it requested an operation.
@@ -37,6 +55,8 @@ pub(crate) struct Requested {
 pub(crate) struct Within {
     pub(crate) function: String,
     pub(crate) place: String,
+    /// The place in a crate between the primitive and the package under test; may be empty.
+    pub(crate) through: String,
     /// Tells apart the operations of the call: a hash of the return addresses between both.
     pub(crate) operation: u64,
 }
@@ -66,8 +86,8 @@ pub(crate) fn calls(requests: &[Requested], events: &[Event]) -> Vec<CallRecord>
         let own: Vec<&Requested> = requests.iter().filter(|r| r.task == task).collect();
         of_task(&own, events, &mut records);
     }
-    records.retain(|call: &CallRecord| !call.events.is_empty());
-    records.sort_by_key(|call| call.events[0]);
+    records.retain(|call: &CallRecord| !call.events.is_empty() || call.is_last);
+    records.sort_by_key(|call| call.events.first().copied().unwrap_or(events.len()));
     records
 }
 
@@ -97,13 +117,26 @@ fn of_task(requests: &[&Requested], events: &[Event], records: &mut Vec<CallReco
                 record: records.len(),
             });
             let Within { function, place, .. } = within.clone();
-            records.push(CallRecord { task: request.task, function, place, events: Vec::new() });
+            records.push(CallRecord {
+                task: request.task,
+                function,
+                place,
+                events: Vec::new(),
+                through: Vec::new(),
+                is_last: false,
+            });
         }
         let Some(call) = open.last_mut() else { continue };
+        let record = &mut records[call.record];
         call.changed = false;
         for index in of_request {
             call.changed |= !events[index].is_look();
-            records[call.record].events.push(index);
+            record.events.push(index);
+            record.through.push(within.through.clone());
+        }
+        if nth + 1 == requests.len() {
+            record.is_last = true;
+            record.through.push(within.through.clone());
         }
     }
 }
@@ -128,6 +161,7 @@ mod tests {
                 let within = line.map(|line| Within {
                     function: "push".to_owned(),
                     place: format!("tests/queue.rs:{line}:9"),
+                    through: String::new(),
                     operation: *operation,
                 });
                 Requested { task, events, position: *position, within }
@@ -143,6 +177,33 @@ mod tests {
         let events: Vec<Event> = (0..).zip(requests).map(event).collect();
         let requests: Vec<Requested> = requests.iter().enumerate().map(request).collect();
         calls(&requests, &events).into_iter().map(|call| call.events).collect()
+    }
+
+    #[test]
+    fn a_call_that_waits_is_known_before_it_has_done_anything() {
+        let within = |line: u32, through: &str| {
+            Some(Within {
+                function: "insert".to_owned(),
+                place: format!("tests/map.rs:{line}:9"),
+                through: through.to_owned(),
+                operation: 1,
+            })
+        };
+        let request =
+            |task, within| Requested { task: TaskId(task), events: 0, position: 900, within };
+        let requests = [
+            request(1, within(7, "")),
+            request(1, within(8, "map-1.0.0/src/lib.rs:3:9")),
+            request(2, within(9, "")),
+            request(2, None),
+        ];
+        let calls = calls(&requests, &[]);
+        let [waits] = &calls[..] else { panic!("{calls:?}") };
+        assert_eq!(
+            (waits.task, &waits.place[..], waits.is_last),
+            (TaskId(1), "tests/map.rs:8:9", true)
+        );
+        assert_eq!(waits.waits_through(), Some("map-1.0.0/src/lib.rs:3:9"));
     }
 
     #[test]

@@ -94,18 +94,49 @@ pub enum ValueKind {
     Pointer,
     /// A time since the run began, in nanoseconds.
     Time,
+    /// A word in the memory of plain threads: an unsigned integer, or an address.
+    Word,
+}
+
+/// The addresses that words of plain threads have in every process: the heap of a run, and, by their highest bits, stacks,
+/// thread-locals and statics.
+fn is_address(word: u64) -> bool {
+    const HEAP: std::ops::Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+    HEAP.contains(&word) || (1..=3).contains(&(word >> 60))
 }
 
 impl ValueKind {
-    /// The text of a value with these bits; the same in every run, so a pointer is `null` or `ptr`.
+    /// The text of a value with these bits; the same in every run, so a pointer is `null` or `ptr`. An address of plain
+    /// threads, which is the same in every run, is hexadecimal.
     pub fn show(self, bits: u64) -> String {
         match self {
             ValueKind::Opaque => "_".to_owned(),
-            ValueKind::Unsigned => bits.to_string(),
+            ValueKind::Word if is_address(bits) => format!("{bits:#x}"),
+            ValueKind::Unsigned | ValueKind::Word => bits.to_string(),
             ValueKind::Signed => (bits as i64).to_string(),
             ValueKind::Bool => (bits != 0).to_string(),
             ValueKind::Pointer => if bits == 0 { "null" } else { "ptr" }.to_owned(),
             ValueKind::Time => show_time(Duration::from_nanos(bits)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_plain_threads_is_hexadecimal() {
+        for (word, expected) in [
+            (0, "0"),
+            (7_000_000_000, "7000000000"),
+            (u64::MAX - 3, "18446744073709551612"),
+            (0x2000_0000_1040, "0x200000001040"),
+            (0x2000_0000_1041, "0x200000001041"),
+            (2 << 60 | 1 << 32 | 0x40, "0x2000000100000040"),
+        ] {
+            assert_eq!(ValueKind::Word.show(word), expected);
+        }
+        assert_eq!(ValueKind::Unsigned.show(0x2000_0000_1040), "35184372092992");
     }
 }

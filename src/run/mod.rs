@@ -8,6 +8,7 @@ pub(crate) mod clock;
 pub mod coverage;
 pub mod event;
 pub(crate) mod faults;
+pub(crate) mod functions;
 pub mod ids;
 pub(crate) mod isolation;
 mod memory;

@@ -66,6 +66,26 @@ pub(crate) fn aborts(panicked: &Panicked) -> bool {
     last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
 }
 
+/// Returns the panic that ended the first thread with the panics of the other threads, if it only says that one of them
+/// panicked: by the result of a join that the thread unwrapped, by a scope, or by the payload that it passed on, which
+/// calls no hook.
+#[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
+pub(crate) fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
+    let Panicked { message, place } = &panicked;
+    if message.is_empty() && place.is_empty() {
+        return others.last().cloned().unwrap_or(panicked);
+    }
+    let of_join = message.ends_with("Any { .. }");
+    if !of_join && message != "a scoped thread panicked" {
+        return panicked;
+    }
+    let causes = others
+        .iter()
+        .map(|Panicked { message, place }| format!("\n\na thread panicked at {place}:\n{message}"));
+    let message = message.clone() + &causes.collect::<String>();
+    Panicked { message, ..panicked }
+}
+
 /// The last panic noted on this thread since the last call; none if there was none, or if the
 /// program replaced the hook.
 pub(crate) fn take() -> Option<Panicked> {
@@ -87,4 +107,32 @@ pub(crate) fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
         std::mem::forget(payload);
     })
     .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_that_passes_on_the_panic_of_a_thread_has_its_message() {
+        let of = |message: &str, place: &str| Panicked {
+            message: message.to_owned(),
+            place: place.to_owned(),
+        };
+        let others = [of("index 3 is out of bounds", "src/pool.rs:9:5")];
+        for message in [
+            "called `Result::unwrap()` on an `Err` value: Any { .. }",
+            "the worker ends: Any { .. }",
+            "a scoped thread panicked",
+        ] {
+            let shown = with_causes(of(message, "src/lib.rs:3:1"), &others);
+            assert_eq!(shown.place, "src/lib.rs:3:1");
+            let cause = "a thread panicked at src/pool.rs:9:5:\nindex 3 is out of bounds";
+            assert_eq!(shown.message, format!("{message}\n\n{cause}"));
+        }
+        assert_eq!(with_causes(of("", ""), &others), others[0], "of `resume_unwind`");
+        let own = of("no more memory", "src/lib.rs:3:1");
+        assert_eq!(with_causes(own.clone(), &others), own);
+        assert_eq!(with_causes(own.clone(), &[]), own);
+    }
 }

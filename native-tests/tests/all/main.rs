@@ -14,6 +14,7 @@ mod network;
 mod network_search;
 mod points;
 mod programs;
+mod screens;
 mod settings;
 mod std_search;
 mod table;

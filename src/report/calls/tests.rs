@@ -21,7 +21,9 @@ impl Steps {
     fn call(&mut self, task: u32, function: &str, line: u32) -> usize {
         let place = format!("tests/queue.rs:{line}:9");
         let function = function.to_owned();
-        self.calls.push(CallRecord { task: TaskId(task), function, place, events: vec![] });
+        let task = TaskId(task);
+        let (events, through) = (vec![], vec![]);
+        self.calls.push(CallRecord { task, function, place, events, through, is_last: false });
         self.calls.len() - 1
     }
 
@@ -105,6 +107,32 @@ fn the_first_and_the_last_operation_are_in_sight() {
     let words = words(&screen(steps));
     assert!(words.contains("push, 4 operations: load AtomicU64 = 0, …"), "{words}");
     assert!(words.contains("store AtomicU64 := 7"), "{words}");
+}
+
+#[test]
+fn a_call_whose_name_is_not_known_is_its_operations() {
+    let mut steps = steps();
+    let (a, b) = (steps.call(1, "", 20), steps.call(2, "", 20));
+    steps.push(a, 0..1, false);
+    steps.push(b, 0..4, false);
+    let screen = screen(steps);
+    let words = words(&screen);
+    assert!(words.contains("0 load AtomicU64 = 0"), "{screen}");
+    assert!(words.contains("4 operations: load AtomicU64 = 0, …"), "{screen}");
+    assert!(!words.contains(" , ") && !words.contains(" : "), "{screen}");
+}
+
+#[test]
+fn a_call_through_a_crate_between_has_its_line() {
+    let mut steps = steps();
+    let call = steps.call(1, "push", 20);
+    steps.push(call, 0..4, false);
+    steps.calls[call].through = vec![String::new(); 3];
+    steps.calls[call].through.push("metrics-util-0.20.4/src/bucket.rs:31:5".to_owned());
+    let screen = screen(steps);
+    let at = |place: &str| screen.find(place).unwrap_or_else(|| panic!("no {place}: {screen}"));
+    assert!(at("src/report/calls/tests.rs") < at("metrics-util/src/bucket.rs:31:5"), "{screen}");
+    assert!(at("metrics-util/src/bucket.rs:31:5") < at("tests/queue.rs:20:9"), "{screen}");
 }
 
 fn words(screen: &str) -> String {

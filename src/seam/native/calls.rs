@@ -6,10 +6,11 @@ use unpause_native::{Execution, Frame, shortened};
 
 use super::by_number::ByNumber;
 use super::memory::is_of_package;
-use super::sites::{is_of_runtime, is_ours, primitive};
+use super::sites::{is_of_runtime, is_of_user, primitive};
 use super::threads::with;
 use crate::rt::WORLD;
 use crate::run::event::Event;
+use crate::run::functions::{is_of_primitives, last_name};
 use crate::run::ids::TaskId;
 use crate::run::{CallRecord, Requested, Within};
 use crate::seam::sim::client;
@@ -63,80 +64,79 @@ pub(super) fn note(thread: usize) {
     REQUESTED.with_borrow_mut(|all| all.push(requested));
 }
 
-/// The position of the innermost function of the package that is tested, and the call that it is in.
+/// The position of the innermost function of the package that is tested, and the call that it is in. If there is none on
+/// the stack, as in threads of a library, a function of the crate that [uses](between) the primitive is in its place.
 fn within(
     execution: &Execution,
     thread: usize,
     known: &mut ByNumber<Vec<Frame>>,
 ) -> (usize, Option<Within>) {
     let (mut inner, mut operation) = (Vec::new(), 0u64);
-    for (position, address) in execution.calls(thread) {
+    // Of the crate between: the position, the number of functions within, and the operation.
+    let mut other = None;
+    'stack: for (position, address) in execution.calls(thread) {
         operation =
             (operation ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
         let frames = known.entry(address as u64);
         for frame in frames.or_insert_with(|| execution.frames_at(address)) {
             if is_of_runtime(frame) {
-                return (usize::MAX, None);
+                break 'stack;
             }
-            if !is_of_package(frame) {
-                inner.push(frame.clone());
-                continue;
+            if is_of_package(frame) {
+                let through = between(&inner).map_or(String::new(), place);
+                return (position, call(&inner, place(frame), through, operation));
             }
-            let within = called(&inner).map(|function| Within {
-                function,
-                place: format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column),
-                operation,
-            });
-            return (position, within);
+            if other.is_none() && is_between(frame) {
+                other = Some((position, inner.len(), operation));
+            }
+            inner.push(frame.clone());
         }
     }
-    (usize::MAX, None)
+    let Some((position, depth, operation)) = other else { return (usize::MAX, None) };
+    // A crate that does the operation itself is at its place.
+    match inner[..depth].iter().any(is_of_user) {
+        true => (position, call(&inner[..depth], place(&inner[depth]), String::new(), operation)),
+        false => (usize::MAX, None),
+    }
+}
+
+/// A call of the functions `inner`, innermost first, from a place.
+fn call(inner: &[Frame], place: String, through: String, operation: u64) -> Option<Within> {
+    Some(Within { function: called(inner)?, place, through, operation })
+}
+
+/// Returns `true` for a function that is neither of std nor of a crate of primitives.
+fn is_between(frame: &Frame) -> bool {
+    is_of_user(frame) && !is_of_primitives(shortened(&frame.file))
+}
+
+/// The innermost function that uses a primitive of another crate, of functions that called each other, innermost first.
+fn between(inner: &[Frame]) -> Option<&Frame> {
+    inner.iter().find(|frame| is_between(frame) && frame.line > 0)
+}
+
+/// The place in a function, as a report shows it.
+fn place(frame: &Frame) -> String {
+    format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column)
+}
+
+/// The name of a call that waits for the threads of its scope, as the report knows it.
+const SCOPE: &str = "thread::scope";
+
+/// Returns `true` for the function of std that ends when the threads of a scope have ended.
+fn is_scope(frame: &Frame) -> bool {
+    frame.file.ends_with("/std/src/thread/scoped.rs") && last_name(&frame.function) == "scope"
 }
 
 /// The name of the function that was called, of functions that called each other, innermost first: that of another
 /// package if one was, else that of a primitive of std. None if there is neither.
 fn called(inner: &[Frame]) -> Option<String> {
-    let of_package =
-        |frame: &&Frame| !frame.file.is_empty() && !frame.is_of_std() && !is_ours(frame);
+    let of_package = |frame: &&Frame| is_of_user(frame) && !frame.function.is_empty();
     let of_std = |frame: &&Frame| primitive(frame).is_some_and(|name| name != "thread");
+    if inner.last().is_some_and(is_scope) {
+        return Some(SCOPE.to_owned());
+    }
     let outermost =
         inner.iter().rev().find(of_package).or_else(|| inner.iter().rev().find(of_std))?;
-    Some(name(&outermost.function).to_owned())
-}
-
-/// The name of a function without its path: `insert` of `<dashmap::DashMap<u64, u64>>::insert`.
-pub(super) fn name(function: &str) -> &str {
-    let (mut depth, mut begin, mut last) = (0usize, 0, "");
-    for (at, letter) in function.char_indices().chain([(function.len(), ':')]) {
-        match letter {
-            '<' | '(' | '{' | '[' => depth += 1,
-            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 => {
-                let part = &function[begin..at];
-                if part.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-                    last = part.split('<').next().unwrap_or(part);
-                }
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if last.is_empty() { function } else { last }
-}
-
-/// Tests of this file.
-pub(super) mod checks {
-    use super::*;
-
-    pub(in super::super) fn a_function_has_the_last_name_of_its_path() {
-        for (function, expected) in [
-            ("<dashmap::DashMap<u64, u64>>::insert", "insert"),
-            ("dashmap::DashMap<K,V,S>::entry", "entry"),
-            ("<dashmap::Ref<u64> as core::ops::drop::Drop>::drop", "drop"),
-            ("crossbeam_queue::array_queue::ArrayQueue<T>::push::{{closure}}", "push"),
-            ("crossbeam_queue::run::<u8>", "run"),
-        ] {
-            assert_eq!(name(function), expected);
-        }
-    }
+    Some(last_name(&outermost.function).to_owned())
 }

@@ -14,11 +14,11 @@
 
 use unpause_native::{Access, Frame, Operation};
 
-use super::calls::name;
 use super::drive::{do_quietly, perform};
 use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
 use crate::rt::{Vacancy, WORLD};
+use crate::run::functions::last_name;
 use crate::run::op::{self, Op};
 use crate::run::points::Points;
 use crate::seam::sim::{ForeignLock, draw_lock_detail};
@@ -146,9 +146,11 @@ impl LockStep {
     pub(super) fn of(frames: &[Frame]) -> Option<LockStep> {
         let is_of_lock = |frame: &&Frame| !frame.file.contains("/library/core/src/");
         let inner = frames.iter().find(is_of_lock)?;
-        let function = name(&inner.function);
+        let function = last_name(&inner.function);
         let calls = |outer: &str| {
-            frames.iter().any(|frame| frame.file == inner.file && name(&frame.function) == outer)
+            frames
+                .iter()
+                .any(|frame| frame.file == inner.file && last_name(&frame.function) == outer)
         };
         let is_replacement = inner.file.starts_with(REPLACEMENTS);
         let is_of = |file: &str| inner.file.ends_with(file);

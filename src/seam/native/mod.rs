@@ -50,10 +50,6 @@ use crate::run::points::Points;
 /// `native-tests` calls: unit tests would need a build of the library for them alone.
 pub static CHECKS: &[(&str, fn())] = &[
     (
-        "a_function_has_the_last_name_of_its_path",
-        calls::checks::a_function_has_the_last_name_of_its_path,
-    ),
-    (
         "the_function_that_is_repeated_is_named",
         death::checks::the_function_that_is_repeated_is_named,
     ),

@@ -221,7 +221,7 @@ fn is_weak(frame: &Frame) -> bool {
 }
 
 /// Returns `true` for a function that is neither of std nor of this library.
-fn is_of_user(frame: &Frame) -> bool {
+pub(super) fn is_of_user(frame: &Frame) -> bool {
     !frame.file.is_empty() && !frame.is_of_std() && !is_ours(frame)
 }
 

@@ -14,6 +14,7 @@ use super::sites::{Site, Sites};
 use super::spin::Looks;
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
+use crate::run::panics::{Panicked, with_causes};
 use crate::run::points::Points;
 use crate::seam::sim::{ForeignLock, ForeignWord, Handle, client};
 
@@ -21,9 +22,6 @@ thread_local! {
     static THREADS: RefCell<Threads> = RefCell::new(Threads::default());
     static SITES: RefCell<Sites> = RefCell::new(Sites::default());
 }
-
-/// The end of the message if a body unwraps the result of a thread that panicked.
-const JOIN_ERROR: &str = "on an `Err` value: Any { .. }";
 
 /// A wait of a thread in the queue of a word.
 #[derive(Debug)]
@@ -79,11 +77,12 @@ impl Begun {
             threads.handles.drain(..).flatten().for_each(Handle::detach);
             let execution = threads.execution();
             match execution.ended()? {
-                Ended::Panicked(message, place) if message.ends_with(JOIN_ERROR) => {
-                    let panics = execution.panics().into_iter().map(|(message, place)| {
-                        format!("\n\na thread panicked at {place}:\n{message}")
-                    });
-                    Some(Ended::Panicked(message + &panics.collect::<String>(), place))
+                Ended::Panicked(message, place) => {
+                    let others = execution.panics().into_iter();
+                    let others = others.map(|(message, place)| Panicked { message, place });
+                    let panicked = Panicked { message, place };
+                    let panicked = with_causes(panicked, &others.collect::<Vec<_>>());
+                    Some(Ended::Panicked(panicked.message, panicked.place))
                 }
                 ended => Some(ended),
             }

@@ -24,7 +24,7 @@ pub(crate) struct ForeignWord {
 impl ForeignWord {
     /// Memory that was first accessed at `here`. Its key is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignWord {
-        ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::Unsigned }
+        ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::Word }
     }
 
     /// As [`new`](Self::new), of an object whose operations have no values to show.

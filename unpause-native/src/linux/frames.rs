@@ -22,14 +22,15 @@ impl Thread {
     /// The return addresses up to its last request with the frame pointers of the functions that they are in, innermost
     /// first.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, usize)> {
-        let frame = self.caller.1;
+        let (first, frame) = self.caller;
         let read = move |frame: usize| {
             let inside = self.has_on_stack(frame) && frame.is_multiple_of(8);
             // SAFETY: a word on the stack of a suspended thread.
             if inside { unsafe { *(frame as *const usize) } } else { 0 }
         };
         let frames = std::iter::successors(Some(frame), move |frame| Some(read(*frame)));
-        frames.zip(self.return_addresses())
+        // Without a first address, the innermost one is in the caller of the function with this frame pointer.
+        frames.skip(usize::from(first == 0)).zip(self.return_addresses())
     }
 
     /// The return addresses of the frames from `frame` on.

@@ -1,0 +1,143 @@
+//! Screens of threads that wait or panic inside std and libraries: the line of the user, and who has what they wait for.
+
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+use dashmap::DashMap;
+
+/// The hash of a number: the number.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// The screen of the first failing run, with single blanks.
+fn screen(body: fn()) -> String {
+    let report = sim::Runner::new().hermetic().seeds(0..3000).run_native(body);
+    let screen = sim::report::text(&report, &Default::default());
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The line of this file that has the mark, as a place begins.
+fn line_of(mark: &str) -> String {
+    let mark = format!("// {mark}");
+    let is_marked = |line: &str| line.trim_end().ends_with(&mark);
+    let line = include_str!("screens.rs").lines().position(is_marked).expect("the mark");
+    format!("screens.rs:{}:", line + 1)
+}
+
+/// Each thread holds a shard of the map and waits for the shard of the other thread.
+#[test]
+fn a_deadlock_in_a_library_has_the_lines_of_the_user() {
+    let screen = screen(|| {
+        let hasher = BuildHasherDefault::<Itself>::default();
+        let map = Arc::new(DashMap::with_capacity_and_hasher_and_shard_amount(8, hasher, 2));
+        // Two keys of different shards.
+        let other = 1u64 << 56;
+        [0, other].into_iter().for_each(|key| assert_eq!(map.insert(key, 0), None));
+        let both = [(0, other), (other, 0)].map(|(seen, changed)| {
+            let map = map.clone();
+            thread::spawn(move || {
+                let value = map.get(&seen).unwrap(); // holds
+                map.insert(changed, *value); // waits
+            })
+        });
+        both.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    let deadlock = &screen[screen.find("── deadlock").expect(&screen)..];
+    let deadlock = &deadlock[..deadlock.find("── schedule").expect(&screen)];
+    for mark in ["holds", "waits"] {
+        let line = line_of(mark);
+        assert_eq!(deadlock.matches(&line).count(), 2, "{mark} {line}: {screen}");
+    }
+}
+
+/// The message of the thread's own panic is shown, and its place.
+#[test]
+fn a_panic_in_a_scope_has_its_message() {
+    let screen = screen(|| {
+        let flag = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(!flag.load(SeqCst), "the flag is up already")); // panics
+            scope.spawn(|| flag.store(true, SeqCst));
+        });
+    });
+    assert!(screen.contains("a scoped thread panicked"), "{screen}");
+    assert!(screen.contains("the flag is up already"), "{screen}");
+    assert!(screen.contains(&line_of("panics")), "{screen}");
+}
+
+/// A panic that is passed on by its payload has a message, too, although it calls no hook.
+#[test]
+fn a_panic_that_is_resumed_has_its_message() {
+    let screen = screen(|| {
+        let flag = AtomicBool::new(true);
+        let thread = thread::spawn(move || assert!(!flag.load(SeqCst), "out of paper")); // resumed
+        if let Err(payload) = thread.join() {
+            std::panic::resume_unwind(payload);
+        }
+    });
+    assert!(screen.contains("out of paper"), "{screen}");
+    assert!(screen.contains(&line_of("resumed")), "{screen}");
+}
+
+/// The end of a scope names the threads that have not ended.
+#[test]
+fn a_scope_names_the_threads_that_it_waits_for() {
+    let screen = screen(|| {
+        let pair = (Mutex::new(false), Condvar::new());
+        thread::scope(|scope| {
+            scope.spawn(|| *pair.0.lock().unwrap() = true);
+            scope.spawn(|| {
+                let done = pair.0.lock().unwrap();
+                drop(pair.1.wait_while(done, |done| !*done));
+            });
+        });
+    });
+    assert!(screen.contains("main waits for the threads of a scope: 0.1"), "{screen}");
+    assert!(!screen.contains("waits for the threads of a scope: 0.0"), "{screen}");
+}
+
+/// Two functions with the same code.
+#[inline(never)]
+fn grow_a(word: &AtomicU32) {
+    let seen = word.load(SeqCst);
+    word.store(seen + 1, SeqCst); // a
+}
+
+#[inline(never)]
+fn grow_b(word: &AtomicU32) {
+    let seen = word.load(SeqCst);
+    word.store(seen + 1, SeqCst); // b
+}
+
+/// The compiler would keep one of two functions with the same code, and show its lines for both.
+#[test]
+fn places_are_those_of_the_function_that_ran() {
+    fn two<const A: bool>() {
+        let grow = if A { grow_a } else { grow_b };
+        let word = AtomicU32::new(0);
+        thread::scope(|scope| [0, 1].map(|_| drop(scope.spawn(|| grow(&word)))));
+        assert_eq!(word.load(SeqCst), 2);
+    }
+    for (body, own, other) in [(two::<true> as fn(), "a", "b"), (two::<false>, "b", "a")] {
+        let report = sim::Runner::new().hermetic().seeds(0..3000).run_native(body);
+        let screen = sim::report::text(&report, &Default::default());
+        assert!(screen.contains(&line_of(own)), "{own}: {screen}");
+        assert!(!screen.contains(&line_of(other)), "{own}: {screen}");
+    }
+}

@@ -49,12 +49,12 @@ pub(super) fn scope_threads(run: &Run, wait: &Wait) -> Option<Vec<TaskId>> {
     let (mut threads, mut counts) = (Vec::new(), Vec::new());
     for event in &run.events {
         match event.values {
-            Values::Task(child) if event.op.access == Access::Spawn => {
-                // A thread is counted by the one that spawns it, right before.
-                if counts.iter().any(|task| *task == event.task) {
-                    counts.retain(|task| *task != event.task);
-                    threads.push(child);
-                }
+            // A thread is counted by the one that spawns it, right before.
+            Values::Task(child)
+                if event.op.access == Access::Spawn && counts.contains(&event.task) =>
+            {
+                counts.retain(|task| *task != event.task);
+                threads.push(child);
             }
             Values::Changed(old, new) if event.object == counter && new == old + 1 => {
                 counts.push(event.task);

@@ -17,7 +17,7 @@ const STARTS: [&str; 3] = ["spawn", "output", "status"];
 pub(crate) fn entered(thread: &mut Thread, path: &str, frame: usize) {
     let starts = path
         .strip_prefix("<std::process::Command>::")
-        .is_some_and(|method| STARTS.iter().any(|starts| method == *starts));
+        .is_some_and(|method| STARTS.contains(&method));
     if starts {
         thread.starts_child = frame;
     }

@@ -226,7 +226,7 @@ fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     assert!(!errors.contains(said) && seconds < 10.0, "{seconds} s {errors}");
 
     // The number of libtest's threads is the shim's: this variable stops libtest where it counts.
-    let (exit, output, errors) = run_alone(&folder, &[], &[("RUST_TEST_THREADS", "0")]);
+    let (exit, output, errors) = run_alone(&folder, &["--lib"], &[("RUST_TEST_THREADS", "0")]);
     assert_eq!(exit, 0, "{output}{errors}");
 
     // Another profile is another engine. It is not compiled here: the compiler is refused.

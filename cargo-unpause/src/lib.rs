@@ -115,7 +115,7 @@ pub fn run(arguments: Vec<OsString>, terminal: &mut Terminal) -> u8 {
 
 /// The process around [`run`]: its arguments, its streams, its exit code.
 ///
-/// If `cargo unpause test` has made cargo call it in place of the compiler, it calls the compiler.
+/// If `cargo unpause test` made cargo call this program in place of the compiler, the program calls the compiler.
 pub fn main() -> std::process::ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // A test in such a build may call the command.
@@ -126,7 +126,7 @@ pub fn main() -> std::process::ExitCode {
     }
 }
 
-/// True if cargo has called this program as its subcommand.
+/// Returns `true` if cargo has called this program as its subcommand.
 fn is_by_cargo(arguments: &[OsString]) -> bool {
     arguments.first().is_some_and(|first| first == "sim" || first == "unpause")
 }

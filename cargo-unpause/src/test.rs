@@ -87,7 +87,7 @@ fn run(
         terminal.print(HELP);
         return Ok(Exit::Good);
     }
-    // Each test would say so, after all is built.
+    // Otherwise each test would report it, after everything is built.
     if let Some(invalid) = invalid_setting(std::env::vars_os()) {
         return Err(Usage(invalid));
     }
@@ -154,7 +154,7 @@ fn run(
     started.env("RUSTC_WRAPPER", &own).env(wrapper::VARIABLE, &arguments);
     started.env(wrapper::CHAINED, tools.wrapper.unwrap_or_default());
     started.env("RUSTDOC", &own).env(wrapper::RUSTDOC, &tools.rustdoc);
-    // The version of the compiler has the stamp, so a kept version would be an old one.
+    // The stamp is part of the compiler version, so a version that Cargo has cached would have an old stamp.
     started.env(wrapper::STAMP, wrapper::stamp(&parts)).env("CARGO_CACHE_RUSTC_INFO", "0");
     for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");

@@ -18,7 +18,7 @@ fn has_the_flag() {
 }
 "#;
 
-/// A program that notes its arguments in the file `noted` beside it, and calls the one that they name.
+/// A program that writes its arguments to the file `noted` beside it, and calls the program that they name.
 const NOTES: &str = "#!/bin/sh\nprintf '%s ' \"$@\" >> \"$0.noted\"\necho >> \"$0.noted\"\n";
 
 const FLAGS: &str = "rustflags = ['--cfg', 'of_the_user']";
@@ -46,14 +46,14 @@ impl Package {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Writes a program that notes its arguments and then does `rest`.
+    /// Writes a program that records its arguments and then does `rest`.
     fn program(&self, name: &str, rest: &str) {
         self.write(name, &format!("{NOTES}{rest}\n"));
         let executable = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(self.0.join(name), executable).unwrap();
     }
 
-    /// The calls that a program has noted.
+    /// Returns the calls that a program has recorded.
     fn noted(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join(format!("{name}.noted")));
         text.unwrap_or_default().lines().map(str::to_owned).collect()
@@ -160,7 +160,7 @@ fn wrappers_of_each_place_are_called_with_the_flags_of_the_instrumentation() {
         let compiled = compiled.unwrap_or_else(|| panic!("{name}: {noted:?}{output}"));
         assert!(passed && compiled.contains("-Cpasses=tsan"), "{name}: {compiled}{output}");
     }
-    // An empty variable is stronger than the configuration.
+    // An empty variable takes precedence over the configuration.
     let package = Package::new("wrapper-empty", &wrapper);
     package.program("tools/wrap", "exec \"$@\"");
     let (passed, output) = package.test(&["--lib"], &[("RUSTC_WRAPPER", "")]);
@@ -219,7 +219,7 @@ fn errors_of_the_linker_are_explained() {
     let said = "note: the program could not be linked with the functions of unpause";
     assert!(!passed && output.contains(said), "{output}");
 
-    // Another error of the compiler is not one of the linker.
+    // Other compiler errors get no note about the linker.
     package.write("src/lib.rs", "#[test]\nfn calls() {\n    c::b();\n}\n");
     let (passed, output) = package.test(&["--lib"], &[]);
     assert!(!passed && output.contains("error[E0433]") && !output.contains(said), "{output}");

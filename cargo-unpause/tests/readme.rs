@@ -1,4 +1,4 @@
-//! The screens of `cargo unpause` in the README are those of today.
+//! The screens of `cargo unpause` in the README are up to date.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p cargo-unpause --test readme` rewrites them.
 

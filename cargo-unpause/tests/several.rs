@@ -1,4 +1,4 @@
-//! `cargo unpause check` of several files and folders, and of files that are made to take all there is.
+//! `cargo unpause check` of several files and folders, and of files that try to use up time and memory.
 
 #![forbid(unsafe_code)]
 

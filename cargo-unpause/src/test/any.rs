@@ -46,7 +46,7 @@ pub(super) struct Linked {
 /// functions.
 ///
 /// # Errors
-/// If a tool that builds them fails.
+/// If a tool of the build fails.
 pub(super) fn build(
     tools: &Tools,
     cache: &Cache,

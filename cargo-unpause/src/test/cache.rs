@@ -1,8 +1,8 @@
 //! The user's cache folder: compiled parts of unpause, shared by all projects of the user.
 //!
-//! An entry is a folder of files, and its name has a hash of all that it is made of. It is made under another name and
-//! renamed when it is whole, so commands may make it at the same time. The list of its files is compared at each use: an
-//! entry with a missing or changed file is made again. Entries that nobody has used for a while are removed.
+//! An entry is a folder of files, and its name has a hash of all its inputs. An entry is created under another name and
+//! renamed when it is complete, so commands may create it at the same time. The list of its files is compared at each use:
+//! an entry with a missing or changed file is created again. Entries are removed when they are unused for a while.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -14,19 +14,20 @@ use std::time::{Duration, SystemTime};
 
 use crate::usage::Usage;
 
-/// The variable with another folder.
+/// The variable that names another folder.
 pub(super) const VARIABLE: &str = "UNPAUSE_CACHE";
 
-/// The file of an entry that lists the others: a line with length, hash and name each. Its time is that of the last use.
+/// The file that lists the other files of an entry, a line with length, hash and name for each. Its modification time is
+/// the time of the last use.
 const CONTENTS: &str = "contents";
 
-/// The time after which an entry that nobody uses is removed.
+/// The time after which an unused entry is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The same for entries with [`SHORT_LIVED`] in their names.
+/// The time after which an unused entry with [`SHORT_LIVED`] in its name is removed.
 const UNUSED_SHORT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A part of the names of entries that are made from sources which change often, of unfinished entries and of folders for
+/// A part of the names of short-lived entries: entries of a checkout's sources, unfinished entries, and folders for
 /// intermediate files.
 pub(super) const SHORT_LIVED: &str = "-day";
 
@@ -37,7 +38,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The cache of the user.
+    /// Returns the cache of the user.
     ///
     /// # Errors
     /// If no variable names a folder.
@@ -52,19 +53,19 @@ impl Cache {
         Ok(Cache { folder })
     }
 
-    /// The cache in this folder.
+    /// Returns the cache in this folder.
     #[cfg(test)]
     pub(super) fn at(folder: PathBuf) -> Cache {
         Cache { folder }
     }
 
-    /// Its folder.
+    /// The folder of the cache.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the folder of the entry with this name. If the entry does not exist or is not whole, `make` writes its files
-    /// into the first folder that it is given. Texts in them may name the second one, the folder of the entry.
+    /// Returns the folder of the entry with this name. If the entry is missing or incomplete, `make` writes the files into
+    /// its first argument, a temporary folder. The files may name the second argument, the final folder of the entry.
     ///
     /// # Errors
     /// If `make` fails, or if the cache cannot be written.
@@ -85,7 +86,7 @@ impl Cache {
             |what: &str| self.folder.join(format!("{name}{SHORT_LIVED}-{what}-{process}-{nth}"));
         let draft = beside("new");
         fs::create_dir_all(&draft).map_err(fail)?;
-        // For programs that make copies of disks.
+        // Backup programs skip folders with this file.
         let _ = fs::write(self.folder.join("CACHEDIR.TAG"), TAG);
         let made = make(&draft, &entry).and_then(|()| {
             let contents = contents(&draft).map_err(fail)?;
@@ -96,7 +97,7 @@ impl Cache {
             return Err(usage);
         }
         if fs::rename(&draft, &entry).is_err() {
-            // Another command has made it, or a broken one is in the way.
+            // Another command has created the entry, or a broken entry has this name.
             if !is_whole(&entry) {
                 let broken = beside("broken");
                 let _ = fs::rename(&entry, &broken);
@@ -121,7 +122,7 @@ impl Cache {
         made.map(|()| folder).map_err(|error| self.unwritable(&error))
     }
 
-    /// Removes the entries that nobody has used for a while.
+    /// Removes the entries whose last use is too long ago.
     pub(super) fn remove_unused(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.path().is_dir()) {
@@ -146,7 +147,7 @@ impl Cache {
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # Compiled parts of unpause. This folder can be removed: they are compiled again when they are needed.\n";
 
-/// The folder, from the variables that are set.
+/// Returns the folder of the cache that the set variables name.
 fn folder(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let at = |name: &str, below: &str| set(name).map(|folder| Path::new(&folder).join(below));
     // The specification of the second variable says that a relative path is ignored.
@@ -156,20 +157,20 @@ fn folder(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     at(VARIABLE, "").or_else(of_xdg).or_else(|| at("HOME", of_system))
 }
 
-/// True if the files of an entry are those of its list.
+/// Returns `true` if the files of an entry match its list.
 fn is_whole(entry: &Path) -> bool {
     let listed = fs::read_to_string(entry.join(CONTENTS));
     listed.is_ok_and(|listed| contents(entry).is_ok_and(|found| found == listed))
 }
 
-/// Notes that an entry is used.
+/// Records that an entry is used.
 fn touch(entry: &Path) {
     let file = fs::File::options().append(true).open(entry.join(CONTENTS));
-    // Without it the entry is removed too early, and made again.
+    // If this fails, the entry is removed too early and created again.
     let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// The list of the files in a folder.
+/// Returns the list of the files in a folder.
 fn contents(folder: &Path) -> io::Result<String> {
     let mut lines = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -187,7 +188,7 @@ fn contents(folder: &Path) -> io::Result<String> {
     }))
 }
 
-/// A sum of bytes that is the same in each version of this command: FNV-1a, over words.
+/// Returns a checksum that is the same in each version of this command: FNV-1a, over words.
 fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -283,7 +284,7 @@ mod tests {
         let own = Own::new("together");
         for round in 0..20 {
             let (name, start) = (format!("x{round}"), Barrier::new(4));
-            // A broken entry is in the way of half of the rounds.
+            // In half of the rounds a broken entry already has the name.
             if round % 2 == 0 {
                 fs::create_dir_all(own.0.folder().join(&name)).unwrap();
                 fs::write(own.0.folder().join(&name).join("a"), "").unwrap();

@@ -1,7 +1,7 @@
 //! Flags of the user that an instrumented program cannot have: each is replaced by its opposite, and named once.
 //!
-//! The program must link std and libc in the way that lets their functions be replaced, and it must keep its symbols. A flag
-//! that leads elsewhere would end in errors of the linker.
+//! The program must link std and libc so that their functions can be replaced, and it must keep its symbols. With other
+//! flags the linker would report errors.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -11,11 +11,11 @@ pub(super) const LEFT_OUT: &str = "UNPAUSE_LEFT_OUT";
 
 /// A codegen option of the compiler that an instrumented crate cannot have.
 struct Conflict {
-    /// Its name.
+    /// The name of the option.
     option: &'static str,
-    /// True for values that cannot be.
+    /// `true` for values that do not apply.
     is_met: fn(&str) -> bool,
-    /// The flag that takes its effect away.
+    /// The flag that turns the option off.
     opposite: &'static str,
     /// The reason.
     why: &'static str,
@@ -55,7 +55,7 @@ const CONFLICTS: &[Conflict] = &[
     },
 ];
 
-/// Arguments of the linker that cannot be. They have no opposite, so they are taken out.
+/// Linker arguments that do not apply. They have no opposite, so they are removed.
 const LINKED: &[(&str, &str)] = &[
     ("-s", STRIPPED),
     ("--strip-all", STRIPPED),
@@ -68,7 +68,7 @@ const STRIPPED: &str =
     "the statics of a program are put back before each run, and are found by its symbols";
 const STATIC: &str = "functions of libc are replaced, which needs libc as a dynamic library";
 
-/// The arguments of one call of the compiler without the flags that cannot be.
+/// The arguments of one compiler call, and the flags that do not apply.
 pub(super) struct Resolved {
     /// The arguments.
     pub(super) arguments: Vec<OsString>,
@@ -76,13 +76,13 @@ pub(super) struct Resolved {
     pub(super) left_out: Vec<String>,
 }
 
-/// Takes the flags that cannot be out of the arguments of one call of the compiler, or adds their opposites.
+/// Removes the flags that do not apply from the arguments of one compiler call, or adds their opposites.
 pub(super) fn resolve(given: &[OsString]) -> Resolved {
     let (mut arguments, mut left_out) = (Vec::new(), Vec::new());
     let mut opposites = Vec::new();
     let mut rest = given.iter();
-    // A library of this kind links std as a dynamic library, or else there would be two. Programs that use it fail with a
-    // [note](of_linker).
+    // A `dylib` must link std as a dynamic library, because otherwise a program would have two copies of std. Programs that
+    // use the `dylib` fail with a [note](of_linker).
     let is_dynamic = given.windows(2).any(|pair| pair[0] == "--crate-type" && pair[1] == "dylib");
     while let Some(argument) = rest.next() {
         // `-C name=value` is two arguments, `-Cname=value` one.
@@ -123,12 +123,12 @@ pub(super) fn resolve(given: &[OsString]) -> Resolved {
     Resolved { arguments, left_out }
 }
 
-/// The row of an option with this value.
+/// Returns the row of an option with this value.
 fn conflict(name: &str, value: &str) -> Option<&'static Conflict> {
     CONFLICTS.iter().find(|conflict| conflict.option == name && (conflict.is_met)(value))
 }
 
-/// True for values of an option that switch it on.
+/// Returns `true` for values that switch an option on.
 fn is_on(value: &str) -> bool {
     !matches!(value, "off" | "no" | "n" | "false")
 }
@@ -137,16 +137,16 @@ fn line(option: &str, why: &str) -> String {
     format!("-C{option}: {why}")
 }
 
-/// Notes the flags that do not apply for the command.
+/// Appends the flags that do not apply to the command's file.
 pub(super) fn note(left_out: &[String]) {
     let Some(file) = std::env::var_os(LEFT_OUT).filter(|_| !left_out.is_empty()) else { return };
     let lines: String = left_out.iter().map(|line| format!("{line}\n")).collect();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    // In one piece, because other calls of the compiler write, too.
+    // One write, because other compiler calls write to the file, too.
     let _ = opened.and_then(|mut file| file.write_all(lines.as_bytes()));
 }
 
-/// The remark of the command about flags that do not apply, from the lines of all calls. `None` if there are none.
+/// Returns the command's remark about flags that do not apply, from the lines of all calls. `None` if there are no lines.
 pub(super) fn remark(lines: &str) -> Option<String> {
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();
@@ -156,7 +156,7 @@ pub(super) fn remark(lines: &str) -> Option<String> {
         .then(|| format!("note: flags that do not apply to this build:\n{}", list.trim_end()))
 }
 
-/// The sentence under errors of the linker, if these are in the output of the compiler.
+/// Returns the note for linker errors, if the compiler's output has any.
 pub(super) fn of_linker(output: &str) -> Option<&'static str> {
     let is_met = output.contains("linking with `")
         || output.contains("cannot satisfy dependencies so `std`");

@@ -1,18 +1,18 @@
 //! Searches a linked program for instructions that synchronise threads or call the system, in code that is not
-//! instrumented: assembly, C, and what a pass of the compiler has made after the instrumentation.
+//! instrumented: assembly, C, and the output of compiler passes after the instrumentation.
 //!
-//! The program is searched after each link, because only its addresses are final. Functions of the known files are left
-//! out: std, the runtime and what the command itself links. All others count, so generic code of std counts in the crate
-//! that it is compiled in.
+//! The program is searched after each link, because only a linked program has final addresses. Functions of known files
+//! are left out: std, the runtime and the other libraries that the command links. All other functions count, so generic
+//! code of std counts in the crate that it is compiled in.
 //!
-//! The list is appended to the program, where the runtime reads it (`unpause-native/src/linux/unseen.rs`): it sets a
-//! breakpoint at each instruction. So a program that is copied has its list, and a program without a list was not
-//! searched.
+//! The list is appended to the program. The runtime (`unpause-native/src/linux/unseen.rs`) reads the list and sets a
+//! breakpoint at each instruction. So the list stays with the program if the program is copied, and a program without a
+//! list was not searched.
 //!
 //! # Limits
 //!
-//! Loads and stores that synchronise by themselves on this processor have no instructions of their own: assembly and
-//! C that use nothing else are not found. Shared libraries are not searched.
+//! Plain loads and stores, which on x86-64 can synchronise threads, are not found: they are ordinary instructions.
+//! Shared libraries are not searched.
 
 mod aarch64;
 mod known;
@@ -28,16 +28,16 @@ use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, SectionKin
 use self::known::Known;
 pub(super) use self::linked::search_linked;
 
-/// The end of a program with a list. The length of the list stands before it, in 16 hexadecimal digits.
+/// The end of a program with a list. It follows the length of the list in 16 hexadecimal digits.
 pub(super) const END: &str = "unpause-unseen-1";
 
 /// An instruction that synchronises threads or calls the system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Instruction {
     address: u64,
-    /// True if it calls the system.
+    /// `true` if the instruction calls the system.
     calls: bool,
-    /// Its name, such as `lock xadd`.
+    /// The name of the instruction, such as `lock xadd`.
     name: String,
 }
 
@@ -45,22 +45,22 @@ struct Instruction {
 #[derive(Default)]
 struct Decoded {
     found: Vec<Instruction>,
-    /// True if a part of the range is no code, so that the decoder may have lost the beginnings of instructions.
+    /// `true` if a part of the range is not code, so the decoder may have missed the beginnings of instructions.
     has_data: bool,
 }
 
-/// A breakpoint that tells that an instruction is executed.
+/// The position of the breakpoint that detects the execution of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Watch {
     /// At the instruction.
     Instruction,
-    /// At the beginning of its function, which has data among its code.
+    /// At the beginning of its function, because the function has data among its code.
     Function,
-    /// None: the bytes may be data, which a breakpoint would change.
+    /// No breakpoint, because the bytes may be data, which a breakpoint would change.
     Nowhere,
 }
 
-/// An instruction, its function, and the address at which its execution is told.
+/// An instruction, its function, and the address of its breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Unseen {
     address: u64,
@@ -70,7 +70,7 @@ struct Unseen {
     function: String,
 }
 
-/// Searches a program that was linked, and appends the list to it.
+/// Searches a linked program and appends the list to it.
 ///
 /// # Errors
 /// If the program or a known file cannot be read, or the program cannot be written.
@@ -86,7 +86,7 @@ fn append(program: &Path, known: &Known) -> Result<(), String> {
     written.map_err(|error| format!("{} cannot be written: {error}", program.display()))
 }
 
-/// The list as text: a line for each instruction.
+/// Returns the list as text: a line for each instruction.
 fn list(unseen: &[Unseen]) -> String {
     let mut text = String::new();
     for Unseen { address, watch, calls, instruction, function } in unseen {
@@ -101,16 +101,16 @@ fn list(unseen: &[Unseen]) -> String {
     text
 }
 
-/// A part of a section with the name of its function.
+/// A range of a section, with the name of its function.
 struct Part<'a> {
     range: Range<u64>,
     name: &'a str,
-    /// True if the program knows it as a function, which begins with an instruction.
+    /// `true` if the range has the symbol of a function, so it begins with an instruction.
     is_function: bool,
     is_known: bool,
 }
 
-/// The instructions in the parts of a program that are in no known file, by address.
+/// Returns the instructions outside of known files, sorted by address.
 fn search(file: &File<'_>, known: &Known) -> object::Result<Vec<Unseen>> {
     let mut unseen = Vec::new();
     let named = file.symbols().filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?)));
@@ -120,7 +120,7 @@ fn search(file: &File<'_>, known: &Known) -> object::Result<Vec<Unseen>> {
         for part in parts(file, &section, known).iter().filter(|part| !part.is_known) {
             let [from, to] =
                 [part.range.start, part.range.end].map(|at| (at - section.address()) as usize);
-            // A section without content, such as the second half of a separate debug file.
+            // A section without content, for example in a separate debug file.
             let Some(code) = bytes.get(from..to) else { continue };
             let decoded = match file.architecture() {
                 Architecture::X86_64 => x86_64::decode(code, part.range.start, is_rust(part.name)),
@@ -152,23 +152,23 @@ fn is_rust(symbol: &str) -> bool {
     rustc_demangle::try_demangle(symbol).is_ok()
 }
 
-/// The parts of a section: its functions, and the code between them.
+/// Returns the parts of a section: its functions, and the code between them.
 fn parts<'a>(file: &File<'a>, section: &object::Section<'a, '_>, known: &Known) -> Vec<Part<'a>> {
     let end = section.address() + section.size();
     let mut symbols: Vec<(u64, u64, bool, &str)> = file
         .symbols()
         .filter(|symbol| symbol.section_index() == Some(section.index()))
-        // The linker defines some at the end of a section.
+        // The linker defines some symbols at the end of a section.
         .filter(|symbol| (section.address()..end).contains(&symbol.address()))
         .filter(|symbol| !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File))
         .filter_map(|symbol| {
             let is_function = symbol.kind() == SymbolKind::Text;
             Some((symbol.address(), symbol.size(), is_function, symbol.name().ok()?))
         })
-        // Marks of the assembler for the decoder, such as `$x`.
+        // Mapping symbols of the assembler, such as `$x`, are no names of functions.
         .filter(|(.., name)| !name.is_empty() && !name.starts_with('$'))
         .collect();
-    // Of several names, that of a function, and of these the longest range.
+    // If several symbols have one address, functions come first, and longer ranges before shorter ranges.
     symbols
         .sort_by_key(|(address, size, is_function, _)| (*address, !is_function, u64::MAX - size));
     let mut parts: Vec<Part<'_>> = Vec::new();
@@ -177,7 +177,7 @@ fn parts<'a>(file: &File<'a>, section: &object::Section<'a, '_>, known: &Known) 
         if address < at {
             continue;
         }
-        // Code without a name: in assembly, and where local names were removed.
+        // Code without a symbol: in assembly, and after local symbols were removed.
         if at < address {
             let (range, name) = (at..address, last);
             parts.push(Part { range, name, is_function: false, is_known: false });
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// The function, the instruction and the place of the breakpoint of each that is found. `known` are names.
+    /// Returns function, name and breakpoint of each instruction found. `known` has names of known functions.
     fn found(assembly: &str, known: &[&str]) -> Vec<(String, String, Watch)> {
         let folder = Folder::new();
         let bytes = std::fs::read(folder.program(assembly)).unwrap();
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn no_breakpoint_is_put_into_what_may_be_data() {
-        // The bytes of an instruction behind some that are none.
+        // Bytes that do not decode, and then the bytes of an instruction.
         let data = ".byte 0x06, 0xF0, 0x0F, 0xC1, 0x07\n";
         let table = format!("start: ret\ntable: {data}");
         assert_eq!(found(&table, &[]), [one("table", "lock xadd", Watch::Nowhere)]);

@@ -51,7 +51,7 @@ const OBJECTS: [&str; 2] = ["replaced.o", "noted.o"];
 /// The file with arguments for the linker.
 const ARGUMENTS: &str = "arguments";
 
-/// The beginning of the names by which the replacements call std's functions.
+/// The prefix of the names that the replacements use to call std's functions.
 pub(super) const REAL: &str = "unpause_real_";
 
 /// The folder that their debug information names. The engine knows it.
@@ -60,7 +60,7 @@ const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
 /// The time that the comparison has. It takes some milliseconds, unless a function waits that should not.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The number of the form of [`stubs`]: those of another form are compiled again.
+/// The version of the form of [`stubs`]. A new version compiles the stubs again.
 const FORM: u32 = 2;
 
 const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause test`, or a newer version of unpause";
@@ -73,7 +73,7 @@ pub(super) struct Replacements {
     pub(super) common: String,
     /// The folder of std's libraries.
     pub(super) libraries: PathBuf,
-    /// A hash of all that they are made of, and of the form of the list that is appended to programs.
+    /// A hash of all inputs of the replacements, and of the format of the list that is appended to programs.
     pub(super) hash: String,
 }
 
@@ -228,7 +228,7 @@ fn line(file: &Path) -> String {
     format!("\"{}\"\n", file.display())
 }
 
-/// The files among the linker's arguments.
+/// Returns the files among the linker's arguments.
 pub(super) fn files(arguments: &str) -> impl Iterator<Item = &str> {
     arguments.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'))
 }
@@ -246,7 +246,8 @@ adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered
 ldp x8, x30, [sp, #64]\nldp x6, x7, [sp, #48]\nldp x4, x5, [sp, #32]
 ldp x2, x3, [sp, #16]\nldp x0, x1, [sp], #80";
 
-/// The source of functions that note their entry and go on with std's, and of the list of the toolchain's variables.
+/// Returns the source of functions that record their entry and continue in std's function, and of the list of the
+/// toolchain's variables.
 fn stubs(names: &Names) -> String {
     let mut text = String::from(
         "#![no_std]\n// The functions with locks of their own: each notes that it was entered, and is then std's.\n\
@@ -264,7 +265,7 @@ fn stubs(names: &Names) -> String {
         let _ = writeln!(text, ".section .rodata\n9: .asciz \"{shown}\"\n.text");
     }
     text += ".globl unpause_std_replaced\nunpause_std_replaced: ret\n";
-    // The runtime reads the list: a name of a crate alone does not tell, because a test program may be called `std`.
+    // The runtime reads the list, because a crate name is not enough: a test program may be called `std`.
     text += ".section .rodata\n.globl unpause_std_variables\nunpause_std_variables:\n";
     for symbol in &names.variables {
         let _ = writeln!(text, ".ascii \"{symbol}\\n\"");
@@ -334,7 +335,7 @@ mod tests {
         });
     }
 
-    /// The file of libc that this process uses.
+    /// Returns the file of libc that this process uses.
     fn libc() -> PathBuf {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
@@ -353,7 +354,7 @@ mod tests {
             "pthread_spin_",
             "sem_",
         ];
-        /// Ends of names of functions that neither wait nor wake.
+        /// Suffixes of functions that neither wait nor wake.
         const QUIET: &[&str] = &[
             "_init",
             "_destroy",
@@ -363,7 +364,7 @@ mod tests {
             "_open",
             "_close",
             "_unlink",
-            // Of robust mutexes.
+            // Functions for robust mutexes.
             "_consistent",
             "_consistent_np",
         ];

@@ -1,7 +1,7 @@
 //! The programs that Cargo would call: the compiler, the user's wrapper of it, rustdoc.
 //!
-//! Cargo calls this command in their place, so the command must know them. They are named by variables, or by Cargo's
-//! configuration, which `cargo config get` prints with all files and `--config` arguments taken into account.
+//! Cargo calls this command in place of these programs, so the command must find them. Variables or Cargo's
+//! configuration name them. `cargo config get` prints the configuration, including all files and `--config` arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ pub(super) struct Tools {
     pub(super) rustdoc: OsString,
     /// The user's wrapper of the compiler, such as sccache.
     pub(super) wrapper: Option<OsString>,
-    /// A warning, if the configuration cannot be read.
+    /// The warning, if the configuration cannot be read.
     pub(super) warning: Option<String>,
 }
 
 /// The places that name one program.
 struct Names {
-    /// The variables, the strongest first. An empty one names no program.
+    /// The variables in order of precedence. An empty variable names no program.
     variables: &'static [&'static str],
     /// The key in the table `build` of the configuration.
     key: &'static str,
@@ -43,7 +43,7 @@ const WRAPPER: Names = Names {
 };
 
 impl Tools {
-    /// Finds the programs for a command with these `arguments` of Cargo.
+    /// Finds the programs for a Cargo command with these `arguments`.
     pub(super) fn find(arguments: &[OsString]) -> Tools {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let configuration = Configuration { cargo: &cargo, options: configs(arguments) };
@@ -57,7 +57,7 @@ impl Tools {
                 )),
             ),
         };
-        // A test that calls this command has the variables of the build that it is part of.
+        // In a test of this command, the variables of the surrounding build may name this command itself.
         let own = std::env::current_exe().unwrap_or_default();
         let set = |name: &&str| std::env::var_os(name).filter(|set| Path::new(set) != own);
         let find = |names: &Names| -> Option<OsString> {
@@ -92,11 +92,11 @@ impl Configuration<'_> {
         serde_json::from_str(&text).map_err(|error| Usage(format!("`cargo config get`: {error}")))
     }
 
-    /// The folder from which a relative path at this key of `build` begins.
+    /// Returns the base folder of a relative path at this key of `build`.
     fn base(&self, key: &str) -> PathBuf {
         let line = self.get(&["--show-origin", &format!("build.{key}")]).unwrap_or_default();
         let file = line.rsplit_once(" # ").map_or("", |(_, file)| file.trim());
-        // Paths in `folder/.cargo/config.toml` begin in `folder`. An argument of the command has no file.
+        // Paths in `folder/.cargo/config.toml` are relative to `folder`. An argument of the command has no file.
         let folder = Path::new(file).is_absolute().then(|| Path::new(file).parent()?.parent());
         folder.flatten().map_or_else(here, Path::to_path_buf)
     }
@@ -109,7 +109,7 @@ impl Configuration<'_> {
     }
 }
 
-/// The `--config` options among the arguments of Cargo.
+/// Returns the `--config` options among the arguments of Cargo.
 fn configs(arguments: &[OsString]) -> Vec<OsString> {
     let of_cargo = arguments.iter().take_while(|word| *word != "--");
     let mut found = Vec::new();
@@ -124,7 +124,7 @@ fn configs(arguments: &[OsString]) -> Vec<OsString> {
     found
 }
 
-/// A program by its name, which is looked up in `PATH`, or by its path, which may be relative to `base`.
+/// Returns the program `named`: a name stays as it is, for a search in `PATH`; a path may be relative to `base`.
 fn absolute(named: &OsStr, base: PathBuf) -> OsString {
     match Path::new(named).components().count() {
         0 | 1 => named.to_owned(),

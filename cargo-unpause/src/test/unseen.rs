@@ -1,4 +1,4 @@
-//! The functions of the programs that ran whose operations the runtime does not see: one list for all of them.
+//! The list of functions that the runtime cannot step, for all programs that ran.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 /// The variable with the file to which programs append their functions, a line each.
 pub(super) const VARIABLE: &str = "UNPAUSE_UNSEEN";
 
-/// The mark of a function that a run has entered.
+/// The prefix of the line of a function that a run has entered.
 const ENTERED: &str = "entered ";
 
-/// The number of functions that are shown, of those that no run has entered.
+/// Maximum number of functions shown that no run has entered.
 const SHOWN: usize = 20;
 
-/// The text about the functions in the lines of programs. `None` if there are none.
+/// Returns the text about the functions in the programs' lines. `None` if there are no lines.
 pub(super) fn remark(lines: &str) -> Option<String> {
     let entered: BTreeSet<&str> =
         lines.lines().filter_map(|line| line.strip_prefix(ENTERED)).collect();

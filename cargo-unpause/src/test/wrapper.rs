@@ -1,6 +1,6 @@
 //! The compiler's place in an instrumented build: adds flags to each crate that is tested, and calls the compiler.
 //!
-//! The flags are added here, and not by `RUSTFLAGS`, which would make Cargo ignore the flags of its configuration. Cargo
+//! The wrapper adds the flags, because `RUSTFLAGS` would make Cargo ignore the flags of its configuration. Cargo
 //! compiles again if the flags change, because [`STAMP`] is a line of the compiler's version.
 
 use std::ffi::{OsStr, OsString};
@@ -18,24 +18,25 @@ pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 /// see [`any`](super::any).
 pub(super) const ANY: &str = "UNPAUSE_ANY";
 
-/// The variable with a text that differs if the flags added here, or the files they name, differ.
+/// The variable with a stamp of the flags that are added here and of the files that the flags name.
 pub(super) const STAMP: &str = "UNPAUSE_STAMP";
 
 /// The variable with the user's own wrapper of the compiler, which is called with the compiler and all flags.
 pub(super) const CHAINED: &str = "UNPAUSE_RUSTC_WRAPPER";
 
-/// The variable with the program for documentation tests, in whose place Cargo calls this one.
+/// The variable with the program for documentation tests. Cargo calls this command in its place.
 pub(super) const RUSTDOC: &str = "UNPAUSE_RUSTDOC";
 
-/// The variable with the folder of std's libraries, whose functions are known when a program is
-/// [searched](super::scan).
+/// The variable with the folder of std's libraries. A [search](super::scan) of a program skips the functions of these
+/// libraries.
 pub(super) const LIBRARIES: &str = "UNPAUSE_LIBRARIES";
 
-/// The name of the crate that Cargo pretends to compile when it reads the `cfg`s of a target.
+/// The crate name in Cargo's compiler call that reads the `cfg`s of a target.
 const PROBE: &str = "___";
 
-/// The crate with system calls of its own (smol, async-io, async-std), and the `cfg` that makes it call libc, where the
-/// runtime sees the calls. Its build script and Cargo, which chooses its dependencies, read the `cfg`s of the target.
+/// The crate that makes system calls without libc (under smol, async-io, async-std). With this `cfg` it calls libc, whose
+/// functions the runtime replaces. The `cfg`s of the target are read by the crate's build script, and by Cargo to choose
+/// the crate's dependencies.
 const RUSTIX: &str = "rustix";
 const BY_LIBC: [&str; 2] = ["--cfg", "rustix_use_libc"];
 
@@ -67,8 +68,8 @@ const OF_EACH_STEP: &[&str] = &["sim", "unpause_native"];
 /// would be calls between units. Cargo's flags come first, and the last one of a name counts.
 const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
 
-/// The flag of tested crates whose own level of optimisation is lower: the compiler would take some generic functions of std
-/// from std's binary, where they are not instrumented.
+/// The flag for tested crates with a lower level of optimisation. At a lower level, the compiler would take some generic
+/// functions of std from std's binary, where they are not instrumented.
 const OPTIMIZED: &str = "-Copt-level=2";
 
 /// Flags of all crates: frames can be followed.
@@ -100,11 +101,11 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
 /// The variable that is set if the compiler takes the flag [`SEPARATED`].
 pub(super) const SEPARATE: &str = "UNPAUSE_SEPARATE";
 
-/// The flag of tested crates that keeps functions with the same code apart: a pass of LLVM keeps one of them, and the place
-/// of an operation would be a line of another function.
+/// The flag for tested crates that keeps functions with the same code separate. Otherwise a pass of LLVM merges them, and
+/// the place of an operation would be a line of another function.
 const SEPARATED: &str = "-Cllvm-args=-opt-disable=mergefunc";
 
-/// The first version of LLVM with that flag. An unknown flag is an error.
+/// The first version of LLVM with the flag [`SEPARATED`]. An unknown flag is an error.
 const SEPARATES_SINCE: u32 = 22;
 
 /// Returns `true` if a compiler with this `-vV` text takes the flag [`SEPARATED`].
@@ -114,7 +115,7 @@ pub(super) fn separates(version: &str) -> bool {
     major.is_some_and(|major| major >= SEPARATES_SINCE)
 }
 
-/// The value of [`STAMP`] for a build with linked `parts`.
+/// Returns the value of [`STAMP`] for a build with linked `parts`.
 pub(super) fn stamp(parts: &str) -> String {
     let mut hasher = DefaultHasher::new();
     let version = env!("CARGO_PKG_VERSION");
@@ -171,8 +172,8 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         }
         false => ended(command.args(given)),
     };
-    // Cargo compiles a crate again if the version of the compiler is another one. Programs that read the version look for
-    // lines that they know.
+    // Cargo compiles a crate again if the compiler version differs. Programs that read the version ignore lines that they
+    // do not know.
     if code == 0 && given.last().is_some_and(|last| last == "-vV") {
         let stamp = std::env::var(STAMP).unwrap_or_default();
         let _ = writeln!(std::io::stdout(), "unpause: {stamp}");
@@ -185,7 +186,7 @@ fn ended(command: &mut Command) -> u8 {
     code(command.status(), command)
 }
 
-/// The same for the compiler of a program, whose linker may have errors that only this command can explain.
+/// Runs the compiler of a program like [`ended`], and prints a note below linker errors.
 fn ended_with_note(command: &mut Command) -> u8 {
     let mut kept = Vec::new();
     let status = command.stderr(Stdio::piped()).spawn().and_then(|mut child| {
@@ -225,11 +226,11 @@ struct Build {
     programs: OsString,
     /// The file with the linker's arguments of tests that run as they are (`--any`).
     tests: Option<OsString>,
-    /// True if plain accesses are instrumented, too.
+    /// `true` if plain accesses are instrumented, too.
     races: bool,
     /// The package that is compiled.
     package: String,
-    /// True if the compiler can keep functions with the same code apart.
+    /// `true` if the compiler has the flag [`SEPARATED`].
     separates: bool,
 }
 
@@ -241,7 +242,7 @@ impl Build {
         Build { programs: programs.to_owned(), tests, races, separates, package }
     }
 
-    /// The flags to add to the flags that Cargo has given: after them, because the last one of a name counts.
+    /// Returns the flags to add behind Cargo's flags: if a flag is repeated, the last value counts.
     fn flags(&self, given: &[OsString]) -> Vec<OsString> {
         let Some(name) = after(given, "--crate-name").filter(|_| is_tested(given)) else {
             return Vec::new();
@@ -254,7 +255,7 @@ impl Build {
             return flags;
         }
         flags.push(FRAMES.into());
-        // The runtime that is linked has copies of its own.
+        // A linked runtime (`--any`) has its own copies of these crates.
         if self.tests.is_some() || !steps_others(name, &self.package) {
             let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
             flags.extend(instrumentation.map(OsString::from));
@@ -269,20 +270,20 @@ impl Build {
         if !is_test && is_optimized(given) && OF_EACH_STEP.contains(&name) {
             flags.extend(SPEED.map(OsString::from));
         }
-        // A test without libtest (`harness = false`) has neither `--test` nor a type: a binary, which is the compiler's default.
+        // A test without libtest (`harness = false`) has neither `--test` nor a crate type: the default is a binary.
         if is_test || after(given, "--crate-type").is_none_or(|kind| kind == "bin") {
             flags.push(linked_with(self.arguments(given)));
         }
         flags
     }
 
-    /// The file with the linker's arguments of a program.
+    /// Returns the file with the linker's arguments of a program.
     fn arguments(&self, given: &[OsString]) -> &OsStr {
         let is_test = given.iter().any(|flag| flag == "--test");
         self.tests.as_ref().filter(|_| is_test).unwrap_or(&self.programs)
     }
 
-    /// The `cfg`s of crates that are tested. Cargo reads them, too: dependencies are chosen by them.
+    /// Returns the `cfg`s of tested crates. Cargo reads them, too, because they choose dependencies.
     fn cfgs(&self) -> Vec<&'static str> {
         match (&self.tests, self.races) {
             // No crate of the program depends on the runtime.
@@ -292,7 +293,7 @@ impl Build {
         }
     }
 
-    /// The flags of documentation tests.
+    /// Returns the flags of documentation tests.
     fn flags_of_rustdoc(&self) -> Vec<OsString> {
         let mut flags: Vec<OsString> = self.cfgs().into_iter().map(OsString::from).collect();
         flags.push(linked_with(&self.programs));
@@ -300,19 +301,19 @@ impl Build {
     }
 }
 
-/// The argument after the one with this name.
+/// Returns the argument that follows the argument `name`.
 pub(super) fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
     let at = given.iter().position(|argument| argument == name)?;
     given.get(at + 1)?.to_str()
 }
 
-/// True for a crate that is tested. Build scripts and procedural macros are compiled for the machine itself, without a target.
+/// Returns `true` for a tested crate. Build scripts and procedural macros are compiled for the host, without `--target`.
 fn is_tested(given: &[OsString]) -> bool {
     after(given, "--crate-name").is_some() && after(given, "--target").is_some()
 }
 
-/// True if the last level of optimisation among the arguments is one that takes no generic functions of std from std's own
-/// binary.
+/// Returns `true` if the last level of optimisation among the arguments is 2 or 3. At these levels the compiler takes no
+/// generic functions of std from std's own binary.
 fn is_optimized(given: &[OsString]) -> bool {
     let mut levels = given.iter().filter_map(|argument| {
         let text = argument.to_str()?;
@@ -321,17 +322,17 @@ fn is_optimized(given: &[OsString]) -> bool {
     levels.next_back().is_some_and(|level| level == "2" || level == "3")
 }
 
-/// The beginning of the flag that links a program with the arguments in a file.
+/// The prefix of the flag that links a program with the arguments in a file.
 const LINKED: &str = "-Clink-arg=@";
 
-/// Returns `true` for a crate that steps the threads of the others. The name of the crate alone does not tell: a test
+/// Returns `true` for a crate that steps the threads of the others. The crate name alone is not enough, because a test
 /// program of any package may be called `object` or `sim`.
 fn steps_others(name: &str, package: &str) -> bool {
     let is_its_library = package.replace('-', "_") == name || (package, name) == ("unpause", "sim");
     NOT_INSTRUMENTED.contains(&name) && is_its_library
 }
 
-/// The flag that links a program with the arguments in a file.
+/// Returns the flag that links a program with the arguments in a file.
 fn linked_with(file: &OsStr) -> OsString {
     let mut flag = OsString::from(LINKED);
     flag.push(file);

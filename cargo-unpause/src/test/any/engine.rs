@@ -21,7 +21,7 @@ pub(super) const CRATE: &str = "unpause_runtime";
 /// Flags of the compiler.
 const FLAGS: &str = "--cfg unpause_native --cfg unpause_linked -Cforce-frame-pointers=yes -Cdebuginfo=0 --cap-lints=allow";
 
-/// The profile. It is given by variables, which are stronger than the configuration of the user.
+/// The profile. It is set by variables, which take precedence over the user's configuration.
 const PROFILE: &[(&str, &str)] = &[
     ("OPT_LEVEL", "3"),
     ("CODEGEN_UNITS", "1"),
@@ -34,10 +34,10 @@ const PROFILE: &[(&str, &str)] = &[
     ("STRIP", "none"),
 ];
 
-/// The beginning of variables that change the profile: tests of this command need no fast engine.
+/// The prefix of variables that change the profile, because tests of this command need no fast engine.
 const PROFILE_VARIABLE: &str = "UNPAUSE_PROFILE_";
 
-/// The folders and files of a checkout that the engine is compiled from.
+/// The files and folders of a checkout from which the engine is compiled.
 const OF_CHECKOUT: &[&str] = &[
     "Cargo.toml",
     "Cargo.lock",
@@ -50,10 +50,10 @@ const OF_CHECKOUT: &[&str] = &[
     "unpause-native/src",
 ];
 
-/// The engine before it is compiled: all that its compiled form depends on.
+/// The inputs of a compilation of the engine.
 #[derive(Hash)]
 pub(super) struct Engine {
-    /// The compiler, by its version.
+    /// The version of the compiler.
     compiler: String,
     /// The manifest, which names the version or the folder.
     manifest: String,
@@ -64,7 +64,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// The engine of the version of this command.
+    /// Returns the engine in the version of this command.
     pub(super) fn of_this_command(tools: &Tools) -> Result<Engine, Usage> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
         let folder = folder.join("unpause-native/Cargo.toml").is_file().then_some(folder);
@@ -91,7 +91,7 @@ impl Engine {
         })
     }
 
-    /// The name of its entry in the cache.
+    /// Returns the name of the engine's entry in the cache.
     pub(super) fn entry(&self, hash: &str) -> String {
         match self.checkout {
             Some(_) => format!("engine-{hash}{SHORT_LIVED}"),
@@ -99,12 +99,12 @@ impl Engine {
         }
     }
 
-    /// Compiles it. Returns the static library.
+    /// Compiles the engine. Returns the static library.
     ///
     /// # Errors
-    /// If it cannot be compiled, or if the sources have changed meanwhile.
+    /// If the engine cannot be compiled, or if the sources have changed meanwhile.
     pub(super) fn compile(&self, tools: &Tools, cache: &Cache) -> Result<PathBuf, Usage> {
-        // Dependencies need not be compiled again if the sources change. Cargo locks the folder.
+        // One folder for all sources, so a change of the sources does not compile dependencies again. Cargo locks the folder.
         let mut hasher = DefaultHasher::new();
         (&self.compiler, &self.manifest, self.texts, &self.profile).hash(&mut hasher);
         let home = cache.scratch(&format!("build-{:016x}", hasher.finish()))?;
@@ -127,7 +127,7 @@ impl Engine {
         command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("CARGO_MANIFEST_DIR");
         command.current_dir(&home).args(["build", "--release", "--quiet", "--target", &host]);
         command.env("CARGO_TARGET_DIR", &target).env("CARGO_BUILD_BUILD_DIR", &target);
-        // Empty: without wrappers, those of the configuration included.
+        // Empty values turn all wrappers off, including wrappers in the user's configuration.
         command.env("RUSTC_WRAPPER", "").env("RUSTC_WORKSPACE_WRAPPER", "");
         // A file `rust-toolchain.toml` of the project has no effect in this folder.
         command.env("RUSTC", compiler(tools)?).env("RUSTFLAGS", FLAGS);
@@ -149,31 +149,31 @@ impl Engine {
     }
 }
 
-/// The value of a setting of the profile.
+/// Returns the value of a profile setting.
 fn setting(name: &str, value: &str) -> String {
     std::env::var(format!("{PROFILE_VARIABLE}{name}")).unwrap_or_else(|_| value.to_owned())
 }
 
-/// The compiler by its path, and not by the name of a program that chooses one for each folder.
+/// Returns the path of the compiler itself, because `rustc` may be a proxy that chooses a toolchain for each folder.
 fn compiler(tools: &Tools) -> Result<PathBuf, Usage> {
     let root = output(Command::new(&tools.rustc).args(["--print", "sysroot"]))?;
     let path = Path::new(&root).join("bin/rustc");
     Ok(if path.is_file() { path } else { PathBuf::from(&tools.rustc) })
 }
 
-/// Writes a file if it differs, because Cargo looks at the time.
+/// Writes a file only if its text differs, because Cargo compares modification times.
 fn write(home: &Path, name: &str, text: &str) -> Result<(), Usage> {
     let path = home.join(name);
     if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
         return Ok(());
     }
-    // Renamed when it is whole: another process may build the runtime too.
+    // Renamed when it is complete, because another process may build the runtime too.
     let draft = home.join(format!("{name}.{}", std::process::id()));
     let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &path));
     written.map_err(|error| unwritable(&path, &error))
 }
 
-/// A hash of the sources in a checkout.
+/// Returns a hash of the sources in a checkout.
 fn hash_of(checkout: &Path) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
     for name in OF_CHECKOUT {

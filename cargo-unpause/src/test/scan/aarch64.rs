@@ -1,5 +1,5 @@
-//! Instructions of aarch64 that synchronise threads or call the system. Tried on encodings only: no program of this
-//! processor was run.
+//! Instructions of aarch64 that synchronise threads or call the system. Tested on encodings only: no program was run on
+//! this processor.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Decoded, Instruction};
 type Kind = (u32, u32, &'static str);
 
 /// The instructions of Arm's manual: exclusive loads and stores, compare and swap, atomic memory operations, barriers.
-/// Loads that acquire and stores that release are among the first: they have the same encoding but for a few bits.
+/// Load-acquire and store-release are in the first group, because their encodings differ in a few bits only.
 const SYNCHRONISE: &[Kind] = &[
     // size 001000 0 L 0 Rs o0 Rt2 Rn Rt
     (0x3FE0_8000, 0x0800_0000, "stxr"),
@@ -43,13 +43,13 @@ const SYNCHRONISE: &[Kind] = &[
 /// The instruction that calls the system.
 const CALL: Kind = (0xFFE0_001F, 0xD400_0001, "svc");
 
-/// The beginning of the names of the compiler's functions for atomic operations, which choose between instructions when the
-/// program runs. They are part of std's files, so that their calls count.
+/// The prefix of the compiler's functions for atomic operations, which choose between instructions at run time. These
+/// functions are in std's files, which are known, so calls of them are searched for.
 pub(super) const OUTLINED: &str = "__aarch64_";
 
-/// Finds them in the code at an address. `outlined` has the [functions](OUTLINED) by address.
+/// Finds the instructions in the code at an address. `outlined` has the [functions](OUTLINED) by address.
 ///
-/// Data among the code is not noticed.
+/// Data among the code is not detected.
 pub(super) fn decode(code: &[u8], address: u64, outlined: &BTreeMap<u64, &str>) -> Decoded {
     let mut found = Vec::new();
     for (number, word) in code.chunks_exact(4).enumerate() {
@@ -70,7 +70,7 @@ pub(super) fn decode(code: &[u8], address: u64, outlined: &BTreeMap<u64, &str>) 
     Decoded { found, has_data: false }
 }
 
-/// The address that an instruction calls or jumps to.
+/// Returns the address that an instruction calls or jumps to.
 fn called(word: u32, address: u64) -> Option<u64> {
     let is_branch = word & 0x7C00_0000 == 0x1400_0000;
     // 26 bits with a sign, in words.

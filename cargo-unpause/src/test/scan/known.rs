@@ -1,4 +1,4 @@
-//! The names of functions whose instructions the runtime knows about.
+//! The names of functions that the scan skips: functions of std, of the runtime, and of other files that the command links.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -17,8 +17,8 @@ const ENGINE: &[&str] = &["sim", "unpause_check", "unpause_native"];
 pub(super) struct Known(HashSet<Vec<u8>>);
 
 impl Known {
-    /// The functions of std in the folder `libraries`, of the files among the linker's `arguments`, and of the engine's
-    /// libraries, which are among the dependencies of the program that the compiler is called for with `given`.
+    /// Returns the functions of std in the folder `libraries`, of the files in the linker's `arguments`, and of the engine's
+    /// libraries among the program's dependencies. `given` are the arguments of the compiler call.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -51,11 +51,11 @@ impl Known {
 
     /// Returns `true` for a function of a known file.
     pub(super) fn has(&self, name: &str) -> bool {
-        // The linker's arguments give std's functions this name, too.
+        // The linker's arguments also give std's functions a name with this prefix.
         name.starts_with(stdlib::REAL) || self.0.contains(name.as_bytes())
     }
 
-    /// Adds the functions of the libraries of a folder with such names.
+    /// Adds the functions of a folder's libraries whose names satisfy `is_one`.
     fn add_libraries(
         &mut self,
         folder: &Path,
@@ -82,7 +82,7 @@ impl Known {
                 return Ok(());
             }
             for member in ArchiveFile::parse(&*bytes)?.members() {
-                // Others are metadata.
+                // Members that cannot be parsed are metadata.
                 if let Ok(file) = File::parse(member?.data(&*bytes)?) {
                     self.add_functions(&file);
                 }
@@ -94,7 +94,7 @@ impl Known {
 
     fn add_functions(&mut self, file: &File<'_>) {
         let is_function = |symbol: &object::Symbol<'_, '_>| {
-            // In assembly names of functions have no kind.
+            // Function names in assembly may have no kind.
             !symbol.is_undefined()
                 && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown)
         };
@@ -103,7 +103,7 @@ impl Known {
     }
 }
 
-/// The folders with libraries of dependencies.
+/// Returns the folders with libraries of dependencies.
 fn dependencies(given: &[OsString]) -> impl Iterator<Item = PathBuf> + '_ {
     let after = given.windows(2).filter(|pair| pair[0] == "-L").map(|pair| &pair[1]);
     after.filter_map(|folder| Some(PathBuf::from(folder.to_str()?.strip_prefix("dependency=")?)))

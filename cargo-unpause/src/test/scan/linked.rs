@@ -1,4 +1,4 @@
-//! The program that a call of the compiler has linked.
+//! The search of a program after the compiler has linked it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use super::{Known, append};
 use crate::test::wrapper::{self, after};
 
-/// Searches the program that the compiler has linked for a call with `given`, with this file of the linker's arguments.
+/// Searches the program that the compiler call with the arguments `given` has linked. `arguments` is the file with the
+/// linker's arguments.
 pub(in crate::test) fn search_linked(given: &[OsString], arguments: &OsStr) {
     let Some(program) = program(given) else { return };
     let libraries = std::env::var_os(wrapper::LIBRARIES).unwrap_or_default();
     let known = Known::of(Path::new(&libraries), Path::new(arguments), given);
     let searched = known.and_then(|known| append(&program, &known));
     if let Err(error) = searched {
-        // The runtime finds no list, and no search is a proof.
+        // Without a list the runtime treats no search as a proof.
         eprintln!(
             "warning: a program is not searched for instructions that synchronise threads, so that no search of it is a \
              proof: {error}"
@@ -21,7 +22,7 @@ pub(in crate::test) fn search_linked(given: &[OsString], arguments: &OsStr) {
     }
 }
 
-/// The file of the program. `None` if cargo wants none.
+/// Returns the file of the linked program. `None` if the call links no program.
 fn program(given: &[OsString]) -> Option<PathBuf> {
     let (name, folder) = (after(given, "--crate-name")?, after(given, "--out-dir")?);
     let links = given.iter().filter_map(|word| word.to_str()?.strip_prefix("--emit="));

@@ -4,7 +4,7 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
 
 use super::{Decoded, Instruction};
 
-/// Finds them in the code at an address. `is_rust` is true for a function of Rust, whose accesses to memory are instrumented.
+/// Finds the instructions in the code at an address. `is_rust` is `true` for a Rust function: its accesses are instrumented.
 pub(super) fn decode(code: &[u8], address: u64, is_rust: bool) -> Decoded {
     let mut decoded = Decoded::default();
     let mut at = 0;
@@ -12,7 +12,7 @@ pub(super) fn decode(code: &[u8], address: u64, is_rust: bool) -> Decoded {
     while decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
-            // Any of the next bytes may be the first one of an instruction.
+            // An instruction may begin at any of the next bytes.
             decoded.has_data = true;
             at += 1;
             decoder = Decoder::with_ip(64, &code[at..], address + at as u64, DecoderOptions::NONE);
@@ -29,7 +29,7 @@ pub(super) fn decode(code: &[u8], address: u64, is_rust: bool) -> Decoded {
     decoded
 }
 
-/// The name of an instruction that synchronises or, then `true`, calls the system.
+/// Returns the name of an instruction that synchronises threads or calls the system, and `true` if it calls the system.
 fn kind(instruction: &iced_x86::Instruction) -> Option<(bool, String)> {
     let mnemonic = instruction.mnemonic();
     let name = || format!("{mnemonic:?}").to_lowercase();
@@ -45,8 +45,9 @@ fn kind(instruction: &iced_x86::Instruction) -> Option<(bool, String)> {
     }
 }
 
-/// Returns `true` for a fence that is written as an operation on a word of the stack, which keeps the word or is that of
-/// event-listener. Runs are sequentially consistent, so it does nothing there between accesses that are instrumented.
+/// Returns `true` for a fence in the form of an operation on a word of the stack: an operation that does not change the
+/// word, or event-listener's `lock not`. Runs are sequentially consistent, so such a fence has no effect between
+/// instrumented accesses.
 fn is_fence(instruction: &iced_x86::Instruction) -> bool {
     let is_on_stack = instruction.op_kind(0) == OpKind::Memory
         && instruction.memory_base() == Register::RSP
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn similar_instructions_are_not_found() {
         let others: &[&[u8]] = &[
-            // xchg of registers, also the one that does nothing
+            // xchg of registers, and the xchg that is a nop
             &[0x87, 0xC8],
             &[0x66, 0x90],
             // xadd without lock, lfence, sfence, int3

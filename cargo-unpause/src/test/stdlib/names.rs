@@ -116,7 +116,7 @@ pub(super) struct Names {
     pub(super) replaced: Vec<(String, &'static str)>,
     /// Symbols, with the path.
     pub(super) noted: Vec<(String, String)>,
-    /// Symbols of the variables of all crates of the toolchain, those of threads included.
+    /// Symbols of the variables of all toolchain crates, including thread-locals.
     pub(super) variables: BTreeSet<String>,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn find(library: &Path) -> Result<Names, String> {
     Ok(Names { variables, ..names })
 }
 
-/// Returns `true` for the variables of a program: statics that can change, and the variables of threads.
+/// Returns `true` for the variables of a program: statics that can change, and thread-locals.
 fn is_variable(file: &File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
     let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
     let name = section.as_ref().and_then(|section| section.name().ok()).unwrap_or_default();
@@ -160,7 +160,7 @@ pub(in crate::test) fn functions(library: &Path) -> Result<Vec<String>, String> 
     })
 }
 
-/// The wanted symbols in the file of a library.
+/// Returns the wanted symbols in the file of a library.
 ///
 /// # Errors
 /// If the file cannot be read.

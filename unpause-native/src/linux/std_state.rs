@@ -111,12 +111,15 @@ pub(crate) fn end(left: Left) {
 /// A run begins whose tasks are polled on a thread of the system.
 pub(crate) fn begin_polled() {
     hooks::begin();
+    let _held = locks::Backtraces::lock();
     values().lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(Swapped::begin);
 }
 
 /// Such a run is over. `is_left` is true if a thread of it may hold a lock of std.
 pub(crate) fn end_polled(is_left: bool) {
+    let held = locks::Backtraces::lock();
     values().lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Swapped::end);
+    drop(held);
     hooks::end(is_left);
 }
 

@@ -5,7 +5,7 @@
 
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use super::statics;
 use crate::linux::image;
@@ -67,19 +67,32 @@ fn relay(info: &PanicHookInfo<'_>) {
     hook(info);
 }
 
+/// Returns the two words of a box with the relay, which has no memory.
+fn relaying() -> [usize; 2] {
+    let hook: Box<Hook> = Box::new(relay);
+    // SAFETY: both are two words.
+    unsafe { std::mem::transmute(Box::into_raw(hook)) }
+}
+
+/// Replaces the hook. A thread of the system may panic at the same time and call the hook between two writes: the relay
+/// may have any memory, because it does not read it.
+fn replace(place: &Place, [memory, table]: [usize; 2]) {
+    write(place.hook[1], relaying()[1]);
+    fence(Ordering::SeqCst);
+    write(place.hook[0], memory);
+    fence(Ordering::SeqCst);
+    write(place.hook[1], table);
+}
+
 /// A run begins.
 pub(super) fn begin() {
     let Some(place) = place() else { return };
     let outer = place.hook.map(read);
     OUTER.iter().zip(outer).for_each(|(word, outer)| word.store(outer, Ordering::Relaxed));
-    if outer[0] == 0 {
-        // std's own, which is no box.
-        return;
+    // Memory 0 is std's own hook, which is no box.
+    if outer[0] != 0 {
+        replace(place, relaying());
     }
-    let hook: Box<Hook> = Box::new(relay);
-    // SAFETY: both are two words.
-    let words: [usize; 2] = unsafe { std::mem::transmute(Box::into_raw(hook)) };
-    place.hook.iter().zip(words).for_each(|(address, word)| write(*address, word));
 }
 
 /// The run is over. `is_left` is true if a thread of it may hold the lock.
@@ -87,7 +100,7 @@ pub(super) fn end(is_left: bool) {
     let Some(place) = place() else { return };
     let outer = OUTER.each_ref().map(|word| word.load(Ordering::Relaxed));
     if outer[0] != 0 || read(place.hook[0]) != 0 {
-        place.hook.iter().zip(outer).for_each(|(address, word)| write(*address, word));
+        replace(place, outer);
     }
     if is_left {
         super::locks::free(&place.lock, size_of::<usize>());

@@ -1,17 +1,25 @@
 //! Locks of std's that a thread of a run may hold when it dies: of the environment, of backtraces, of the panic hook.
 
+use std::cell::LazyCell;
 use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 
 use super::statics;
 
-/// The time that a thread of the system has to unlock a lock. Each run with a dead thread that holds one waits so long.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// The time that a thread of the system has to unlock a lock. It may find the symbols of a large program meanwhile. A run with a
+/// dead thread that holds a lock, which is rare, waits for so long.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The words of the locks that tell if somebody holds it.
-fn locks() -> &'static [usize] {
-    static LOCKS: OnceLock<Vec<usize>> = OnceLock::new();
+/// The values of the word of a mutex of std that is free, and of one that is held and has no waiting thread.
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+/// The words that are not 0 while a lock is held: of the environment and of backtraces, each if it was found.
+fn locks() -> &'static [Option<usize>; 2] {
+    static LOCKS: OnceLock<[Option<usize>; 2]> = OnceLock::new();
     LOCKS.get_or_init(|| {
         let environment = statics::range("unix::ENV_LOCK");
         let environment = environment.and_then(|range| {
@@ -23,7 +31,7 @@ fn locks() -> &'static [usize] {
             let lock = Mutex::new(());
             word(range, &lock, || lock.lock())
         });
-        [environment, backtrace].into_iter().flatten().collect()
+        [environment, backtrace]
     })
 }
 
@@ -46,8 +54,43 @@ fn word<'a, T, G>(
 
 /// Unlocks the locks. For the carrier, after a run of which a thread has died.
 pub(super) fn mend() {
-    for word in locks() {
+    for word in locks().iter().flatten() {
         free(&[*word], 4);
+    }
+}
+
+/// Holds the lock of backtraces until it is dropped, so that no thread of the system uses what it guards.
+pub(super) struct Backtraces(Option<&'static AtomicU32>);
+
+impl Backtraces {
+    /// Waits for the lock and takes it.
+    pub(super) fn lock() -> Backtraces {
+        // SAFETY: the word of std's mutex, which other threads use by atomic operations.
+        let word = locks()[1].map(|word| unsafe { AtomicU32::from_ptr(word as *mut u32) });
+        let is_taken =
+            |word: &AtomicU32| word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
+        let begun = LazyCell::new(Instant::now);
+        while let Some(word) = word
+            && !is_taken(word)
+        {
+            // Nobody unlocks the lock of a thread that died in an earlier run.
+            if begun.elapsed() > 10 * PATIENCE {
+                return Backtraces(None);
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        Backtraces(word)
+    }
+}
+
+impl Drop for Backtraces {
+    fn drop(&mut self) {
+        // Another value than `HELD` says that a thread waits.
+        if let Some(word) = self.0
+            && word.swap(FREE, Release) != HELD
+        {
+            release(word.as_ptr() as usize);
+        }
     }
 }
 
@@ -78,16 +121,34 @@ pub(super) fn release(word: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
     fn the_lock_of_the_environment_is_found_and_freed() {
-        assert_eq!(locks().len(), 2);
-        let word = locks()[0] as *mut u32;
+        let word = locks()[0].unwrap() as *mut u32;
         // SAFETY: the word of the lock. No other test of this program changes the environment.
         unsafe { word.write_volatile(0x3fff_ffff) };
         mend();
         // It waits no longer.
         assert!(std::env::var_os("PATH").is_some());
+    }
+
+    #[test]
+    fn a_backtrace_waits_for_the_lock_and_the_lock_for_a_backtrace() {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        let held = Backtraces::lock();
+        assert!(held.0.is_some(), "the lock is found");
+        let other = std::thread::spawn(|| {
+            let text = std::backtrace::Backtrace::force_capture().to_string();
+            DONE.store(true, Relaxed);
+            text
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!DONE.load(Relaxed));
+        drop(held);
+        assert!(!other.join().unwrap().is_empty());
+        drop(Backtraces::lock());
     }
 }

@@ -142,6 +142,8 @@ pub(crate) struct Swapped {
     first: Vec<u8>,
     /// The value of the process, while a run is on.
     outer: Vec<u8>,
+    /// `true` if that is not the first value.
+    differs: bool,
 }
 
 /// The statics with values of a run.
@@ -151,7 +153,7 @@ pub(crate) fn swapped() -> Vec<Swapped> {
     ranges
         .map(|range| {
             let first = bytes(range.start, range.len()).to_vec();
-            Swapped { address: range.start, outer: first.clone(), first }
+            Swapped { address: range.start, outer: first.clone(), first, differs: false }
         })
         .collect()
 }
@@ -166,10 +168,11 @@ impl Swapped {
     /// Gives the static the value of a run.
     pub(crate) fn begin(&mut self) {
         let now = bytes(self.address, self.first.len());
-        if *now != *self.first {
+        let differed = std::mem::replace(&mut self.differs, *now != *self.first);
+        if self.differs {
             self.outer.copy_from_slice(now);
             write(self.address, &self.first);
-        } else if self.outer != self.first {
+        } else if differed {
             self.outer.copy_from_slice(&self.first);
         }
     }

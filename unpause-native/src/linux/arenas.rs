@@ -15,43 +15,57 @@ const PARTS: usize = SIZE / 2 / PART;
 /// The number of bytes from which an allocation is large.
 const LARGE: usize = PART / 4;
 
-/// The part of a thread.
-#[derive(Clone, Copy)]
+/// The current part of a thread. Offsets are relative to the heap.
 pub(crate) struct Arena {
-    /// Its free bytes, relative to the heap.
-    free: Span,
-    /// The last allocation in it, relative to the heap: it can grow in place.
+    /// The free bytes of the part.
+    free: Range<usize>,
+    /// The last allocation in the part, which can grow in place.
     last: usize,
     /// The number of parts that the thread has had.
     parts: u64,
 }
 
-/// A range of offsets in the heap.
-type Span = (usize, usize);
-
 impl Arena {
-    pub(crate) const NONE: Arena = Arena { free: (0, 0), last: usize::MAX, parts: 0 };
+    pub(crate) const NONE: Arena = Arena { free: 0..0, last: usize::MAX, parts: 0 };
 }
 
-/// The bytes of the heap that are in use.
+/// The bytes of the heap that are in use. Offsets are relative to the heap.
 pub(crate) struct Places {
-    /// By part: the number of bytes that were in use; 0 for a part that no thread has.
+    /// By part: the number of bytes in use; 0 for a part without a thread.
     used: [u32; PARTS],
+    /// The numbers of the parts with a thread, of which there are `taken`. So a reset costs what the run has used.
+    parts: [u16; PARTS],
+    taken: usize,
     /// The end of the large allocations.
     top: usize,
-    /// The last large allocation: it can grow in place.
+    /// The last large allocation, which can grow in place.
     last: usize,
 }
 
 impl Places {
-    pub(crate) const NONE: Places =
-        Places { used: [0; PARTS], top: PARTS * PART, last: usize::MAX };
+    pub(crate) const NONE: Places = Places {
+        used: [0; PARTS],
+        parts: [0; PARTS],
+        taken: 0,
+        top: PARTS * PART,
+        last: usize::MAX,
+    };
 
-    /// The ranges in use, relative to the heap.
+    /// Returns the ranges in use.
     pub(crate) fn used(&self) -> impl Iterator<Item = Range<usize>> {
-        let parts = self.used.iter().enumerate().filter(|(_, used)| **used > 0);
-        let parts = parts.map(|(part, used)| part * PART..part * PART + *used as usize);
+        let parts = self.parts[..self.taken].iter().map(|part| {
+            let part = usize::from(*part);
+            part * PART..part * PART + self.used[part] as usize
+        });
         parts.chain(std::iter::once(PARTS * PART..self.top).filter(|large| !large.is_empty()))
+    }
+
+    /// Gives all parts up.
+    pub(crate) fn reset(&mut self) {
+        for part in &self.parts[..self.taken] {
+            self.used[usize::from(*part)] = 0;
+        }
+        (self.taken, self.top, self.last) = (0, PARTS * PART, usize::MAX);
     }
 
     /// The number of bytes in use from an offset to the end of its part: at least those of an allocation that begins there.
@@ -64,8 +78,8 @@ impl Places {
         end.saturating_sub(start)
     }
 
-    /// Takes room for `size` bytes with `before` in front of them, for a thread with this path. Returns the beginning of the
-    /// room, relative to the heap at `base`; `None` if the heap is full.
+    /// Takes room for `size` bytes with `before` in front of them, for a thread with this path. Returns the offset of the room
+    /// in the heap at `base`; `None` if the heap is full.
     pub(crate) fn take(
         &mut self,
         (arena, path): (&mut Arena, u64),
@@ -78,15 +92,15 @@ impl Places {
             start.checked_add(size).map(|end| (start, end))
         };
         if before.saturating_add(size).saturating_add(align) <= LARGE {
-            let (mut start, mut end) = place(arena.free.0)?;
-            if end > arena.free.1
-                && let Some(part) = self.free_part(path, arena.parts)
+            let (mut start, mut end) = place(arena.free.start)?;
+            if end > arena.free.end
+                && let Some(part) = self.take_part(path, arena.parts)
             {
                 arena.parts += 1;
-                arena.free = (part * PART, (part + 1) * PART);
-                (start, end) = place(arena.free.0)?;
+                arena.free = part * PART..(part + 1) * PART;
+                (start, end) = place(arena.free.start)?;
             }
-            if end <= arena.free.1 {
+            if end <= arena.free.end {
                 self.set_end(arena, end);
                 arena.last = start;
                 return Some(start);
@@ -97,39 +111,38 @@ impl Places {
         Some(start)
     }
 
-    /// Returns `true` if the allocation at `start`, which is the last of its part, has `size` bytes now.
+    /// Gives `size` bytes to the allocation at `start` if it can grow in place. Returns `true` if it has them.
     pub(crate) fn resize(&mut self, arena: Option<&mut Arena>, start: usize, size: usize) -> bool {
         let Some(end) = start.checked_add(size) else { return false };
         match arena {
-            Some(arena) if start == arena.last => {
-                let fits = end <= arena.free.1;
-                if fits {
-                    self.set_end(arena, end);
-                }
-                fits
+            Some(arena) if start == arena.last && end <= arena.free.end => {
+                self.set_end(arena, end);
+                true
             }
-            _ => {
-                let fits = start == self.last && end <= SIZE;
-                if fits {
-                    self.top = end.next_multiple_of(UNIT);
-                }
-                fits
+            _ if start == self.last && end <= SIZE => {
+                self.top = end.next_multiple_of(UNIT);
+                true
             }
+            _ => false,
         }
     }
 
     fn set_end(&mut self, arena: &mut Arena, end: usize) {
-        arena.free.0 = end.next_multiple_of(UNIT);
-        let part = (arena.free.1 - 1) / PART;
-        self.used[part] = self.used[part].max((arena.free.0 - part * PART) as u32);
+        arena.free.start = end.next_multiple_of(UNIT);
+        let part = (arena.free.end - 1) / PART;
+        self.used[part] = self.used[part].max((arena.free.start - part * PART) as u32);
     }
 
-    /// A part that no thread has. It depends on the path of the thread and the number of its parts, unless another thread
-    /// has that part.
-    fn free_part(&self, path: u64, nth: u64) -> Option<usize> {
+    /// Takes a part without a thread. Its number depends on the path of the thread and the number of its parts, unless
+    /// another thread has that part. `None` if all parts have a thread.
+    fn take_part(&mut self, path: u64, nth: u64) -> Option<usize> {
         let hash = (path ^ nth.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
         let first = (hash >> 32) as usize % PARTS;
-        (first..first + PARTS).map(|part| part % PARTS).find(|part| self.used[*part] == 0)
+        let mut all = (first..first + PARTS).map(|part| part % PARTS);
+        let part = all.find(|part| self.used[*part] == 0)?;
+        self.parts[self.taken] = part as u16;
+        self.taken += 1;
+        Some(part)
     }
 }
 
@@ -185,6 +198,10 @@ mod tests {
         assert_eq!(take(&mut heap, SIZE), None);
         assert_eq!(take(&mut heap, usize::MAX), None);
         assert!(heap.used().map(|used| used.len()).sum::<usize>() > SIZE / 10 * 9);
+        heap.reset();
+        assert_eq!(heap.used().count(), 0);
+        let mut arena = Arena::NONE;
+        assert!(heap.take((&mut arena, 1), BASE, (UNIT, 1, 16)).is_some());
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub(crate) fn reset(memory: Memory) {
         if bytes > KEPT {
             libc::madvise(heap.base as *mut c_void, SIZE, libc::MADV_DONTNEED);
         }
-        heap.places = Places::NONE;
+        heap.places.reset();
         heap.memory = memory;
     }
 }

@@ -171,7 +171,7 @@ fn a_run_leaves_nothing_behind_for_the_next_one() {
         let passing = [
             "a_hook_that_is_installed_once_changes_nothing",
             "a_number_from_the_id_of_a_thread_is_the_same_in_each_run",
-            "a_static_begins_each_run_with_its_first_value",
+            "a_static::begins_each_run_with_its_first_value",
             "a_variable_that_a_run_sets_ends_with_it",
             "a_working_directory_of_a_run_ends_with_it",
             "memory_is_counted",
@@ -183,7 +183,7 @@ fn a_run_leaves_nothing_behind_for_the_next_one() {
         }
         // Two programs whose names are those of crates of the toolchain.
         assert_eq!(
-            output.matches("a_static_begins_each_run_with_its_first_value ... ok").count(),
+            output.matches("a_static::begins_each_run_with_its_first_value ... ok").count(),
             2
         );
         for (test, said) in [

@@ -241,21 +241,15 @@ pub(super) fn whole(access: &Access, site: Site, points: Points) -> Option<LockS
 
 /// The part of an access without a line that gives up a mutex: the compiler merges the ends of guards.
 fn gives_up(access: &Access) -> Option<LockStep> {
-    let is_free_after = match access.operation {
-        Operation::Swap => access.operand == 0,
-        Operation::CompareExchange => access.operand == 1 && access.replacement == 0,
-        _ => false,
+    let family = match (access.operation, access.size) {
+        (Operation::Swap, 4) if access.operand == 0 => Family::StdMutex,
+        (Operation::CompareExchange, 1) if (access.operand, access.replacement) == (1, 0) => {
+            Family::RawMutex
+        }
+        _ => return None,
     };
-    if !is_free_after {
-        return None;
-    }
-    let (_, family) = with(|threads| threads.known_lock(access.address))?;
-    let is_unlock = match family {
-        Family::StdMutex => access.operation == Operation::Swap && access.size == 4,
-        Family::RawMutex => access.operation == Operation::CompareExchange && access.size == 1,
-        _ => false,
-    };
-    is_unlock.then_some(LockStep { family, act: Act::Unlock })
+    let (_, known) = with(|threads| threads.known_lock(access.address))?;
+    (known == family).then_some(LockStep { family, act: Act::Unlock })
 }
 
 /// Does an access that is part of a call of a lock. Returns the value that the thread goes on with.

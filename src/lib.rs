@@ -323,7 +323,7 @@ pub mod __private {
         crate::seam::of_one_clock(one, other, crate::seam::here());
     }
 
-    /// Returns the error of a variable such as `SIM_SEEDS` whose value cannot be used, if there is one among `variables`.
+    /// Returns the error of the first variable, such as `SIM_SEEDS`, with an invalid value, if any.
     pub fn invalid_setting(
         variables: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
     ) -> Option<String> {

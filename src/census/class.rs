@@ -119,11 +119,11 @@ impl ObjectHash {
     }
 }
 
-/// The hash of what a task did, and what others did to the task.
+/// Hash of a task's events, and of other tasks' operations on the task.
 struct TaskHash {
-    /// The hash of its last event; at first, its name.
+    /// The hash of the task's last event; at first, of its name.
     own: u64,
-    /// The sums of the hashes of what others did to it since, by kind. The first is of operations without a kind.
+    /// Sums of the hashes of other tasks' operations on the task since then, by kind; first, operations without a kind.
     told: Vec<u64>,
 }
 
@@ -132,20 +132,20 @@ impl TaskHash {
         TaskHash { own: name, told: Vec::new() }
     }
 
-    /// Returns the hash of all so far, which the next event of the task comes after.
+    /// Returns the hash of all events so far, which precede the next event of the task.
     fn take(&mut self) -> u64 {
         self.own = self.told.drain(..).filter(|sum| *sum != 0).fold(self.own, mix);
         self.own
     }
 
-    /// Returns the hash of what an operation of this kind, by another task, comes after. Two aborts have no order.
+    /// Returns the hash of the events that precede an operation of this kind by another task. Two aborts have no order.
     fn conflicting(&self, kind: Option<Kind>) -> u64 {
         let sum = |number: usize| self.told.get(1 + number).copied().unwrap_or(0);
         let conflicting = kind.into_iter().flat_map(Kind::conflicting);
         conflicting.fold(self.own, |hash, number| hash.wrapping_add(sum(number)))
     }
 
-    /// Adds the hash of an operation of this kind, by another task.
+    /// Adds the hash of an operation of this kind by another task.
     fn add(&mut self, kind: Option<Kind>, hash: u64) {
         let at = kind.map_or(0, |kind| 1 + kind.number());
         if self.told.len() <= at {

@@ -329,8 +329,8 @@ impl Config {
         }
     }
 
-    /// The same with a process for each run. `None` if it makes no difference, if it is not possible, or if the user has
-    /// said what runs share.
+    /// Returns this configuration with a process for each run. `None` if that makes no difference or is not possible, or
+    /// if the user has chosen what the runs share.
     pub(crate) fn apart(&self) -> Option<Config> {
         let is_possible = self.is_native() && !self.closure && self.results.is_none();
         let is_open = self.source.isolate.is_none() && self.isolate == Isolation::Run;

@@ -29,7 +29,7 @@ use simulate as backend;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 use stress as backend;
 
-/// Returns the error of the first variable of a setting whose value cannot be used, if any.
+/// Returns the error of the first setting variable with an invalid value, if any.
 pub(crate) fn invalid_setting(
     variables: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
 ) -> Option<String> {

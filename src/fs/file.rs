@@ -48,7 +48,7 @@ pub struct File {
     pub(super) open: Arc<Open>,
     /// Calls of the traits for streams, which are under way.
     pub(super) streaming: Streaming,
-    /// The size that was set last. It has no effect.
+    /// The most recently set size, which has no effect.
     pub(super) max_buf_size: usize,
 }
 

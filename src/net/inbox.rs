@@ -174,8 +174,8 @@ impl<T> Inbox<T> {
         end.into_iter().for_each(|end| end.get(&GET, self.here));
     }
 
-    /// Records that a call sees why it does not wait: the first message, or the end. Returns `false` if neither has arrived, so that
-    /// something else closed it.
+    /// Records that a call sees the reason not to wait: the first message, or the end. Returns `false` if neither has
+    /// arrived, because something else has closed the inbox.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn look_at_first(&self) -> bool {
         let seen = {

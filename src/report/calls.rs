@@ -96,7 +96,7 @@ impl<'a> CallSteps<'a> {
             (many, false) => plural(many as u64, "operation"),
             (many, true) => plural(many as u64, "more operation"),
         };
-        // A call of a function whose name is not known is its operations.
+        // A call of a function without a known name is shown as its operations.
         let parts = [text, count].into_iter().filter(|part| !part.is_empty());
         text = parts.collect::<Vec<_>>().join(", ");
         if !text.is_empty() {

@@ -81,7 +81,7 @@ fn callers(screen: &mut Screen, left: usize, called: &[String]) {
 /// A reason why a wait does not end, its place, and the places of the calls that led there.
 type Reason = (String, String, Vec<String>);
 
-/// The reasons why a wait does not end.
+/// Returns the reasons why a wait does not end.
 fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if wait.unpolled {

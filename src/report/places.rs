@@ -8,12 +8,12 @@ pub(super) fn cut_place(place: &str, width: usize) -> String {
     cut(&shown(&clean(place)), width)
 }
 
-/// The fewest columns of a crate's name that still tell which crate it is.
+/// Minimum number of columns in which a crate's name is still recognisable.
 const NAME_LEAST: usize = 4;
 
-/// A [shown] place, or as much of it as fits: without the version, then without the folders between
-/// the crate and the file, then with the beginning of the crate's name, then as much of the end of the path as fits,
-/// beginning with a whole part of it if possible.
+/// Returns a [shown] place, or as much of it as fits: without the version, then without the folders between
+/// the crate and the file, then with the beginning of the crate's name, then as much of the end of the path as fits.
+/// This end begins with a whole part of the path if possible.
 pub(super) fn cut(place: &str, width: usize) -> String {
     let fits = |place: &str| columns(place) <= width;
     if fits(place) {
@@ -42,7 +42,7 @@ pub(super) fn cut(place: &str, width: usize) -> String {
     }
 }
 
-/// The beginning of a text that fits into so many columns.
+/// Returns the longest beginning of a text that fits into `width` columns.
 fn begin(text: &str, width: usize) -> &str {
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     ends.map(|at| &text[..at]).take_while(|begin| columns(begin) <= width).last().unwrap_or("")
@@ -83,7 +83,7 @@ mod tests {
     fn a_place_in_a_crate_of_the_registry_names_the_crate_in_every_column() {
         const EPOCH: &str =
             "/u/.cargo/registry/src/index.example-19/crossbeam-epoch-0.9.18/src/epoch.rs:117:19";
-        // The widths of the columns of places.
+        // The columns for places have these widths.
         assert_eq!(cut(&shown(EPOCH), 32), "crossbeam-epoch…/epoch.rs:117:19");
         assert_eq!(cut(&shown(EPOCH), 24), "crossbe…/epoch.rs:117:19");
         for width in 21..60 {

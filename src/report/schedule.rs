@@ -1,8 +1,8 @@
 //! The rows of a schedule: steps, their operations, and preemptions.
 //!
 //! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
-//! folded to a row ([`folds`]); a schedule that is long even so is shown in part ([`long`]). Of one that
-//! ends in a loop, the way into the loop and one round are shown. The steps of one call of a plain thread are one row
+//! folded to a row ([`folds`]). A schedule that is still long is shown in part ([`long`]). If a schedule ends
+//! in a loop, the way into the loop and one round are shown. The steps of one call of a plain thread are one row
 //! ([`calls`](super::calls)). [`lanes`] draws the rows.
 
 mod long;
@@ -40,7 +40,7 @@ pub(super) enum ScheduleRow {
         task: TaskId,
         text: String,
         place: String,
-        /// The places of the calls that it is part of, innermost first, without `place`: in a crate between the
+        /// The places of the calls around the operation, innermost first, without `place`: in a crate between the
         /// primitive and the test, if any, and in the package under test.
         called: Vec<String>,
         /// True if the run failed with it.

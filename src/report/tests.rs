@@ -193,7 +193,7 @@ fn a_screen_in_colour() {
     expect_file!["screens/a_screen_in_colour.txt"].assert_eq(&text(&lost_update(), &style));
 }
 
-/// Loads of two tasks in turn, 600 in all, in which six switches are preemptions and the others are not.
+/// Returns a report with 600 steps of two tasks in turn. Only six of the switches are preemptions.
 fn preempted_far_apart() -> Report {
     use crate::run::event::{ValueKind, Values};
 

@@ -17,21 +17,21 @@ pub struct CallRecord {
     pub place: String,
     /// The indices in [`Run::events`](super::Run::events) of its operations.
     pub events: Vec<usize>,
-    /// The place in a crate between the primitive and the package under test, as `file:line:column`, for each operation
-    /// and, behind them, for the request of [`is_last`](CallRecord::is_last). Empty for operations without one.
+    /// Places in an intermediate crate, between the primitive and the package under test, as `file:line:column`: for each
+    /// operation, and last for the request of [`is_last`](CallRecord::is_last). Empty texts if there is no such crate.
     pub through: Vec<String>,
-    /// True if the task made its last request in it: it waits there, if the run ended before the request was done.
+    /// `true` if the task made its last request in this call. If the run ended before the request was done, the task waits.
     pub is_last: bool,
 }
 
 impl CallRecord {
-    /// Returns the place in a crate between for the operation that is this event, if there is one.
+    /// Returns the place in the intermediate crate for this event's operation, if any.
     pub fn through_at(&self, event: usize) -> Option<&str> {
         let at = self.events.iter().position(|own| *own == event)?;
         self.through.get(at).map(String::as_str).filter(|place| !place.is_empty())
     }
 
-    /// Returns the place in a crate between in which the task waits, if there is one.
+    /// Returns the place in the intermediate crate at which the task waits, if any.
     pub fn waits_through(&self) -> Option<&str> {
         self.through.get(self.events.len()).map(String::as_str).filter(|place| !place.is_empty())
     }

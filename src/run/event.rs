@@ -98,16 +98,16 @@ pub enum ValueKind {
     Word,
 }
 
-/// The addresses that words of plain threads have in every process: the heap of a run, and, by their highest bits, stacks,
-/// thread-locals and statics.
+/// Returns `true` for an address of plain threads that is the same in every process: in the heap of a run, or, by its
+/// highest bits, in a stack, a thread-local or a static.
 fn is_address(word: u64) -> bool {
     const HEAP: std::ops::Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
     HEAP.contains(&word) || (1..=3).contains(&(word >> 60))
 }
 
 impl ValueKind {
-    /// The text of a value with these bits; the same in every run, so a pointer is `null` or `ptr`. An address of plain
-    /// threads, which is the same in every run, is hexadecimal.
+    /// Returns the text of a value with these bits. The text is the same in every run, so a pointer is `null` or `ptr`. An
+    /// address of plain threads, which is the same in every run, is hexadecimal.
     pub fn show(self, bits: u64) -> String {
         match self {
             ValueKind::Opaque => "_".to_owned(),

@@ -1,6 +1,6 @@
-//! Functions of plain threads: their names without paths, and the crates whose code is not where a reader must look.
+//! Functions of plain threads: their names without paths, and the crates whose code a reader can skip.
 
-/// The crates of primitives, by the beginning of their names: they do the operations of other crates.
+/// Crates of primitives, by the beginning of their names. These crates do the operations of other crates.
 const PRIMITIVES: &[&str] = &[
     "arc-swap-",
     "async-event-",
@@ -21,7 +21,8 @@ const PRIMITIVES: &[&str] = &[
     "waitgroup-",
 ];
 
-/// Returns `true` for a file of a crate of primitives: `crossbeam-epoch-0.9.18/src/epoch.rs`, or the same behind folders.
+/// Returns `true` for a file in a crate of primitives, such as `crossbeam-epoch-0.9.18/src/epoch.rs`, also with folders
+/// in front.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub(crate) fn is_of_primitives(file: &str) -> bool {
     let parts: Vec<&str> = file.split('/').collect();
@@ -29,7 +30,7 @@ pub(crate) fn is_of_primitives(file: &str) -> bool {
     super::place::package(&parts).is_some_and(is_crate)
 }
 
-/// Returns the name of a function without its path: `insert` of `<dashmap::DashMap<u64, u64>>::insert`.
+/// Returns the name of a function without its path: `insert` for `<dashmap::DashMap<u64, u64>>::insert`.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub(crate) fn last_name(function: &str) -> &str {
     let (mut depth, mut begin, mut last) = (0usize, 0, "");

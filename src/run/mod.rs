@@ -368,8 +368,8 @@ pub enum Failure {
         place: String,
         /// The time waited, in seconds.
         seconds: u64,
-        /// The functions that plain threads had entered and that synchronise threads or call the system without this
-        /// library seeing it.
+        /// Uninstrumented functions that plain threads had entered: functions that synchronise threads or call the
+        /// system.
         unseen: Vec<String>,
     },
     /// A run on real threads did not end in the time that it may take, although its tasks went on.

@@ -66,9 +66,9 @@ pub(crate) fn aborts(panicked: &Panicked) -> bool {
     last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
 }
 
-/// Returns the panic that ended the first thread with the panics of the other threads, if it only says that one of them
-/// panicked: by the result of a join that the thread unwrapped, by a scope, or by the payload that it passed on, which
-/// calls no hook.
+/// Returns the panic that ended the first thread. If this panic only reports that another thread panicked, because of an
+/// unwrapped join or at the end of a scope, the panics of the other threads are added. For a resumed payload, which calls
+/// no hook, the last panic of the other threads is returned.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub(crate) fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
     let Panicked { message, place } = &panicked;

@@ -421,7 +421,7 @@ impl Runner {
     }
 }
 
-/// Returns `true` if the failing run of a report was another one when its decisions were taken again.
+/// Returns `true` if the failing run of a report differed when its decisions were repeated.
 fn is_not_repeatable(report: &Report) -> bool {
     let finding = report.finding.as_deref().filter(|_| report.replayed.is_none());
     finding.is_some_and(|finding| match &finding.run.outcome {

@@ -13,7 +13,7 @@ pub(super) struct TestRun {
 /// A part of the seeds.
 #[derive(Clone, Copy)]
 pub(crate) struct SeedPart {
-    /// True if results are written, so that `cargo unpause merge` can judge all seeds.
+    /// `true` if results are written, so that `cargo unpause merge` can judge all seeds.
     written: bool,
 }
 

@@ -339,11 +339,11 @@ impl Runner {
     /// Choose what the runs of plain threads share: `run` or `process`. Has no effect on other tests.
     ///
     /// With `run`, the default, all runs are made in the process of the test: statics of Rust are put back, and a crash
-    /// is contained as far as a process can contain its own. If nothing is chosen and a run is not repeatable,
-    /// all runs are made once more with `process`, which a note of the report says. With `process`, each run is made in a process of its own, a
-    /// copy of this one: it begins with the process as it was before the first run, and whatever the run does to its
-    /// process is gone with it. If the process of a run dies, that is a failure of its seed, with its trace. A run takes
-    /// about a millisecond longer. A search is then no proof if the run records a history.
+    /// is contained as far as a process can contain its own. If nothing is chosen and a run is not repeatable, all runs are
+    /// repeated with `process`, and the report has a note. With `process`, each run is made in a process of its own, a copy
+    /// of this process before the first run. Changes of the process by a run end with the run's process. If the process of
+    /// a run dies, the death is a failure of its seed, with its trace. A run takes about a millisecond longer. A search is
+    /// then no proof if the run records a history.
     ///
     /// ```no_run
     /// let report = sim::Runner::new().isolate("process").seeds(0..100).run_native(|| {

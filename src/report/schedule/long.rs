@@ -1,7 +1,7 @@
-//! The rows of a long schedule: its beginning, its end, and all between them that decides the run.
+//! The rows of a long schedule: its beginning, its end, and the rows between them that decide the run.
 //!
-//! The rows around preemptions stay, because a failing run is one of an order, and a preemption is where the order is
-//! not that of the program. Faults and messages stay, too. The other rows are left out and counted.
+//! The rows around preemptions are shown, because a failure depends on the order of steps, and a preemption is a departure
+//! from the order of the program. Faults and messages are shown, too. The other rows are left out and counted.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use unpause_check::picture::screen::plural;
 
 /// A schedule of at most this many rows is shown in full.
 const ROWS_MAX: usize = 48;
-/// Of a longer one, this many rows from its beginning and from its end.
+/// Numbers of rows shown from the beginning and from the end of a longer schedule.
 const HEAD: usize = 12;
 const TAIL: usize = 28;
-/// The same, if a task is preempted between them.
+/// Numbers of rows shown from the beginning and from the end if a task is preempted between them.
 const HEAD_BESIDES: usize = 6;
 const TAIL_BESIDES: usize = 14;
-/// The number of rows before a preemption that are shown, and of those after it with the preempting row.
+/// Numbers of rows shown before a preemption, and after it, including the preempting row.
 const BEFORE: usize = 1;
 const AFTER: usize = 2;
-/// Maximum number of rows around preemptions between the beginning and the end: around the last ones.
+/// Maximum number of rows shown around preemptions between the beginning and the end. Later preemptions come first.
 const AROUND_MAX: usize = 40;
-/// Maximum number of messages shown of those between them: the last ones.
+/// Maximum number of messages shown between the beginning and the end: the last messages.
 const MESSAGES_MAX: usize = 40;
 
 impl ScheduleTable<'_> {
-    /// Adds rows of steps, and the number of steps left out if they are many.
+    /// Adds rows of steps. If there are many rows, adds a part of them and the number of steps left out.
     pub(super) fn elided(&mut self, range: Range<usize>) {
         let mut units = self.calls.pieces(range.clone());
         if units.len() > ROWS_MAX {
@@ -64,10 +64,10 @@ impl ScheduleTable<'_> {
         self.run.steps[unit.start].preempts
     }
 
-    /// Tells for each row of the middle if it is shown because a preemption is near.
+    /// Returns, for each row of the middle, `true` if the row is shown because a preemption is near.
     fn around_preemptions(&self, units: &[Range<usize>], middle: &Range<usize>) -> Vec<bool> {
         let mut shown = vec![false; middle.len()];
-        // The first row behind the middle may preempt the last row in it.
+        // The first row behind the middle may preempt the last row of the middle.
         let near = units.get(..middle.end + 1).unwrap_or(units);
         let mut room = AROUND_MAX;
         for at in (middle.start..near.len()).rev().filter(|at| self.preempts(&near[*at])) {
@@ -81,7 +81,7 @@ impl ScheduleTable<'_> {
         shown
     }
 
-    /// Marks the last messages as shown. Returns the text of the row above them, `None` if there are none.
+    /// Marks the last messages as shown. Returns the text of the row above the messages; `None` if there are no messages.
     fn show_messages(&self, units: &[Range<usize>], shown: &mut [bool]) -> Option<String> {
         let is_message = |at: &usize| units[*at].len() == 1 && self.is_arrival(units[*at].start);
         let messages: Vec<usize> = (0..units.len()).filter(is_message).collect();
@@ -99,8 +99,8 @@ impl ScheduleTable<'_> {
         })
     }
 
-    /// Adds those rows of the middle that are shown, and the faults of all; if `counted`, with the number of steps left
-    /// out in each gap.
+    /// Adds the shown rows of the middle, and the faults of all rows. If `counted`, adds the number of steps left out in
+    /// each gap, too.
     fn middle(&mut self, units: &[Range<usize>], shown: &[bool], counted: bool) {
         let (mut left_out, mut preemptions) = (0, 0);
         let tell = |table: &mut Self, left_out: &mut usize, preemptions: &mut usize| {

@@ -28,13 +28,13 @@ impl Deadlock {
         Deadlock { sample, waits: Vec::new() }
     }
 
-    /// A step of a task. Returns the index of its event.
+    /// Adds a step of a task. Returns the index of the step's event.
     fn does(&mut self, task: u32, op: &'static Op, object: Option<u32>, values: Values) -> usize {
         self.sample.step(task).did(op, object.map(ObjectId::new), values);
         self.sample.run.events.len() - 1
     }
 
-    /// A call with these events; the task waits in it, if it is the last one.
+    /// Adds a call with these events. If `is_last`, the task waits in this call.
     fn call(&mut self, task: u32, function: &str, line: u32, events: &[usize], is_last: bool) {
         self.sample.run.calls.push(CallRecord {
             task: TaskId(task),
@@ -58,7 +58,7 @@ impl Deadlock {
         });
     }
 
-    /// The part of the screen that explains the deadlock, with single blanks.
+    /// Returns the part of the screen that explains the deadlock, with single blanks.
     fn explained(self) -> String {
         let failure = Failure::Deadlock { waits: self.waits };
         let screen = text(&self.sample.report("map::it_ends", failure), &Style::default());
@@ -74,7 +74,7 @@ fn threads_that_wait_in_a_library_have_the_lines_of_their_calls() {
     for _ in 0..2 {
         run.does(0, &SPAWN, None, Values::None);
     }
-    // Each holds a shard and waits for the shard of the other one.
+    // Each task holds a shard and waits for the other task's shard.
     for (task, own, line) in [(1, 0, 20), (2, 1, 21)] {
         let takes = run.does(task, &COMPARE_EXCHANGE, Some(own), Values::Changed(0, 4));
         run.call(task, "get", line, &[takes], false);
@@ -144,7 +144,7 @@ fn the_end_of_a_scope_waits_for_its_threads() {
         run.does(0, &ADD, Some(0), Values::Changed(n, n + 1));
         run.does(0, &SPAWN, None, Values::None);
     }
-    // One more thread, which is not of the scope.
+    // One more thread, outside the scope.
     run.does(0, &SPAWN, None, Values::None);
     run.does(1, &SUB, Some(0), Values::Changed(2, 1));
     let looks = run.does(0, &LOAD, Some(0), Values::Read(1));

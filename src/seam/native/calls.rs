@@ -64,15 +64,15 @@ pub(super) fn note(thread: usize) {
     REQUESTED.with_borrow_mut(|all| all.push(requested));
 }
 
-/// The position of the innermost function of the package that is tested, and the call that it is in. If there is none on
-/// the stack, as in threads of a library, a function of the crate that [uses](between) the primitive is in its place.
+/// Returns the position of the innermost function of the package under test, and its current call. If the stack has no
+/// such function, as in threads of a library, a function of the crate that [uses](between) the primitive takes its place.
 fn within(
     execution: &Execution,
     thread: usize,
     known: &mut ByNumber<Vec<Frame>>,
 ) -> (usize, Option<Within>) {
     let (mut inner, mut operation) = (Vec::new(), 0u64);
-    // Of the crate between: the position, the number of functions within, and the operation.
+    // The position, the number of functions within, and the operation of the intermediate crate.
     let mut other = None;
     'stack: for (position, address) in execution.calls(thread) {
         operation =
@@ -93,14 +93,14 @@ fn within(
         }
     }
     let Some((position, depth, operation)) = other else { return (usize::MAX, None) };
-    // A crate that does the operation itself is at its place.
+    // If the crate does the operation itself, there is no call: the operation's place is in the crate.
     match inner[..depth].iter().any(is_of_user) {
         true => (position, call(&inner[..depth], place(&inner[depth]), String::new(), operation)),
         false => (usize::MAX, None),
     }
 }
 
-/// A call of the functions `inner`, innermost first, from a place.
+/// Returns the call of the functions `inner`, innermost first, from a place.
 fn call(inner: &[Frame], place: String, through: String, operation: u64) -> Option<Within> {
     Some(Within { function: called(inner)?, place, through, operation })
 }
@@ -110,17 +110,17 @@ fn is_between(frame: &Frame) -> bool {
     is_of_user(frame) && !is_of_primitives(shortened(&frame.file))
 }
 
-/// The innermost function that uses a primitive of another crate, of functions that called each other, innermost first.
+/// Returns the innermost function that uses a primitive of another crate. `inner` is a call chain, innermost first.
 fn between(inner: &[Frame]) -> Option<&Frame> {
     inner.iter().find(|frame| is_between(frame) && frame.line > 0)
 }
 
-/// The place in a function, as a report shows it.
+/// Returns the place in a function, in the form for reports.
 fn place(frame: &Frame) -> String {
     format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column)
 }
 
-/// The name of a call that waits for the threads of its scope, as the report knows it.
+/// The name, in reports, of a call that waits for the threads of its scope.
 const SCOPE: &str = "thread::scope";
 
 /// Returns `true` for the function of std that ends when the threads of a scope have ended.

@@ -48,7 +48,7 @@ fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> 
     Failure::Crash { task, cause: cause.to_owned(), message, place }
 }
 
-/// The functions that the run has entered whose operations are not seen.
+/// Returns the uninstrumented functions that the run has entered.
 fn entered(execution: &Execution) -> Vec<String> {
     execution.entered().into_iter().map(str::to_owned).collect()
 }

@@ -338,7 +338,7 @@ impl Connection {
         end.inbox.look_at_end();
         let error = {
             let mut state = end.state();
-            // A failure after the end is an error of later writes.
+            // Reads ignore a failure after the end. Later writes return it.
             let found = if state.has_end { None } else { state.error };
             if takes && found.is_some() { state.error.take() } else { found }
         };
@@ -351,7 +351,7 @@ impl Connection {
         })
     }
 
-    /// Records what a call sees that finds something to read: the first bytes, the end, or a failure.
+    /// Records that a call finds something to read: the first bytes, the end, or a failure.
     pub(super) fn see_readable(&self, at: usize, here: Here) {
         let end = &self.ends[at];
         if !end.inbox.look_at_first() {

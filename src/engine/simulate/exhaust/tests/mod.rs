@@ -344,7 +344,7 @@ fn what_was_about_to_happen_fits_between_the_parts_of_the_last_step() {
 #[test]
 fn aborts_of_one_task_have_no_order_in_the_census() {
     crate::engine::simulate::hook::install();
-    // The fault and the last task abort the task that locks. Once two classes for the two orders of the aborts.
+    // The fault and the last task abort the task that locks. The two orders of these aborts are one class.
     let acts = vec![vec![Act::Sleep(2)], vec![Act::Lock(1)], vec![Act::Strike(0)]];
     let faults = Faults { cancel: Some("t1".into()), ..Faults::NONE };
     let mut tally = Tally::default();

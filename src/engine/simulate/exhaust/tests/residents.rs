@@ -56,7 +56,7 @@ impl Wait {
 }
 
 impl OnCluster {
-    /// Returns `true` if it spawns a task of a node.
+    /// Returns `true` if this act spawns a task of a node.
     pub(super) fn resides(self) -> bool {
         matches!(self, OnCluster::Reside(..))
     }

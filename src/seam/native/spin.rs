@@ -76,7 +76,7 @@ pub(super) enum Repeated {
     /// It is the same again, if it sees this value: no point.
     Again {
         value: u64,
-        /// True if it is recorded: once in each loop.
+        /// True if it is recorded: once in each step for each address.
         noted: bool,
     },
     /// It is the same until one of these objects changes.
@@ -89,6 +89,8 @@ pub(super) struct Looks {
     looks: Vec<Look>,
     /// The number of looks without a point since the last one with a point.
     again: u32,
+    /// The addresses of looks without a point in the current step of the thread.
+    seen_in_step: Vec<usize>,
     /// The number of times that it was let go without a change.
     times: u32,
     /// The places of loops that had all their rounds before time moves, and did not end.
@@ -131,7 +133,7 @@ impl Looks {
         if self.again < free {
             return Repeated::Again {
                 value: round[0].value,
-                noted: (self.again as usize) < period,
+                noted: !self.seen_in_step.contains(&look.address),
             };
         }
         let mut addresses: Vec<usize> =
@@ -159,6 +161,7 @@ impl Looks {
 
     /// The thread did an access with a point.
     pub(super) fn saw(&mut self, look: Look, access: Access, old: u64, new: u64) {
+        self.seen_in_step.clear();
         let changed = old != new || access.operation == Operation::Store;
         // Not that of a loop: the next time it succeeds.
         let failed_spuriously = access.operation == Operation::CompareExchange
@@ -179,6 +182,9 @@ impl Looks {
     /// The thread did a look without a point.
     pub(super) fn saw_again(&mut self, look: Look, value: u64) {
         self.again += 1;
+        if !self.seen_in_step.contains(&look.address) {
+            self.seen_in_step.push(look.address);
+        }
         self.keep(Look { value, ..look });
     }
 
@@ -187,6 +193,9 @@ impl Looks {
         let look = self.next(thread, 0, site);
         let again = matches!(self.repeated(look, site), Repeated::Again { .. });
         self.again += u32::from(again);
+        if !again {
+            self.seen_in_step.clear();
+        }
         self.keep(look);
         again
     }
@@ -228,6 +237,7 @@ impl Looks {
     /// The thread changed something.
     pub(super) fn forget(&mut self) {
         self.looks.clear();
+        self.seen_in_step.clear();
         (self.again, self.times) = (0, 0);
     }
 }

@@ -13,7 +13,9 @@ pub(crate) enum Vacancy {
     Free,
     /// Some tasks share it, and more may.
     Shared,
-    /// A task holds it alone.
+    /// No task holds it, and a task queues to hold it alone.
+    Reserved,
+    /// A task holds it alone, or tasks share it and no other task may.
     Held,
 }
 
@@ -22,8 +24,8 @@ impl Vacancy {
     #[inline]
     pub(crate) fn admits(self, access: Access) -> bool {
         match access {
-            Access::LockShared => self != Vacancy::Held,
-            _ => self == Vacancy::Free,
+            Access::LockShared => matches!(self, Vacancy::Free | Vacancy::Shared),
+            _ => matches!(self, Vacancy::Free | Vacancy::Reserved),
         }
     }
 }
@@ -41,10 +43,11 @@ impl ObjectRow {
     /// The operations that it enables now, if it is a lock.
     #[inline]
     pub(crate) fn vacancy(&self) -> Vacancy {
-        match (self.holder.is_some(), self.sharers.is_empty()) {
-            (true, _) => Vacancy::Held,
-            (false, false) => Vacancy::Shared,
-            (false, true) => Vacancy::Free,
+        match (self.holder.is_some(), self.sharers.is_empty(), self.queued.is_empty()) {
+            (false, true, true) => Vacancy::Free,
+            (false, false, true) => Vacancy::Shared,
+            (false, true, false) => Vacancy::Reserved,
+            (true, ..) | (false, false, false) => Vacancy::Held,
         }
     }
 }
@@ -56,8 +59,19 @@ impl RunState {
         let row = self.row(object);
         match access {
             Access::LockShared => row.sharers.push(holder),
-            _ => row.holder = Some(holder),
+            _ => {
+                row.queued.retain(|queued| *queued != holder.task);
+                row.holder = Some(holder);
+            }
         }
+        self.mark_dirty(object);
+    }
+
+    /// The current task queues for the lock `object`: no task begins to share it before the current task has taken it.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn queue(&mut self, object: ObjectId) {
+        let task = self.current();
+        self.row(object).queued.push(task);
         self.mark_dirty(object);
     }
 

@@ -229,6 +229,8 @@ pub(crate) struct ObjectRow {
     pub(crate) holder: Option<Holder>,
     /// The tasks that hold it together, if it is a lock. Empty while it has a holder.
     pub(crate) sharers: Vec<Holder>,
+    /// The tasks that queue to hold it alone, if it is a lock that lets none share it before them.
+    pub(crate) queued: Vec<TaskId>,
     /// The state of the lock for which its waiters were last updated.
     pub(crate) told: Vacancy,
     /// True if it is in `RunState::dirty`: its waiters must be updated.
@@ -393,6 +395,7 @@ impl Objects {
             group: Group::OUTSIDE,
             holder: None,
             sharers: Vec::new(),
+            queued: Vec::new(),
             told: Vacancy::Free,
             dirty: false,
             waiters: Vec::new(),
@@ -402,6 +405,7 @@ impl Objects {
         row.group = Group::OUTSIDE;
         row.holder = None;
         row.sharers.clear();
+        row.queued.clear();
         row.told = Vacancy::Free;
         row.dirty = false;
         row.waiters.clear();

@@ -106,6 +106,16 @@ impl World {
         self.give_up(pending.op, object, pending.place);
     }
 
+    /// Queues for the lock of an announced operation, which is done: no task begins to share the lock before the current
+    /// task has taken it.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn queue_in_turn(&self, pending: &PendingOp) {
+        let mut state = self.retract_to_do(&pending.announcement);
+        let object = pending.object.expect("a lock is an object");
+        state.queue(object);
+        state.happened(pending.op, Some(object), pending.place, Values::None);
+    }
+
     /// Corrects the state of the lock `object` of memory that is not of this library: it enables at least the
     /// operations of `vacancy`.
     #[cfg_attr(not(unpause_native), allow(dead_code))]

@@ -1,6 +1,7 @@
 //! Operations that are no points: outcomes of an exhaustive search are those that it has if all operations are points.
 
 mod generated;
+mod shared;
 mod timed;
 
 use std::collections::BTreeSet;

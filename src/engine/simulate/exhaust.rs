@@ -23,6 +23,7 @@ use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
+use crate::seam::native;
 use crate::strategy::Search;
 use crate::strategy::search::{Apart, SearchBound, SearchProgress};
 
@@ -271,6 +272,9 @@ impl Runs<'_, '_, '_> {
             }
         }
         let more = search.advance(ends_by_a_step(failure.as_ref()));
+        if self.begins_in_detail() {
+            return AfterRun::Again;
+        }
         let reordered = match &failure {
             None => reorder::check(session, search, &self.worker, seed),
             Some(_) => Reordered::Passes,
@@ -285,6 +289,19 @@ impl Runs<'_, '_, '_> {
             _ if more || anew => AfterRun::Again,
             _ => AfterRun::Complete,
         }
+    }
+
+    /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a way
+    /// that its operations do not show.
+    fn begins_in_detail(&mut self) -> bool {
+        let is_able = self.search.has_class(0).is_some();
+        let sees_each = matches!(self.visit, RunVisitor::Each(_));
+        let begins =
+            is_able && !sees_each && native::begin_instructions(&mut self.explored.untried);
+        if begins {
+            self.search.tell_apart(Apart::NOTHING);
+        }
+        begins
     }
 
     fn count(&mut self) {

@@ -1,4 +1,6 @@
 //! A lock that one task holds alone, or several tasks share. It has no queue: the waiter that is chosen next gets it.
+//!
+//! A lock may let writers queue. No task then begins to share the lock until the writer has taken it.
 
 use super::kind::{Bits, Kind, WATCHES};
 
@@ -7,6 +9,7 @@ const RELEASES: Bits = 1 << 1;
 const FAILS: Bits = 1 << 2;
 const SHARES: Bits = 1 << 3;
 const LEAVES: Bits = 1 << 4;
+const QUEUES: Bits = 1 << 5;
 
 /// Took the lock. Guard: it is free.
 pub(crate) const ACQUIRE: Kind = Kind::of(ACQUIRES)
@@ -21,14 +24,21 @@ pub(crate) const RELEASE: Kind = Kind::of(RELEASES)
 /// Tried to take the lock while it was held.
 pub(crate) const FAIL: Kind = Kind::of(FAILS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES);
 
-/// Took the lock together with others. Guard: no task holds it alone.
+/// Took the lock together with others. Guard: no task holds it alone, and none queues.
 pub(crate) const SHARE: Kind =
-    Kind::of(SHARES).conflicts_with(ACQUIRES | RELEASES | FAILS).disables(ACQUIRES);
+    Kind::of(SHARES).conflicts_with(ACQUIRES | RELEASES | FAILS | QUEUES).disables(ACQUIRES);
 
 /// Gave up a lock that it had taken together with others.
 pub(crate) const LEAVE: Kind = Kind::of(LEAVES)
     .conflicts_with(ACQUIRES | RELEASES | FAILS | WATCHES)
     .enables(ACQUIRES | WATCHES);
+
+/// Queued, to take the lock alone in a later step.
+//
+// It may be done while the lock is free: no step of another task is then possible that would not be possible later. So it
+// can be swapped with the operations that give the lock up, and with those of other writers.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(SHARES).disables(SHARES);
 
 #[cfg(test)]
 pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
@@ -39,5 +49,6 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
         ("fail", FAIL),
         ("share", SHARE),
         ("leave", LEAVE),
+        ("queue", QUEUE),
     ],
 };

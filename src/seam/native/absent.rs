@@ -1,5 +1,6 @@
 //! Builds that are not instrumented: plain threads cannot be stepped.
 
+use std::collections::BTreeSet;
 use std::panic::{Location, PanicHookInfo};
 
 use crate::run::CallRecord;
@@ -8,6 +9,7 @@ use crate::run::event::Event;
 use crate::run::isolation::Isolation;
 use crate::run::note::Note;
 use crate::run::points::Points;
+use crate::run::untried::Untried;
 
 /// The reason why plain threads cannot be stepped.
 const REMEDY: &str = "plain threads are not instrumented in this build: run the test with `cargo unpause test`, which \
@@ -24,6 +26,11 @@ pub(crate) async fn run(
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_points(_points: Points) {}
+
+/// Has no effect: there are no such runs.
+pub(crate) fn begin_instructions(_untried: &mut BTreeSet<Untried>) -> bool {
+    false
+}
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_chances(_chances: Chances) {}

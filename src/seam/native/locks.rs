@@ -9,8 +9,16 @@
 //! upgrade, a condition variable of parking_lot that requeues a thread), the thread goes on with the lock's own code,
 //! whose operations are points of their own.
 //!
-//! Nothing here is exact for code that looks at a lock which another thread holds, or whose readers queue behind a
-//! writer that waits. So [some runs](Detail) step the instructions of locks.
+//! Nothing here is exact for code that looks at a lock which another thread holds. In a run that is no search, readers do
+//! not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks, and so do all runs of a
+//! search that has met such code.
+//!
+//! In a search a writer takes two operations: it queues, and takes the lock. Readers wait while a writer queues. Code
+//! that only waits for locks cannot tell if a writer queued as soon as it could, or later. So a writer may queue although
+//! the lock is free, and has the lock for itself until it takes it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Frame, Operation};
 
@@ -21,6 +29,7 @@ use crate::rt::{Vacancy, WORLD};
 use crate::run::functions::last_name;
 use crate::run::op::{self, Op};
 use crate::run::points::Points;
+use crate::run::untried::Untried;
 use crate::seam::sim::{ForeignLock, draw_lock_detail};
 
 const LOCK: Op = Op::new("lock", op::Access::Lock);
@@ -29,11 +38,27 @@ const IS_LOCKED: Op = Op::new("is_locked", op::Access::TryLock);
 const UNLOCK: Op = Op::new("unlock", op::Access::Unlock);
 const READ: Op = Op::new("read", op::Access::LockShared);
 const WRITE: Op = Op::new("write", op::Access::Lock);
+/// A writer queues. Readers then wait for it.
+const QUEUE: Op = Op::of_kind("queue", op::Access::Act, op::lock::QUEUE);
 const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
 
 /// A part of the program that a search does not see: other uses of a lock that it takes for one operation.
 const OTHERWISE: &str =
     "the own code of a lock, which another operation on it has brought a thread to";
+
+/// True if searches step the instructions of locks.
+static IN_DETAIL: AtomicBool = AtomicBool::new(false);
+
+/// Steps whole calls of locks in the searches to come.
+pub(super) fn begin_calls() {
+    IN_DETAIL.store(false, Ordering::Relaxed);
+}
+
+/// Steps the instructions of locks in the runs to come, if a run of a search has met other uses of a lock. Returns `true`
+/// if it did: the search must begin again.
+pub(crate) fn begin_instructions(untried: &mut BTreeSet<Untried>) -> bool {
+    untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed)
+}
 
 /// The operations of locks that are points of a run: one of its decisions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,17 +68,18 @@ pub(super) enum Detail {
     Calls,
     /// Each atomic operation is one.
     Instructions,
-    /// In a search: a call that acquires a mutex or gives it up is one. For other locks as `Instructions`.
-    Mutexes,
+    /// In a search: a call that acquires a lock or gives it up is one, and a writer queues by one before.
+    Searched,
 }
 
 impl Detail {
     /// Draws the detail of a run.
     pub(super) fn draw() -> Detail {
-        match draw_lock_detail() {
+        let searched = if IN_DETAIL.load(Ordering::Relaxed) { 1 } else { 2 };
+        match draw_lock_detail(searched) {
             0 => Detail::Calls,
             1 => Detail::Instructions,
-            _ => Detail::Mutexes,
+            _ => Detail::Searched,
         }
     }
 }
@@ -129,6 +155,11 @@ impl Family {
     fn lets_reader_in(self, value: u64) -> bool {
         let someone_waits = self == Family::StdRwLock && value >> 30 != 0;
         self.vacancy(value) != Vacancy::Held && !someone_waits
+    }
+
+    /// Returns `true` if a reader waits behind a writer that waits.
+    fn lets_writers_queue(self) -> bool {
+        matches!(self, Family::StdRwLock | Family::RawRwLock)
     }
 
     /// The kind of object.
@@ -225,7 +256,7 @@ impl LockStep {
         match with(|threads| threads.detail) {
             Detail::Calls => !matches!(self.act, Act::Try | Act::Look),
             Detail::Instructions => false,
-            Detail::Mutexes => matches!(self.family, Family::StdMutex | Family::RawMutex),
+            Detail::Searched => self.family != Family::StdCondvar,
         }
     }
 }
@@ -266,6 +297,9 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
     let exclusive = if part.family.kind() == "Mutex" { &LOCK } else { &WRITE };
     match act {
         Act::Lock => {
+            if part.family.lets_writers_queue() && is_search() {
+                lock.queue(&QUEUE, place).await;
+            }
             refresh(thread, part.family, &lock, site);
             lock.enter(exclusive, place).await;
             let (old, _) = do_quietly(thread, access, site);
@@ -323,19 +357,16 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
             }
             old
         }
-        Act::Unlock if with(|threads| threads.detail) == Detail::Mutexes => {
+        Act::Unlock | Act::UnlockShared => {
+            let leave = if act == Act::Unlock { &UNLOCK } else { &END_READ };
             let mut old = 0;
-            lock.leave_at_point(&UNLOCK, place, || old = do_quietly(thread, access, site).0).await;
-            old
-        }
-        Act::Unlock => {
-            let (old, _) = do_quietly(thread, access, site);
-            lock.leave(&UNLOCK, place);
-            old
-        }
-        Act::UnlockShared => {
-            let (old, _) = do_quietly(thread, access, site);
-            lock.leave(&END_READ, place);
+            let mut effect = || old = do_quietly(thread, access, site).0;
+            if is_search() {
+                lock.leave_at_point(leave, place, effect).await;
+            } else {
+                effect();
+                lock.leave(leave, place);
+            }
             old
         }
         Act::Count | Act::Wait => unreachable!("no access of a lock"),
@@ -359,9 +390,14 @@ fn stray(lock: &ForeignLock, leave: &'static Op, site: Site) {
     note_otherwise();
 }
 
-/// A search is no proof if it has taken a lock for one operation and other code uses it.
+/// Returns `true` in a run of a search that steps whole calls of locks.
+fn is_search() -> bool {
+    with(|threads| threads.detail) == Detail::Searched
+}
+
+/// A search is no proof if it has taken calls of a lock for operations and other code uses it.
 fn note_otherwise() {
-    if with(|threads| threads.detail) == Detail::Mutexes {
+    if is_search() {
         WORLD.with(|world| world.note_unseen(OTHERWISE));
     }
 }

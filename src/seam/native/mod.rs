@@ -36,6 +36,7 @@ pub(crate) use self::calls::{noting_calls, take_calls};
 pub(crate) use self::chances::set as set_chances;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
 use self::locks::Detail;
+pub(crate) use self::locks::begin_instructions;
 pub(crate) use self::notes::note;
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
@@ -139,6 +140,7 @@ static ARC: AtomicBool = AtomicBool::new(false);
 
 /// Sets the points of the runs to come.
 pub(crate) fn set_points(points: Points) {
+    locks::begin_calls();
     ALL.store(points.all, Ordering::Relaxed);
     ARC.store(points.arc, Ordering::Relaxed);
 }

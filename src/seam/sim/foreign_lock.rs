@@ -62,6 +62,19 @@ impl ForeignLock {
         })
     }
 
+    /// Announces `op`, by which the task queues for the lock, and does it in its turn.
+    pub(crate) fn queue(
+        &self,
+        op: &'static Op,
+        here: Here,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        Point::new(self, op, here, move |backend: &Backend<'_>| {
+            if let Backend::Run(pending) = backend {
+                WORLD.with(|world| world.queue_in_turn(pending));
+            }
+        })
+    }
+
     /// Gives the lock up, without a point. Nothing happens if it is not held so.
     pub(crate) fn leave(&self, op: &'static Op, here: Here) {
         let object = self.id(here);

@@ -173,13 +173,13 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
 }
 
 /// The number of the detail in which the locks of a run of plain threads are stepped: 0 is calls, 1 is instructions, 2
-/// is that of searches. Not explored, kept in the trace.
+/// is that of searches. Not explored, kept in the trace. A search has the number `searched`.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn draw_lock_detail() -> u64 {
+pub(crate) fn draw_lock_detail(searched: u64) -> u64 {
     // Few steps find more, so a quarter of the runs has instructions. By other bits than the heap and the strategy.
     let by_seed =
         |seed: u64| u64::from(seed.wrapping_add(1).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 62 == 0);
-    given(3, seed().map_or(2, by_seed), "the detail of locks")
+    given(3, seed().map_or(searched, by_seed), "the detail of locks")
 }
 
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.

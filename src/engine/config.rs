@@ -248,7 +248,7 @@ impl Settings {
             value: points.to_owned(),
             grammar: Points::GRAMMAR.to_owned(),
         })?;
-        let points = Points { arc: self.arc.unwrap_or(false), ..points };
+        let points = Points { arc: self.arc, ..points };
         let chances = self.chances.as_deref().unwrap_or(Chances::DEFAULT);
         let chances = Chances::parse(chances).ok_or_else(|| InvalidSetting {
             name: "chances".to_owned(),

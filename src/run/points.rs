@@ -5,8 +5,8 @@
 pub(crate) struct Points {
     /// True if all atomic operations are, and no loop is recognised.
     pub(crate) all: bool,
-    /// True if the counts of `Arc` are.
-    pub(crate) arc: bool,
+    /// True if the counts of `Arc` are. `None` if each run decides it.
+    pub(crate) arc: Option<bool>,
 }
 
 impl Points {
@@ -19,7 +19,7 @@ impl Points {
     pub(crate) fn parse(name: &str) -> Option<Points> {
         match name {
             Points::DEFAULT => Some(Points::default()),
-            "all" => Some(Points { all: true, arc: false }),
+            "all" => Some(Points { all: true, ..Points::default() }),
             _ => None,
         }
     }

@@ -58,7 +58,7 @@ use proc_macro::TokenStream;
 /// | `buggify` | code that is marked with `sim::buggify!` may be executed, by choice | a flag |
 /// | `progress = "lock-free"` | spawned tasks may stall for good at any point, and the others must end; `"wait-free:N"`: each operation within N steps of its own | `"lock-free"`, `"obstruction-free"`, `"wait-free"` (100 steps) or `"wait-free:N"` |
 /// | `chances = "timers, spurious, weak"` | events that may happen to plain threads at any moment; without `native`, `weak` is about `compare_exchange_weak` of `sim::Atomic` and `spurious` about `sim::Condvar` | some of these words with commas between them, or `"none"`; `timers` needs `native` |
-/// | `arc` | the counts of `Arc` are points of plain threads | a flag; needs `native` |
+/// | `arc` | the counts of `Arc` are points of all runs of plain threads | a flag; needs `native` |
 /// | `crate = path` | where the library lives | a path; default `::sim` |
 ///
 /// # Beside other attributes

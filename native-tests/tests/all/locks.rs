@@ -353,8 +353,8 @@ fn a_trace_replays_with_its_locks_in_each_detail() {
     let mut details = BTreeSet::new();
     for seed in 0..200 {
         let Some(found) = run(runner().seed(seed)).finding else { continue };
-        // The second value that the run was given.
-        details.insert(found.run.draws[1].value);
+        // The second value that the run was given, without the counts of `Arc`.
+        details.insert(found.run.draws[1].value % 4);
         let file = found.trace_file.expect("the trace is written");
         let again = run(runner().replay(file)).finding.expect("it fails again");
         assert_eq!(operations(&again.run.events), operations(&found.run.events));

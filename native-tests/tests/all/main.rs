@@ -16,6 +16,7 @@ mod points;
 mod programs;
 mod screens;
 mod settings;
+mod shares;
 mod std_search;
 mod table;
 mod widths;

@@ -52,7 +52,8 @@ fn needs_a_process() {
 fn runner(name: &str) -> Runner {
     let out = std::env::temp_dir().join(format!("unpause-settings-{}", std::process::id()));
     let runner = Runner::new().name(name.replace([':', ' '], "")).hermetic().seeds(0..200).out(out);
-    runner.shrink(false).max_steps(30)
+    // By default some runs have these points.
+    runner.arc(false).shrink(false).max_steps(30)
 }
 
 fn message(report: &Report) -> Option<String> {

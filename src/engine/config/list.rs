@@ -133,10 +133,10 @@ settings! {
         grammar: Isolation::GRAMMAR,
         read: |text| Isolation::parse(text).map(|_| text.to_owned()),
     }
-    /// True if the counts of `Arc` are points of plain threads.
+    /// True if the counts of `Arc` are points of all runs of plain threads, false if of none. Each run decides it otherwise.
     arc: bool {
         variable: "SIM_ARC", argument: true, on_threads: false,
-        meaning: Run(|config| flag_text(config.points.arc)),
+        meaning: Run(|config| config.points.arc.map_or(String::new(), flag_text)),
         grammar: "1 or 0",
         read: flag,
     }

@@ -147,7 +147,7 @@
 //! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
 //! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
-//! | `SIM_ARC` | the counts of `Arc` are points of plain threads | `1`, `0` |
+//! | `SIM_ARC` | the counts of `Arc` are points of all runs of plain threads, or of none | `1`, `0` |
 //! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, besides at most `K` times at any moment, or at any moment | `last`, `late:K`, `any` |
 //! | `SIM_CANCEL` | the names of the tasks that may be aborted at any point, with `*` for any text | `worker-*` |
 //! | `SIM_CANCEL_SELECTS` | true if the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment | `1`, `0` |

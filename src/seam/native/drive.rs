@@ -14,7 +14,7 @@ use super::death;
 use super::locks;
 use super::memory;
 use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
-use super::points;
+use super::queues;
 use super::sites::Site;
 use super::spin::{Look, Looks, Repeated, Round};
 use super::threads::{Threads, Waiter, with};
@@ -34,7 +34,7 @@ const ETIMEDOUT: u64 = 110;
 /// Steps a thread until it ends.
 pub(super) async fn drive(thread: usize) {
     let (mut reply, mut looks) = (0, with(Threads::take_looks));
-    let points = points();
+    let points = with(|threads| threads.points);
     loop {
         let (request, site, is_noted) = with(|threads| threads.resume(thread, reply));
         if is_noted {
@@ -59,6 +59,9 @@ pub(super) async fn drive(thread: usize) {
                 let (old, new) = do_quietly(thread, access, site);
                 locks::changed_otherwise(access.address, new, site);
                 old
+            }
+            Request::Access(access) if queues::takes_in(&access, site) => {
+                do_quietly(thread, access, site).0
             }
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {
@@ -92,6 +95,7 @@ pub(super) async fn drive(thread: usize) {
                 join(child, site).await;
                 0
             }
+            Request::Yield if site.is_behind && queues::are_on() => 0,
             Request::Yield if !points.all && looks.yields_again(thread, &site) => 0,
             Request::Yield => {
                 YieldPoint::new(&YIELD, site.place).await;
@@ -269,7 +273,8 @@ async fn wait(
             (Some(waiter), Values::Changed(0, 1))
         })
     };
-    let joined = if site.is_whole_lock(points()) {
+    let is_whole = site.is_whole_lock(with(|threads| threads.points));
+    let joined = if is_whole || site.is_behind && queues::are_on() {
         let (joined, values) = enqueue();
         word.note(&WAIT, site.place, values);
         joined

@@ -9,9 +9,9 @@
 //! upgrade, a condition variable of parking_lot that requeues a thread), the thread goes on with the lock's own code,
 //! whose operations are points of their own.
 //!
-//! Nothing here is exact for code that looks at a lock which another thread holds. In a run that is no search, readers do
-//! not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks, and so do all runs of a
-//! search that has met such code.
+//! Nothing here is exact for code that looks at a lock which another thread holds. If calls are whole in a run that is no
+//! search, readers do not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks, and others
+//! their [queues](super::queues). All runs of a search that has met such code step the instructions.
 //!
 //! In a search a writer takes two operations: it queues, and takes the lock. Readers wait while a writer queues. Code
 //! that only waits for locks cannot tell if a writer queued as soon as it could, or later. So a writer may queue although
@@ -30,7 +30,7 @@ use crate::run::functions::last_name;
 use crate::run::op::{self, Op};
 use crate::run::points::Points;
 use crate::run::untried::Untried;
-use crate::seam::sim::{ForeignLock, draw_lock_detail};
+use crate::seam::sim::ForeignLock;
 
 const LOCK: Op = Op::new("lock", op::Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", op::Access::TryLock);
@@ -70,16 +70,23 @@ pub(super) enum Detail {
     Instructions,
     /// In a search: a call that acquires a lock or gives it up is one, and a writer queues by one before.
     Searched,
+    /// A call is one operation of the lock's own code, which takes the lock or joins its queue: see [`super::queues`].
+    Queues,
 }
 
 impl Detail {
-    /// Draws the detail of a run.
-    pub(super) fn draw() -> Detail {
-        let searched = if IN_DETAIL.load(Ordering::Relaxed) { 1 } else { 2 };
-        match draw_lock_detail(searched) {
+    /// The number of the detail of searches.
+    pub(super) fn of_searches() -> u64 {
+        if IN_DETAIL.load(Ordering::Relaxed) { 1 } else { 2 }
+    }
+
+    /// The detail of this number.
+    pub(super) fn of_number(number: u64) -> Detail {
+        match number {
             0 => Detail::Calls,
             1 => Detail::Instructions,
-            _ => Detail::Searched,
+            2 => Detail::Searched,
+            _ => Detail::Queues,
         }
     }
 }
@@ -247,6 +254,13 @@ impl LockStep {
         }
     }
 
+    /// Returns `true` for an access that ends what an earlier operation of the call has begun, and for one that gives the
+    /// lock up.
+    pub(super) fn follows(self, access: &Access) -> bool {
+        use Act::{Shared, Tried, Unlock, UnlockShared};
+        matches!(self.of_access(access), Shared | Tried | Unlock | UnlockShared)
+    }
+
     /// Returns `true` if the operation is part of a call that is stepped as a whole.
     #[inline]
     pub(super) fn is_whole(self, points: Points) -> bool {
@@ -255,7 +269,7 @@ impl LockStep {
         }
         match with(|threads| threads.detail) {
             Detail::Calls => !matches!(self.act, Act::Try | Act::Look),
-            Detail::Instructions => false,
+            Detail::Instructions | Detail::Queues => false,
             Detail::Searched => self.family != Family::StdCondvar,
         }
     }

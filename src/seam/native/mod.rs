@@ -16,6 +16,7 @@ mod memory;
 mod notes;
 mod ops;
 mod polled;
+mod queues;
 mod sites;
 mod spin;
 mod threads;
@@ -23,7 +24,6 @@ mod timed;
 mod transfers;
 
 use std::panic::PanicHookInfo;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Death, Ended, Execution};
@@ -40,7 +40,7 @@ pub(crate) use self::locks::begin_instructions;
 pub(crate) use self::notes::note;
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
-use super::sim::{fail, here};
+use super::sim::{self, fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
@@ -68,6 +68,10 @@ pub static CHECKS: &[(&str, fn())] = &[
         locks::checks::the_word_of_a_lock_tells_who_may_have_it,
     ),
     (
+        "operations_behind_the_first_one_of_a_call_are_known",
+        queues::checks::operations_behind_the_first_one_of_a_call_are_known,
+    ),
+    (
         "the_line_of_the_user_is_the_first_outside_of_std",
         sites::checks::the_line_of_the_user_is_the_first_outside_of_std,
     ),
@@ -91,7 +95,8 @@ pub(crate) async fn run(
         // Its memory ends with the run.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
-    let (memory, detail) = (memory::draw(leaks), Detail::draw());
+    let memory = memory::draw(leaks);
+    let (detail, points) = draw_points();
     let execution = match isolation::is_process() {
         true => Execution::begin_apart(with_error, memory, &isolation::watch()),
         false => Execution::begin_with(with_error, memory),
@@ -108,7 +113,7 @@ pub(crate) async fn run(
     if execution.is_child() {
         isolation::quiet();
     }
-    let begun = Threads::begin(execution, detail);
+    let begun = Threads::begin(execution, detail, points);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
@@ -134,20 +139,24 @@ pub(crate) async fn run(
 const NOT_REPLACED: &str =
     "std's compiled functions, because the program is not linked by `cargo unpause test`";
 
-/// The points of the test that runs, as numbers.
-static ALL: AtomicBool = AtomicBool::new(false);
-static ARC: AtomicBool = AtomicBool::new(false);
+/// The points that the test asks for.
+static WANTED: Mutex<Points> = Mutex::new(Points { all: false, arc: None });
 
 /// Sets the points of the runs to come.
 pub(crate) fn set_points(points: Points) {
     locks::begin_calls();
-    ALL.store(points.all, Ordering::Relaxed);
-    ARC.store(points.arc, Ordering::Relaxed);
+    *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 
-/// The points of this run.
-fn points() -> Points {
-    Points { all: ALL.load(Ordering::Relaxed), arc: ARC.load(Ordering::Relaxed) }
+/// Draws the detail in which a run steps locks, and its points.
+fn draw_points() -> (Detail, Points) {
+    let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (detail, counts) = sim::draw_points(wanted.arc, Detail::of_searches());
+    // The trace of an earlier version has the setting alone.
+    let arc = Some(counts || wanted.arc == Some(true));
+    // With all operations as points no call is a whole.
+    let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(detail) };
+    (detail, Points { arc, ..wanted })
 }
 
 /// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.

@@ -7,6 +7,7 @@ use unpause_native::{Execution, Frame, location, shortened};
 
 use super::by_number::ByNumber;
 use super::locks::LockStep;
+use super::queues;
 use crate::run::ids::Place;
 use crate::run::points::Points;
 use crate::seam::sim::here;
@@ -23,6 +24,7 @@ impl Site {
         place: here(),
         primitive: None,
         lock: None,
+        is_behind: false,
         part: Part::Visible,
         backs_off: false,
         wakes_spuriously: false,
@@ -44,6 +46,8 @@ pub(super) struct SiteParts {
     pub(super) primitive: Option<&'static str>,
     /// The part of the operation in a call of a lock, if it has one.
     pub(super) lock: Option<LockStep>,
+    /// True for an operation of a lock behind the first one of a call: see [`queues::is_behind`].
+    pub(super) is_behind: bool,
     part: Part,
     /// True in code that spins a bounded number of rounds, counted on the stack.
     pub(super) backs_off: bool,
@@ -79,7 +83,7 @@ impl SiteParts {
     pub(super) fn is_point(&self, points: Points) -> bool {
         match self.part {
             Part::Visible => true,
-            Part::Counts => points.all || points.arc,
+            Part::Counts => points.all || points.arc == Some(true),
             Part::Internal => points.all,
         }
     }
@@ -184,6 +188,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         place: location(shortened(&user.file), user.line, user.column),
         primitive: inner.iter().rev().find_map(primitive),
         lock,
+        is_behind: lock.is_none() && queues::is_behind(frames),
         part: inner.iter().find_map(part_of).unwrap_or(Part::Visible),
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),

@@ -56,6 +56,8 @@ pub(super) struct Threads {
     locks: ByNumber<(Arc<ForeignLock>, Family)>,
     /// The detail in which the locks of the run are stepped.
     pub(super) detail: Detail,
+    /// The points of the run.
+    pub(super) points: Points,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
     /// True if threads do operations that are no points by themselves. If not, the calls of requests are noted.
@@ -120,13 +122,13 @@ impl Drop for Begun {
 
 impl Threads {
     /// Begins the run of this thread of the system.
-    pub(super) fn begin(execution: Execution, detail: Detail) -> Begun {
+    pub(super) fn begin(execution: Execution, detail: Detail, points: Points) -> Begun {
         super::calls::begin();
         with(|threads| {
-            threads.detail = detail;
+            (threads.detail, threads.points) = (detail, points);
             threads.lets_pass = !super::calls::are_noted();
             let execution = threads.execution.insert(execution);
-            execution.begin_passing(rules(threads.lets_pass, super::points()));
+            execution.begin_passing(rules(threads.lets_pass, points));
             threads.handles.push(None);
         });
         Begun(())
@@ -297,7 +299,9 @@ impl Threads {
 
 /// The rules by which operations are done by the threads themselves, as a number.
 fn rules(lets_pass: bool, points: Points) -> u64 {
-    1 + (u64::from(lets_pass) << 2 | u64::from(points.all) << 1 | u64::from(points.arc))
+    1 + (u64::from(lets_pass) << 2
+        | u64::from(points.all) << 1
+        | u64::from(points.arc == Some(true)))
 }
 
 /// Calls `act` with the threads of this thread of the system.

@@ -172,14 +172,45 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
     (drawn % HEAPS, drawn / HEAPS)
 }
 
-/// The number of the detail in which the locks of a run of plain threads are stepped: 0 is calls, 1 is instructions, 2
-/// is that of searches. Not explored, kept in the trace. A search has the number `searched`.
+/// The number of details in which locks are stepped.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn draw_lock_detail(searched: u64) -> u64 {
-    // Few steps find more, so a quarter of the runs has instructions. By other bits than the heap and the strategy.
-    let by_seed =
-        |seed: u64| u64::from(seed.wrapping_add(1).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 62 == 0);
-    given(3, seed().map_or(searched, by_seed), "the detail of locks")
+const DETAILS: u64 = 4;
+
+/// The number of the detail in which the locks of a run of plain threads are stepped, and whether the counts of `Arc` are
+/// points: `arc`, if it is set. Not explored, kept in the trace.
+///
+/// Detail 0 is calls, 1 is instructions, 2 is that of searches, 3 is queues. A search has the number
+/// `searched`, and no counts unless `arc` is set.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool) {
+    let detail = seed().map_or(searched, detail_of_seed);
+    let counts = arc.unwrap_or_else(|| seed().is_some_and(has_counts));
+    // One decision: older traces have no other, and a smaller bound.
+    let value = detail + DETAILS * u64::from(counts);
+    let drawn = given(2 * DETAILS, value, "the detail of locks and the counts of Arc");
+    (drawn % DETAILS, drawn / DETAILS == 1)
+}
+
+/// A number below 4 made of a seed, different for each odd factor. Not by the lower bits of the seed, which choose a strategy.
+fn quarter(seed: u64, factor: u64) -> u64 {
+    seed.wrapping_add(1).wrapping_mul(factor) >> 62
+}
+
+/// The number of the detail of locks of a seed: instructions for a quarter of the seeds, calls and queues for half of the
+/// others each.
+///
+/// Rehearsals have the seeds 0 to 3. None of these has queues or counts, so what is learnt does not depend on them.
+fn detail_of_seed(seed: u64) -> u64 {
+    match (quarter(seed, 0xBF58_476D_1CE4_E5B9), quarter(seed, 0xE753_900F_B757_2B37)) {
+        (0, _) => 1,
+        (_, 0 | 1) => 3,
+        _ => 0,
+    }
+}
+
+/// Returns `true` if the counts of `Arc` are points of the run of a seed: a quarter of the seeds, and none of a rehearsal.
+fn has_counts(seed: u64) -> bool {
+    quarter(seed, 0x94D0_49BB_1331_11EB) == 3
 }
 
 /// The seed of the run, 0 outside one; none in a search, which explores all values that a seed could give.
@@ -318,5 +349,25 @@ pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
         let failure = failure();
         native::note(|| Note::Failed(failure.clone()));
         WORLD.with(|world| world.fail(failure))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_seeds_have_all_details_and_counts_and_rehearsals_have_neither_queues_nor_counts() {
+        assert!((0..4).all(|seed| detail_of_seed(seed) < 2 && !has_counts(seed)));
+        for (seeds, least) in [(0..20, 4), (0..4000, 900)] {
+            let number = |is: fn(u64) -> bool| seeds.clone().filter(|seed| is(*seed)).count();
+            let numbers = [
+                number(|seed| detail_of_seed(seed) == 0),
+                number(|seed| detail_of_seed(seed) == 1),
+                number(|seed| detail_of_seed(seed) == 3),
+                number(has_counts),
+            ];
+            assert!(numbers.iter().all(|number| *number >= least), "{seeds:?}: {numbers:?}");
+        }
     }
 }

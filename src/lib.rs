@@ -95,7 +95,8 @@
 //!
 //! - a task panics, or the body returns an error;
 //! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;
-//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value;
+//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value (a run of plain
+//!   threads continues after that limit, and fails if it does not end);
 //! - a [`History`] that it [asserts](History::assert_linearizable) is not [linearizable](check::linearizable()), or the checker
 //!   runs out of its budget (a note names a history that was recorded and never checked);
 //! - it differs from the trace that it replays;

@@ -91,6 +91,7 @@ impl<'a> Assignment<'a> {
             faults: Vec::new(),
         };
         if let Some(tally) = account.tally {
+            report.notes.extend(self.continued(&tally));
             self.judge(&mut report, tally);
         }
         if report.finding.is_none() {
@@ -116,6 +117,19 @@ impl<'a> Assignment<'a> {
         (short && !self.results.are_written()).then(|| {
             format!(
                 "{test}: the time was up after {runs} of {wanted} seeds (SIM_TIME=1m allows more)"
+            )
+        })
+    }
+
+    /// Returns the note that runs continued after their step limit, if any did.
+    fn continued(&self, tally: &Tally) -> Option<String> {
+        let (test, steps) = (&self.site.test, self.config.steps_max);
+        let Tally { runs, beyond, .. } = tally;
+        (*beyond > 0).then(|| {
+            format!(
+                "{test}: {beyond} of {runs} runs were explored for {steps} steps and then ran on, with few switches between \
+                 threads (SIM_STEPS={} explores more)",
+                u64::from(steps) * 10
             )
         })
     }

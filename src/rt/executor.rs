@@ -15,7 +15,6 @@ use super::diagnose::{circle, doing, stuck, waiting, woken_from_outside};
 use super::now;
 use super::object::AnnouncementId;
 use super::panics::{self, Panicked};
-use super::record::repeated_suffix;
 use super::state::RunState;
 use super::task_waker::{Seat, Seats};
 use super::timers::CLOCK;
@@ -111,9 +110,7 @@ impl Executor<'_> {
             }
             return false;
         }
-        if state.board.step >= self.limits.steps_max {
-            let cycle = repeated_suffix(&state.record, &state.board.events);
-            state.fail(Failure::StepLimit { steps: self.limits.steps_max, cycle });
+        if state.board.step >= self.limits.steps_max && !self.continues(state) {
             return false;
         }
         state.attention |= self.limits.hang.is_some_and(|(hang, _)| hang == state.board.step);

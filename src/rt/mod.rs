@@ -8,6 +8,7 @@
 //! its body, and one box for each task it spawns.
 
 mod at_end;
+mod beyond;
 mod body;
 mod branches;
 mod carrier;
@@ -92,6 +93,8 @@ use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
 pub(crate) struct RunLimits {
     /// The maximum number of steps of a run.
     pub(crate) steps_max: u32,
+    /// The maximum number of further steps. A run with such steps has fewer points in them.
+    pub(crate) beyond: u32,
     /// A step before which the run must stop, as hung, and the number of seconds for the report.
     pub(crate) hang: Option<(u32, u64)>,
     /// When its time moves.
@@ -167,6 +170,7 @@ impl Worker {
             drop(stale);
         }
         self.world.seed.set((!limits.searched).then_some(seed));
+        self.world.beyond.take();
         self.world.state().begin_choices(seed);
         self.world.signals.running.store(true, Ordering::Relaxed);
         let Worker { world, seats, progress, .. } = self;
@@ -285,6 +289,11 @@ impl Worker {
     pub(crate) fn left_waiting(&self) -> bool {
         let record = &self.world.state().record;
         !record.stuck.is_empty() || !record.circle.is_empty()
+    }
+
+    /// Returns `true` if the last run continued after its step limit.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.world.is_beyond()
     }
 
     /// The number of steps of the last run.

@@ -13,6 +13,7 @@ use std::task::Waker;
 
 use scoped_tls::scoped_thread_local;
 
+use super::beyond::Beyond;
 use super::choose::Choice;
 use super::group::Group;
 use super::now;
@@ -36,12 +37,14 @@ pub(crate) struct World {
     state: RefCell<RunState>,
     /// The seed of the current run; none in a search, whose runs have numbers instead.
     pub(super) seed: Cell<Option<Seed>>,
+    pub(super) beyond: Cell<Beyond>,
     pub(super) signals: Arc<Signals>,
 }
 
 impl World {
     pub(super) fn new(strategy: Box<dyn Strategy>, signals: Arc<Signals>) -> World {
-        World { state: RefCell::new(RunState::new(strategy)), seed: Cell::new(None), signals }
+        let state = RefCell::new(RunState::new(strategy));
+        World { state, seed: Cell::new(None), beyond: Cell::default(), signals }
     }
 
     /// The state, including the effect that the thread has recorded in the current step.

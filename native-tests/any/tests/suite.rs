@@ -103,6 +103,25 @@ fn takes_very_many_steps() {
     }
 }
 
+/// Found beyond the step limit only.
+#[test]
+fn takes_very_many_steps_and_loses_the_last() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let other = count.clone();
+    let thread = thread::spawn(move || (0..1_500_000).for_each(|_| add(&other)));
+    thread.join().unwrap();
+    assert_ne!(count.load(SeqCst), 1_500_000, "beyond the limit");
+}
+
+/// Its loop changes memory, so it does not wait for anything.
+#[test]
+fn takes_steps_for_ever() {
+    let count = AtomicUsize::new(1);
+    while count.load(SeqCst) > 0 {
+        count.fetch_xor(2, SeqCst);
+    }
+}
+
 /// A file that a run writes is there in the next one, whatever the process.
 #[test]
 fn has_another_run_each_time() {

@@ -4,6 +4,7 @@
 //! the resources of their process (`containment`), end or copy it (`isolation`), start themselves (`profiles`,
 //! `same_seed`) or need a feature (`tokio`).
 
+mod beyond;
 mod bridge;
 mod chances;
 mod corpus;

@@ -266,15 +266,17 @@ fn named_programs_have_the_same_outcomes_with_all_points() {
 /// Loops that have endless runs under some strategies if each read is a point.
 #[test]
 fn loops_that_wait_for_a_value_do_not_reach_the_step_limit() {
+    fs::create_dir_all(FOLDER).unwrap();
     for strategy in ["random", "pct", "portfolio", "surw", "pos", "orders"] {
         for (name, body) in
             NAMED.iter().filter(|(name, _)| name.contains("spin") || name.contains("mpsc"))
         {
             let report = runner(strategy, 300).max_steps(2_000).run_native(*body);
             assert!(
-                report.passed(),
-                "{name}, {strategy}: {:?}",
-                report.finding.map(|f| f.run.outcome)
+                report.passed() && report.notes.is_empty(),
+                "{name}, {strategy}: {:?} {:?}",
+                report.finding.map(|f| f.run.outcome),
+                report.notes
             );
         }
     }

@@ -20,6 +20,8 @@ pub struct Tally {
     pub runs: u64,
     /// Number of steps of all runs.
     pub steps: u64,
+    /// Number of runs that continued after their step limit.
+    pub(crate) beyond: u64,
     /// Conditions of `sometimes!` and `cover!`.
     pub(crate) conditions: Vec<Condition>,
     /// Faults of nemeses.
@@ -73,6 +75,7 @@ impl Tally {
         }
         self.runs += other.runs;
         self.steps += other.steps;
+        self.beyond += other.beyond;
         other.conditions.iter().for_each(|condition| condition.add(&mut self.conditions));
         other.faults.iter().for_each(|count| count.add(&mut self.faults));
         self.census = both(self.census.take(), other.census, Census::merge);
@@ -128,6 +131,9 @@ impl Tally {
     /// The entries of a line. The number of runs follows from its positions.
     pub(super) fn entries(&self) -> String {
         let mut out = format!("\"steps\":{}", self.steps);
+        if self.beyond > 0 {
+            out += &format!(",\"beyond\":{}", self.beyond);
+        }
         if !self.conditions.is_empty() {
             let conditions = self.conditions.iter().map(|condition| {
                 let Condition { name, place, percent, runs } = condition;
@@ -156,6 +162,12 @@ impl Tally {
     /// Reads the entries of a line of `runs` runs, the first of them at position `from`.
     pub(super) fn read(line: &Json, from: u64, runs: u64) -> Result<Tally, String> {
         let mut tally = Tally { runs, steps: line.number("steps")?, ..Tally::default() };
+        if line.get("beyond").is_some() {
+            tally.beyond = line.number("beyond")?;
+            if tally.beyond > runs {
+                return Err(format!("`beyond` is of more than {runs} runs"));
+            }
+        }
         if line.get("conditions").is_some() {
             for condition in line.list("conditions")? {
                 tally.conditions.push(read_condition(condition, runs)?);

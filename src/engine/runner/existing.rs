@@ -136,9 +136,9 @@ fn reason(report: &Report) -> Option<String> {
     let finding = report.finding.as_deref().filter(|_| report.replayed.is_none())?;
     let Outcome::Failed(failure) = &finding.run.outcome else { return None };
     match failure {
-        Failure::StepLimit { steps, .. } => {
-            Some(format!("a run takes more than {steps} steps (SIM_STEPS=10000000 allows more)"))
-        }
+        Failure::StepLimit { steps, .. } => Some(format!(
+            "a run takes more than {steps} steps and does not end beyond them (SIM_TIME=1m allows more time)"
+        )),
         Failure::Diverged { .. } | Failure::NonDeterminism { .. } => Some(format!(
             "its runs are not repeatable, so it uses something that is not controlled: {}",
             one_line(failure, &finding.run)

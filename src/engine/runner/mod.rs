@@ -143,7 +143,7 @@
 //! | `SIM_SEEDS` | the number of seeds, or a range; the default is 1000, on real threads 100 | `5000`, `500..1000` |
 //! | `SIM_STRATEGY` | the strategy; the default is `portfolio` | `random`, `exhaustive`, `preemptions:2` |
 //! | `SIM_TIME` | time limit of the test, which passes with fewer seeds | `500ms`, `5s`, `2m`, `1h` |
-//! | `SIM_STEPS` | maximum of steps in a run; one that takes more fails | `100000` |
+//! | `SIM_STEPS` | maximum of steps in a run; a run that takes more fails, and a run of plain threads continues with few switches | `100000` |
 //! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
 //! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |

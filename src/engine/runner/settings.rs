@@ -148,7 +148,7 @@ impl Runner {
         self
     }
 
-    /// Steps that a run may take, at least 1; one that would take more fails.
+    /// Steps of a run, at least 1. A longer run fails, and a run of plain threads first continues with few switches.
     ///
     /// ```
     /// use sim::run::{Failure, Outcome};

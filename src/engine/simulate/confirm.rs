@@ -256,10 +256,12 @@ fn shrunk(
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
     // waiting. One that takes more steps than the run it came from is no smaller one.
-    let mut limits = session.limits();
+    let mut limits = session.limits_following(run.steps.len());
     if !matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. })) {
         let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
-        limits.steps_max = limits.steps_max.min(steps.saturating_add(1));
+        let steps = steps.saturating_add(1);
+        limits.beyond = limits.beyond.min(steps.saturating_sub(limits.steps_max));
+        limits.steps_max = limits.steps_max.min(steps);
     }
     let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
     let wants = wanted.clone();

@@ -18,6 +18,8 @@ mod session;
 mod standstill;
 mod watchdog;
 
+use std::time::Instant;
+
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::Config;
 use crate::engine::results::Results;
@@ -28,6 +30,7 @@ use crate::report::{Finding, Report};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
+use crate::seam::native;
 
 use self::exhaust::audit::{Sampled, audit};
 use self::exhaust::{RunVisitor, exhaust};
@@ -135,11 +138,13 @@ fn search(session: &Session<'_>) -> Account {
         return Account { warnings, notes, ..account };
     }
     let replays::Told { mut warnings, notes } = told;
+    native::set_deadline(session.config.time.map(|time| Instant::now() + time));
     let mut explored = match session.config.strategy.search() {
         Some(search) => exhaust(session, &search, RunVisitor::UntilFailure),
         None => explore::explore(session),
     };
     look_for_unseen(session, &mut explored);
+    native::set_deadline(None);
     warnings.append(&mut explored.warnings);
     let mut account = match explored.found.take() {
         Some(found) => {

@@ -10,6 +10,7 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
     let Explored { tally, stuck, .. } = all;
     tally.runs += 1;
     tally.steps += worker.steps();
+    tally.beyond += u64::from(worker.is_beyond());
     worker.add_conditions(&mut tally.conditions);
     worker.add_faults(&mut tally.faults);
     // Each of these copies the run, so only on request.

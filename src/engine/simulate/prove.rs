@@ -32,7 +32,7 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
     let mut worker = Worker::new(Box::new(held));
     let job = WorkerJob::Search(search.clone());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
-    let (wanted, limits) = (signature(run), session.limits());
+    let (wanted, limits) = (signature(run), session.limits_following(run.steps.len()));
     let mut steps = 0;
     let mut better = None;
     while proof.runs < runs_max && steps < runs_max.saturating_mul(STEPS) {

@@ -24,6 +24,9 @@ use crate::strategy::{LenientReplay, Replay, Rerun};
 /// An inline trace longer than this is not put on the screen; the file serves.
 const INLINE_MAX: usize = 400;
 
+/// The steps that a run of plain threads may take beyond its step limit. With fewer points, so that they do much more.
+const BEYOND: u32 = 2_000_000;
+
 /// One test being run.
 pub(crate) struct Session<'a> {
     pub(super) assignment: &'a Assignment<'a>,
@@ -54,7 +57,21 @@ impl<'a> Session<'a> {
         let searched = self.config.strategy.is_search();
         let (steps_max, clock) = (self.config.steps_max, self.config.clock);
         let faults = self.config.faults.clone();
-        RunLimits { steps_max, hang: None, clock, faults, searched }
+        let beyond = if self.config.is_native() && !searched { BEYOND } else { 0 };
+        RunLimits { steps_max, beyond, hang: None, clock, faults, searched }
+    }
+
+    /// The limits of a run that follows the decisions of a run of so many steps.
+    pub(super) fn limits_following(&self, steps: usize) -> RunLimits {
+        let limits = self.limits();
+        // Otherwise a run that has reached its step limit would continue where it has ended.
+        let continued = steps > limits.steps_max as usize;
+        RunLimits { beyond: if continued { limits.beyond } else { 0 }, ..limits }
+    }
+
+    /// The limits of a rehearsal. It ends at the step limit: a strategy learns no more from the rest.
+    pub(super) fn limits_of_rehearsal(&self) -> RunLimits {
+        RunLimits { beyond: 0, ..self.limits() }
     }
 
     /// Runs the body once on `worker`.
@@ -99,10 +116,10 @@ impl<'a> Session<'a> {
         self.quietly(|| {
             for n in 0..worker.rehearsals() {
                 watched.begin_job(WorkerJob::Rehearse(Box::new(job.clone()), n));
-                let failure = self.once(worker, Seed(n.into()), &self.limits());
+                let failure = self.once(worker, Seed(n.into()), &self.limits_of_rehearsal());
                 worker.forget_histories();
                 let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
-                if is_long && self.config.long_is_undecided {
+                if is_long && self.config.is_native() {
                     // So is the run, as a rule, and each takes seconds.
                     break;
                 }
@@ -120,13 +137,14 @@ impl<'a> Session<'a> {
         job: WorkerJob,
     ) -> Run {
         let mut worker = Worker::new(strategy);
+        let limits = job.steps().map_or_else(|| self.limits(), |n| self.limits_following(n));
         // A second run of the same decisions only tells if they are the same.
         if !matches!(job, WorkerJob::Again(_)) {
             worker.show_messages();
         }
         let watched = self.watch.follow(worker.progress(), job, seed);
         self.prepare(&mut worker, &watched.watched, seed);
-        self.once(&mut worker, seed, &self.limits());
+        self.once(&mut worker, seed, &limits);
         let mut run = worker.extract(seed, name);
         run.calls = native::take_calls(&run.events);
         worker.forget_histories();
@@ -227,6 +245,16 @@ impl<'a> Session<'a> {
 }
 
 impl WorkerJob {
+    /// The number of steps of the run that it follows, if it follows a run.
+    fn steps(&self) -> Option<usize> {
+        match self {
+            WorkerJob::Replay(trace) => Some(trace.steps.len()),
+            WorkerJob::Again(run) => Some(run.steps.len()),
+            WorkerJob::Follow(schedule) => Some(schedule.steps() as usize),
+            WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_) => None,
+        }
+    }
+
     /// Answers the choices of this job.
     pub(super) fn strategy(&self) -> Box<dyn Strategy> {
         match self {

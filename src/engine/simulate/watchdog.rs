@@ -368,7 +368,7 @@ fn run_to_hang(
         _ => worker.rehearsals(),
     };
     for n in 0..rehearsed {
-        session.once(&mut worker, Seed(n.into()), &session.limits());
+        session.once(&mut worker, Seed(n.into()), &session.limits_of_rehearsal());
         worker.forget_histories();
     }
     session.once(&mut worker, seed, &RunLimits { hang: Some(hang), ..session.limits() });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{Location, PanicHookInfo};
+use std::time::Instant;
 
 use crate::run::CallRecord;
 use crate::run::chances::Chances;
@@ -38,6 +39,10 @@ pub(crate) fn set_chances(_chances: Chances) {}
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_isolation(_isolation: Isolation) {}
+
+/// Has no effect: there are no such runs.
+#[allow(dead_code, reason = "runs on real threads have no step limit")]
+pub(crate) fn set_deadline(_deadline: Option<Instant>) {}
 
 /// Does nothing at its end.
 pub(crate) struct EndsChild;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use unpause_native::{Access, Operation, Request};
 
+use super::beyond;
 use super::calls;
 use super::chances;
 use super::death;
@@ -42,6 +43,12 @@ pub(super) async fn drive(thread: usize) {
         }
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();
+        }
+        if WORLD.with(World::is_beyond)
+            && let Some(answer) = beyond::answer(thread, request, site, &mut looks).await
+        {
+            reply = answer;
+            continue;
         }
         if let Request::Access(access) = request
             && let Some(part) = locks::whole(&access, site, points)
@@ -181,6 +188,7 @@ async fn hold(
     look: Look,
     looks: &mut Looks,
 ) -> (u64, u64) {
+    let awaited = addresses.clone();
     let (word, objects) = with(|threads| {
         let known = addresses.into_iter().filter_map(|address| threads.known_word(address));
         let objects: Vec<_> = known.map(|word| word.id(site.place)).collect();
@@ -196,7 +204,9 @@ async fn hold(
         let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
         ((old, new), values(&access, old, new))
     };
+    with(|threads| awaited.iter().for_each(|address| threads.begin_await(*address)));
     let done = word.held(op, site.place, (objects, seen), effect).await;
+    with(|threads| awaited.iter().for_each(|address| threads.end_await(*address)));
     if let_go && !WORLD.with(World::clear_timer) {
         let passed = looks.was_let_go(before_time);
         // A loop may wait for a time.

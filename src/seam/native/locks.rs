@@ -315,7 +315,9 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
                 lock.queue(&QUEUE, place).await;
             }
             refresh(thread, part.family, &lock, site);
+            with(|threads| threads.begin_await(address));
             lock.enter(exclusive, place).await;
+            with(|threads| threads.end_await(address));
             let (old, _) = do_quietly(thread, access, site);
             if old != access.operand {
                 stray(&lock, &UNLOCK, site);
@@ -357,7 +359,9 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
         }
         Act::Share => {
             refresh(thread, part.family, &lock, site);
+            with(|threads| threads.begin_await(address));
             lock.enter(&READ, place).await;
+            with(|threads| threads.end_await(address));
             let (seen, _) = perform(thread);
             if !part.family.lets_reader_in(seen) {
                 stray(&lock, &END_READ, site);

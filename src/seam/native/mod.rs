@@ -4,6 +4,7 @@
 //! operation, does it in its turn, and resumes the thread with the result: one engine, one record, one screen for
 //! `sim::Atomic` and for `std::sync::atomic`.
 
+mod beyond;
 mod by_number;
 mod calls;
 mod carried;
@@ -32,6 +33,7 @@ pub(crate) use unpause_native::{
     alive, inside as is_stepped, location as place, on_carrier, outside, point,
 };
 
+pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{noting_calls, take_calls};
 pub(crate) use self::chances::set as set_chances;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};

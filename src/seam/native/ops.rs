@@ -30,6 +30,8 @@ pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
 /// Stands for a step of a command that was left out.
 pub(super) const POINT: Op = Op::new("yield_now", op::Access::Yield);
+/// Ends a turn beyond the step limit of the run.
+pub(super) const RUN_ON: Op = Op::new("run_on", op::Access::Yield);
 /// Goes on after a sleep.
 pub(super) const SLEEP: Op = Op::new("sleep", op::Access::Yield);
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Ended, Execution, Request};
 
+use super::beyond::Beyond;
 use super::by_number::ByNumber;
 use super::locks::{Detail, Family};
 use super::notes;
@@ -58,6 +59,10 @@ pub(super) struct Threads {
     pub(super) detail: Detail,
     /// The points of the run.
     pub(super) points: Points,
+    /// The part of the run beyond its step limit.
+    pub(super) beyond: Beyond,
+    /// The memory whose changes let threads continue that are held or wait for a lock.
+    pub(super) awaited: Vec<usize>,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
     /// True if threads do operations that are no points by themselves. If not, the calls of requests are noted.
@@ -126,6 +131,8 @@ impl Threads {
         super::calls::begin();
         with(|threads| {
             (threads.detail, threads.points) = (detail, points);
+            threads.beyond = Beyond::default();
+            threads.awaited.clear();
             threads.lets_pass = !super::calls::are_noted();
             let execution = threads.execution.insert(execution);
             execution.begin_passing(rules(threads.lets_pass, points));

@@ -292,6 +292,33 @@ impl Execution {
         passing::begin(rules);
     }
 
+    /// Makes threads do all operations by themselves from now on, 1,000 in a turn, except operations on these addresses.
+    /// The first operation after a turn is a request. For a run beyond its step limit.
+    pub fn run_on(&mut self, watched: &[usize]) {
+        passing::run_on(watched);
+    }
+
+    /// Makes all operations requests until the next call of [`run_on`](Execution::run_on).
+    pub fn stop_all(&mut self) {
+        passing::stop_all();
+    }
+
+    /// Returns `true` if an operation has changed memory since the last call, or since `run_on` or `stop_all`.
+    pub fn take_changed(&mut self) -> bool {
+        answer!(24, &mut self.0, false, |_local| passing::take_changed())
+    }
+
+    /// Begins another turn if the turn of the thread that has stopped is over. Returns `false` if it is not.
+    pub fn next_turn(&mut self) -> bool {
+        answer!(25, &mut self.0, false, |_local| passing::next_turn())
+    }
+
+    /// The answer to a question whose answer differs from time to time: the same in the process of the run and in the
+    /// process that makes the run again from its answers.
+    pub fn agree(&mut self, question: impl FnOnce() -> bool) -> bool {
+        answer!(26, &mut self.0, false, |_local| question())
+    }
+
     /// The functions that led to the last request of `thread`, innermost first.
     pub fn frames(&self, thread: usize) -> Vec<Frame> {
         let addresses = answer!(15, &self.0, Vec::new(), |local| local.addresses(thread));

@@ -15,7 +15,8 @@ use super::std_state::Left;
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
 use super::{
-    arch, blocks, environment, heap, leaks, output, race, signals, statics, std_state, unseen,
+    arch, blocks, environment, heap, leaks, output, passing, race, signals, statics, std_state,
+    unseen,
 };
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
@@ -219,6 +220,7 @@ impl Local {
                 // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
                 let suspended = unsafe { self.run.threads[thread].as_mut() };
                 suspended.readings.has_changed |= access.changes(values.0);
+                passing::note_values(values.0, values.1);
                 if let Some(detector) = race::detector() {
                     let trace = self.thread(thread).last_trace();
                     let fault = detector.atomic(thread, &access, values, &trace);

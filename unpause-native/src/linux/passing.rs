@@ -4,6 +4,9 @@
 //! return addresses, the innermost first: as many as it takes to tell. An operation at such a place is done in passing,
 //! unless it accesses a watched address. Neither table is exact: a place may be forgotten, and an address that is not
 //! watched taken for one that is. The operation is then a request, whose effect is the same.
+//!
+//! Beyond the step limit of a run all operations are done in passing, whatever their place: a [turn](run_on) of them,
+//! before the next one is a request.
 
 use std::cell::UnsafeCell;
 
@@ -18,6 +21,10 @@ const PLACES: usize = 1 << 12;
 /// The number of bits for addresses; a power of two.
 const BITS: usize = 1 << 12;
 
+/// The number of operations in a turn of a thread beyond the step limit of a run. A thread that waits for another one in
+/// a loop does so many in vain, so it must be small; the end of a turn costs as much as some dozen operations.
+const TURN: u32 = 1_000;
+
 struct Passing {
     /// Hashes of places, and of the addresses that places begin with, each at an index of its own bits or beside it. The
     /// lowest bit is set in the hash of a place. 0 for none.
@@ -28,6 +35,12 @@ struct Passing {
     is_watching: bool,
     /// The rules by which the owner marks places: hashes begin with it.
     rules: u64,
+    /// True beyond the step limit of the run.
+    runs_on: bool,
+    /// The operations of this turn that are left, beyond the step limit.
+    left: u32,
+    /// True if an operation has changed memory since the last turn ended.
+    has_changed: bool,
 }
 
 struct Shared(UnsafeCell<Passing>);
@@ -41,6 +54,9 @@ static PASSING: Shared = Shared(UnsafeCell::new(Passing {
     watched: [0; BITS / 64],
     is_watching: false,
     rules: 0,
+    runs_on: false,
+    left: 0,
+    has_changed: false,
 }));
 
 fn passing() -> &'static mut Passing {
@@ -61,6 +77,24 @@ impl Passing {
         let index = if beside || self.places[index] != 0 { index ^ 1 } else { index };
         (&mut self.places[index], beside)
     }
+
+    fn watch(&mut self, address: usize) {
+        let (word, bit) = bit(address);
+        self.watched[word] |= bit;
+        self.is_watching = true;
+    }
+
+    fn forget_watched(&mut self) {
+        if std::mem::take(&mut self.is_watching) {
+            self.watched.fill(0);
+        }
+    }
+
+    #[inline]
+    fn is_watched(&self, address: usize) -> bool {
+        let (word, bit) = bit(address);
+        self.watched[word] & bit != 0
+    }
 }
 
 /// The word and the bit of an address.
@@ -76,9 +110,41 @@ pub(crate) fn begin(rules: u64) {
     let passing = passing();
     // No bits of addresses, so that other rules have other hashes.
     passing.rules = rules.rotate_right(16);
-    if std::mem::take(&mut passing.is_watching) {
-        passing.watched.fill(0);
+    passing.runs_on = false;
+    passing.forget_watched();
+}
+
+/// Makes threads do all operations in passing, a turn of them at a time, except operations on these addresses.
+pub(crate) fn run_on(watched: &[usize]) {
+    let passing = passing();
+    passing.forget_watched();
+    watched.iter().for_each(|address| passing.watch(*address));
+    (passing.runs_on, passing.left, passing.has_changed) = (true, TURN, false);
+}
+
+/// Makes all operations requests until the next [`run_on`].
+pub(crate) fn stop_all() {
+    (passing().left, passing().has_changed) = (0, false);
+}
+
+/// Returns `true` if a thread has changed memory by an atomic operation since the last call.
+pub(crate) fn take_changed() -> bool {
+    std::mem::take(&mut passing().has_changed)
+}
+
+/// Begins another turn if this one is over. Returns `false` if it is not.
+pub(crate) fn next_turn() -> bool {
+    let is_over = passing().left == 0;
+    if is_over {
+        passing().left = TURN;
     }
+    is_over
+}
+
+/// Records that an operation has found and left these values.
+#[inline(always)]
+pub(crate) fn note_values(old: u64, new: u64) {
+    passing().has_changed |= old != new;
 }
 
 /// Has operations at a place done in passing: at these return addresses, the innermost first.
@@ -93,27 +159,37 @@ pub(crate) fn mark(place: &[usize]) {
 
 /// Has each operation on an address be a request.
 pub(crate) fn watch(address: usize) {
-    let (word, bit) = bit(address);
-    let passing = passing();
-    passing.watched[word] |= bit;
-    passing.is_watching = true;
+    // Beyond the step limit no change is recorded, except for threads that are held.
+    if !passing().runs_on {
+        passing().watch(address);
+    }
 }
 
 /// Does the operation of a thread, if its place is marked and the memory may be accessed. Returns the value before.
 #[inline(always)]
 pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usize)) -> Option<u64> {
+    let may_pass = if passing().runs_on { has_turn() } else { is_marked(thread, caller) };
     // The detector of data races is the carrier's.
-    if RACES || !is_marked(thread, caller) {
+    if RACES || !may_pass {
         return None;
     }
-    let (word, bit) = bit(access.address);
-    let is_watched = passing().watched[word] & bit != 0;
+    let is_watched = passing().is_watched(access.address);
     let passes = !is_watched && blocks::may_access(access.address, access.size.into());
     passes.then(|| {
-        let old = access.perform().0;
+        let (old, new) = access.perform();
+        note_values(old, new);
         thread.readings.has_changed |= access.changes(old);
         old
     })
+}
+
+/// Counts an operation beyond the step limit. Returns `false` if its turn is over.
+#[inline(always)]
+fn has_turn() -> bool {
+    let left = &mut passing().left;
+    let has_turn = *left > 0;
+    *left -= u32::from(has_turn);
+    has_turn
 }
 
 /// Returns `true` if a function of a thread with this return address and this frame pointer is at a marked place.
@@ -144,10 +220,7 @@ mod tests {
             let (entry, is_it) = passing().entry(hash);
             is_it.then_some(*entry & 1 == 1)
         };
-        let is_watched = |address| {
-            let (word, bit) = bit(address);
-            passing().watched[word] & bit != 0
-        };
+        let is_watched = |address| passing().is_watched(address);
         // A run of another test would use the same tables.
         let _only = crate::linux::local::Workers::take();
         let (inner, outer) = (0x5555_0000_1234, 0x5555_0000_4321);

@@ -119,6 +119,7 @@ struct All {
 
 const LIMITS: RunLimits = RunLimits {
     steps_max: 200,
+    beyond: 0,
     hang: None,
     clock: ClockMode::Last,
     faults: Faults::NONE,

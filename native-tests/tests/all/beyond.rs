@@ -1,0 +1,316 @@
+//! Runs beyond their step limit: they end, and keep what they have explored.
+//!
+//! Each program does many times as many operations as its limit allows.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use sim::Runner;
+use sim::report::Report;
+use sim::run::{Failure, Outcome};
+
+/// The step limit. The programs take some hundred thousand operations.
+const STEPS: u32 = 2_000;
+const TIMES: u32 = 20_000;
+
+fn runner() -> Runner {
+    Runner::new().hermetic().seeds(0..3).max_steps(STEPS).shrink(false).prove(0)
+}
+
+fn failure(report: &Report) -> Option<&Failure> {
+    match &report.finding.as_ref()?.run.outcome {
+        Outcome::Failed(failure) => Some(failure),
+        Outcome::Passed => None,
+    }
+}
+
+/// Threads that the program has, with the state that they share.
+fn both<T: Send + Sync + 'static>(state: T, one: fn(&T), other: fn(&T)) -> Arc<T> {
+    let state = Arc::new(state);
+    let shared = state.clone();
+    let thread = thread::spawn(move || one(&shared));
+    other(&state);
+    thread.join().unwrap();
+    state
+}
+
+fn add(count: &AtomicU32) {
+    (0..TIMES).for_each(|_| _ = count.fetch_add(1, SeqCst));
+}
+
+/// Programs that are right, by name.
+const RIGHT: &[(&str, fn())] = &[
+    ("a count", || {
+        let count = both(AtomicU32::new(0), add, add);
+        assert_eq!(count.load(SeqCst), 2 * TIMES);
+    }),
+    ("a channel", || {
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::spawn(move || (0..TIMES).for_each(|n| sender.send(n).unwrap()));
+        assert!(receiver.iter().eq(0..TIMES));
+        thread.join().unwrap();
+    }),
+    ("a channel without room", || {
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let thread = thread::spawn(move || (0..TIMES / 4).for_each(|n| sender.send(n).unwrap()));
+        assert!(receiver.iter().eq(0..TIMES / 4));
+        thread.join().unwrap();
+    }),
+    ("a mutex", || {
+        let work = |count: &Mutex<u32>| (0..TIMES).for_each(|_| *count.lock().unwrap() += 1);
+        let count = both(Mutex::new(0), work, work);
+        assert_eq!(*count.lock().unwrap(), 2 * TIMES);
+    }),
+    ("a mutex of parking_lot", || {
+        let work = |count: &parking_lot::Mutex<u32>| (0..TIMES).for_each(|_| *count.lock() += 1);
+        let count = both(parking_lot::Mutex::new(0), work, work);
+        assert_eq!(*count.lock(), 2 * TIMES);
+    }),
+    ("a reader and a writer", || {
+        let count = both(
+            RwLock::new(0),
+            |count| (0..TIMES).for_each(|_| *count.write().unwrap() += 1),
+            |count| (0..TIMES).for_each(|_| assert!(*count.read().unwrap() <= TIMES)),
+        );
+        assert_eq!(*count.read().unwrap(), TIMES);
+    }),
+    ("a condition", || {
+        let turn = |mine: bool| {
+            move |(turn, changed): &(Mutex<(bool, u32)>, Condvar)| {
+                for _ in 0..TIMES / 4 {
+                    let mut turn =
+                        changed.wait_while(turn.lock().unwrap(), |t| t.0 != mine).unwrap();
+                    *turn = (!mine, turn.1 + 1);
+                    changed.notify_one();
+                }
+            }
+        };
+        let state = Arc::new((Mutex::new((false, 0)), Condvar::new()));
+        let shared = state.clone();
+        let thread = thread::spawn(move || turn(true)(&shared));
+        turn(false)(&state);
+        thread.join().unwrap();
+        assert_eq!(state.0.lock().unwrap().1, 2 * (TIMES / 4));
+    }),
+    ("a loop that waits from before the limit", || {
+        let set = |state: &(AtomicU32, AtomicBool)| {
+            add(&state.0);
+            state.1.store(true, SeqCst);
+        };
+        both(
+            (AtomicU32::new(0), AtomicBool::new(false)),
+            set,
+            |state| while !state.1.load(SeqCst) {},
+        );
+    }),
+    ("a lock that is held at the limit", || {
+        let set = |state: &(AtomicU32, Mutex<u32>)| {
+            let mut locked = state.1.lock().unwrap();
+            add(&state.0);
+            *locked += 1;
+        };
+        let state = both((AtomicU32::new(0), Mutex::new(0)), set, set);
+        assert_eq!(*state.1.lock().unwrap(), 2);
+    }),
+    ("loops that wait for each other", || {
+        let turn = |mine: u32| {
+            move |count: &AtomicU32| {
+                for _ in 0..200 {
+                    while count.load(SeqCst) % 2 != mine {}
+                    count.fetch_add(1, SeqCst);
+                }
+            }
+        };
+        let count = Arc::new(AtomicU32::new(0));
+        let shared = count.clone();
+        let work = Arc::new(AtomicU32::new(0));
+        let worked = work.clone();
+        let thread = thread::spawn(move || {
+            add(&worked);
+            turn(1)(&shared);
+        });
+        turn(0)(&count);
+        thread.join().unwrap();
+        assert_eq!(count.load(SeqCst), 400);
+    }),
+    ("a loop that yields", || {
+        let set = |state: &(AtomicU32, AtomicBool)| {
+            add(&state.0);
+            state.1.store(true, SeqCst);
+        };
+        both((AtomicU32::new(0), AtomicBool::new(false)), set, |state| {
+            while !state.1.load(SeqCst) {
+                thread::yield_now();
+            }
+        });
+    }),
+    ("a loop that sleeps", || {
+        let set = |state: &(AtomicU32, AtomicBool)| {
+            add(&state.0);
+            thread::sleep(Duration::from_millis(30));
+            state.1.store(true, SeqCst);
+        };
+        both((AtomicU32::new(0), AtomicBool::new(false)), set, |state| {
+            while !state.1.load(SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+    }),
+    ("many threads", || {
+        let count = AtomicU32::new(0);
+        thread::scope(|scope| (0..20).for_each(|_| drop(scope.spawn(|| add(&count)))));
+        assert_eq!(count.load(SeqCst), 20 * TIMES);
+    }),
+];
+
+#[test]
+fn right_programs_pass_and_say_how_much_was_explored() {
+    for (name, body) in RIGHT {
+        for strategy in ["random", "pct", "portfolio", "pos"] {
+            let report = runner().strategy(strategy).run_native(*body);
+            assert!(report.passed(), "{name}, {strategy}: {:?}", failure(&report));
+            let said = "3 of 3 runs were explored for 2000 steps and then ran on";
+            assert!(
+                report.notes.iter().any(|note| note.contains(said)),
+                "{name}: {:?}",
+                report.notes
+            );
+        }
+        let report = runner().seeds(0..1).isolate("process").run_native(*body);
+        assert!(report.passed(), "{name}, in a process: {:?}", failure(&report));
+    }
+}
+
+/// Programs that panic beyond the limit, by name.
+const PLANTED: &[(&str, fn())] = &[
+    ("the total is wrong", || {
+        let count = both(AtomicU32::new(0), add, add);
+        assert_eq!(count.load(SeqCst), 2 * TIMES - 1, "planted");
+    }),
+    ("updates are lost", || {
+        let add = |count: &AtomicU32| {
+            for _ in 0..TIMES {
+                // Between the two, the turn of the thread may end.
+                let value = count.load(SeqCst);
+                count.store(value + 1, SeqCst);
+            }
+        };
+        let count = both(AtomicU32::new(0), add, add);
+        assert_eq!(count.load(SeqCst), 2 * TIMES, "planted");
+    }),
+    ("a thread panics", || {
+        both(AtomicU32::new(0), add, |count| {
+            add(count);
+            panic!("planted");
+        });
+    }),
+];
+
+#[test]
+fn a_failure_beyond_the_limit_is_a_failure_of_the_seed_and_is_replayed() {
+    for isolate in ["run", "process"] {
+        for (name, body) in PLANTED {
+            let out = std::env::temp_dir().join(format!("unpause-beyond-{}", std::process::id()));
+            let runner = || runner().name(name.replace(' ', "_")).isolate(isolate).out(&out);
+            let report = runner().run_native(*body);
+            // A run that is not the same again would be another failure.
+            let Some(Failure::Panic { message, .. }) = failure(&report) else {
+                panic!("{name}: {:?}", failure(&report));
+            };
+            assert!(message.contains("planted"), "{name}: {message}");
+            let finding = report.finding.as_ref().unwrap();
+            assert!(finding.run.steps.len() > STEPS as usize, "{name}: within the limit");
+            let again = runner().replay(finding.trace_file.as_ref().unwrap()).run_native(*body);
+            assert_eq!(failure(&again), failure(&report), "{name}");
+            let again = again.finding.unwrap();
+            assert_eq!(again.run.steps.len(), finding.run.steps.len(), "{name}");
+        }
+    }
+}
+
+/// Programs that wait for ever, by name. They are deadlocks within the limit, too.
+const ENDLESS: &[(&str, fn())] = &[
+    ("a loop alone", || {
+        let state = (AtomicU32::new(0), AtomicBool::new(false));
+        add(&state.0);
+        while !state.1.load(SeqCst) {}
+    }),
+    ("two loops", || {
+        both(
+            (AtomicU32::new(0), AtomicBool::new(false), AtomicBool::new(false)),
+            |state| {
+                add(&state.0);
+                while !state.1.load(SeqCst) {}
+                state.2.store(true, SeqCst);
+            },
+            |state| {
+                while !state.2.load(SeqCst) {}
+                state.1.store(true, SeqCst);
+            },
+        );
+    }),
+    ("a loop that yields", || {
+        let state = (AtomicU32::new(0), AtomicBool::new(false));
+        add(&state.0);
+        while !state.1.load(SeqCst) {
+            thread::yield_now();
+        }
+    }),
+    ("a lock of a loop", || {
+        let lock = AtomicBool::new(false);
+        add(&AtomicU32::new(0));
+        while lock.swap(true, SeqCst) {}
+        while lock.compare_exchange(false, true, SeqCst, SeqCst).is_err() {}
+    }),
+    ("two locks", || {
+        let state =
+            Arc::new((AtomicU32::new(0), Mutex::new(0), Mutex::new(0), std::sync::Barrier::new(2)));
+        let shared = state.clone();
+        let thread = thread::spawn(move || {
+            add(&shared.0);
+            let _one = shared.1.lock().unwrap();
+            shared.3.wait();
+            let _two = shared.2.lock().unwrap();
+        });
+        add(&state.0);
+        let _two = state.2.lock().unwrap();
+        state.3.wait();
+        let _one = state.1.lock().unwrap();
+        thread.join().unwrap();
+    }),
+];
+
+#[test]
+fn a_thread_that_waits_for_ever_beyond_the_limit_is_found() {
+    for (name, body) in ENDLESS {
+        let report = runner().run_native(*body);
+        let found = failure(&report);
+        assert!(matches!(found, Some(Failure::Deadlock { .. })), "{name}: {found:?}");
+    }
+}
+
+/// The failure is as it is without such a part: the limit, and the loop at its end.
+#[test]
+fn a_run_that_never_ends_has_reached_its_limit() {
+    fn body() {
+        let count = AtomicU32::new(1);
+        while count.load(SeqCst) > 0 {
+            count.fetch_xor(2, SeqCst);
+        }
+    }
+    let report = runner().time(Duration::from_secs(1)).run_native(body);
+    let Some(Failure::StepLimit { steps, cycle }) = failure(&report) else {
+        panic!("{:?}", failure(&report));
+    };
+    assert_eq!((*steps, cycle.len()), (STEPS, 2));
+    assert_eq!(report.finding.unwrap().run.steps.len(), STEPS as usize);
+}
+
+/// A search ends at the limit, so that it proves nothing of the rest.
+#[test]
+fn a_search_does_not_continue() {
+    let report = runner().strategy("exhaustive").max_steps(200).run_native(RIGHT[0].1);
+    assert!(!report.passed() && matches!(failure(&report), Some(Failure::StepLimit { .. })));
+}

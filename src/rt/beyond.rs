@@ -1,0 +1,66 @@
+//! Steps beyond the step limit: a run of plain threads continues with few points, so that it ends by itself.
+//!
+//! A run that does not end there either has reached its limit: its record is cut off at the limit, like the record of a
+//! run that must not continue.
+
+use super::executor::Executor;
+use super::record::repeated_suffix;
+use super::state::RunState;
+use super::world::World;
+use crate::run::Failure;
+
+/// How far a run is beyond its step limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Beyond {
+    /// Within the limit, or at it.
+    #[default]
+    No,
+    /// Beyond it.
+    Continues,
+    /// Beyond it, and its threads have given up.
+    GivenUp,
+}
+
+impl World {
+    /// Returns `true` if the run has reached its step limit and continues.
+    #[inline]
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.beyond.get() != Beyond::No
+    }
+
+    /// Ends the run after this step, if it is beyond its step limit: it has reached its limit.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn end_beyond(&self) {
+        if self.is_beyond() {
+            self.beyond.set(Beyond::GivenUp);
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// Returns `true` if the run may take another step after its step limit. If not, it has failed.
+    #[cold]
+    pub(super) fn continues(&self, state: &mut RunState) -> bool {
+        let (steps, beyond) = (self.limits.steps_max, &self.world.beyond);
+        if beyond.get() != Beyond::GivenUp && state.board.step - steps < self.limits.beyond {
+            beyond.set(Beyond::Continues);
+            return true;
+        }
+        state.cut_off(steps);
+        let cycle = repeated_suffix(&state.record, &state.board.events);
+        state.fail(Failure::StepLimit { steps, cycle });
+        false
+    }
+}
+
+impl RunState {
+    /// Forgets what happened from step `end` on.
+    fn cut_off(&mut self, end: u32) {
+        let events = &mut self.board.events;
+        events.truncate(events.partition_point(|event| event.step < end));
+        self.record.steps.truncate(end as usize);
+        let draws = &mut self.record.draws;
+        draws.truncate(draws.partition_point(|draw| draw.step < end));
+        self.board.time_moves.retain(|time_move| time_move.step < end);
+    }
+}

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Runs the own tests of published crates under `cargo unpause test --any`, and writes the table of docs/suites.md.
+
+    census.py pin                      writes the newest versions into crates.txt
+    census.py run [NAME…]              runs the crates that have no result yet, or these crates
+    census.py table                    writes the table
+
+Each crate is copied from Cargo's registry folder and its tests are run twice with the same seeds. The result, in
+results.json, compares the two runs. The manifest of the copy lacks benchmarks and the crates that only benchmarks use.
+Nothing else is changed. `CENSUS_COMMAND` is the command (the default is `cargo-unpause` of this checkout),
+`CENSUS_FOLDER` the folder for copies and builds (a few GB at a time).
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LIST = HERE / "crates.txt"
+RESULTS = HERE / "results.json"
+PAGE = ROOT / "docs" / "suites.md"
+FOLDER = Path(os.environ.get("CENSUS_FOLDER", Path(tempfile.gettempdir()) / "unpause-census"))
+COMMAND = os.environ.get("CENSUS_COMMAND", str(ROOT / "target" / "debug" / "cargo-unpause"))
+# Seconds. A crate whose build or run takes longer is counted as far as it came.
+BUILD_MAX, RUN_MAX = 900, int(os.environ.get("CENSUS_SECONDS", "400"))
+# Few seeds: the census asks which tests can be decided, and has many tests.
+SETTINGS = {"SIM_SEEDS": "3", "SIM_TIME": "3", "SIM_SHRINK": "0"}
+BENCHMARKS = ("criterion", "divan", "iai", "bencher", "pprof", "codspeed", "tango-bench", "gungraun")
+
+
+def crates():
+    """The rows of the list: name, version, arguments."""
+    rows = [line.split() for line in LIST.read_text().splitlines() if line and line[0] != "#"]
+    return [(name, version, arguments) for name, version, *arguments in rows]
+
+
+def pin():
+    """Replaces the versions of the list by those that Cargo takes."""
+    text = LIST.read_text()
+    manifest(FOLDER / "pin", [(name, "*") for name, _, _ in crates()])
+    subprocess.run(["cargo", "generate-lockfile"], cwd=FOLDER / "pin", check=True)
+    metadata = ["cargo", "metadata", "--format-version", "1"]
+    packages = json.loads(subprocess.check_output(metadata, cwd=FOLDER / "pin"))
+    root = packages["resolve"]["root"]
+    direct = next(node for node in packages["resolve"]["nodes"] if node["id"] == root)["dependencies"]
+    for package in packages["packages"]:
+        if package["id"] in direct:
+            old = rf"(?m)^{re.escape(package['name'])} \S+"
+            text = re.sub(old, f"{package['name']} {package['version']}", text)
+    LIST.write_text(text)
+
+
+def manifest(folder, dependencies):
+    """Writes a package with these dependencies."""
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    (folder / "src" / "lib.rs").write_text("")
+    lines = [f'{name} = "{version}"' for name, version in dependencies]
+    head = '[workspace]\n[package]\nname = "census"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n'
+    (folder / "Cargo.toml").write_text(head + "\n".join(lines) + "\n")
+
+
+def copy(name, version):
+    """Copies the source of a crate from the folder of the registry. Returns the folder of the copy."""
+    fetched, folder = FOLDER / "fetch", FOLDER / "crate"
+    shutil.rmtree(fetched, ignore_errors=True)
+    manifest(fetched, [(name, f"={version}")])
+    subprocess.run(["cargo", "fetch", "--quiet", "--target", "x86_64-unknown-linux-gnu"], cwd=fetched, check=True)
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    source = next((home / "registry" / "src").glob(f"*/{name}-{version}"))
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder)
+    (folder / "Cargo.lock").unlink(missing_ok=True)
+    path = folder / "Cargo.toml"
+    path.write_text("[workspace]\n" + without_benchmarks(path.read_text()))
+    return folder
+
+
+def without_benchmarks(text):
+    """A manifest, as the registry has it, without sections of benchmarks."""
+    sections = re.split(r"(?m)^(?=\[)", text)
+    unwanted = [r"\[\[bench\]\]", r"\[workspace\]"]
+    unwanted += [rf"\[(target\..*\.)?dev-dependencies\.{name}" for name in BENCHMARKS]
+    kept = [part for part in sections if not any(re.match(pattern, part) for pattern in unwanted)]
+    return re.sub(r"(?m)^autobenches = .*$", "autobenches = false", "".join(kept))
+
+
+def call(arguments, folder, seconds, more=()):
+    """Runs the command. Returns its exit code (None if it took too long), output, errors and seconds."""
+    environment = {
+        **os.environ, **dict(more), "CARGO_TARGET_DIR": str(FOLDER / "target"), "CARGO_PROFILE_DEV_DEBUG": "1",
+        "CARGO_PROFILE_TEST_DEBUG": "1", "CARGO_INCREMENTAL": "0", "CARGO_TERM_COLOR": "never",
+        # Some crates refuse warnings, which newer compilers have more of.
+        "RUSTFLAGS": "--cap-lints=warn",
+    }
+    begun = time.time()
+    with tempfile.TemporaryFile("w+", errors="replace") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
+        process = subprocess.Popen(
+            [COMMAND, "unpause", "test", "--any", *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+            stdout=out, stderr=err, start_new_session=True)
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        out.seek(0), err.seek(0)
+        return code, out.read(), err.read(), round(time.time() - begun)
+
+
+def outcomes(output, errors):
+    """The result of each test by its name, the causes of undecided tests, and the number of tests that ran on."""
+    found, causes, program = {}, {}, 0
+    for line in output.splitlines():
+        program += line.startswith("running ")
+        test = re.match(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED)\b", line)
+        if test:
+            found[f"{program}:{test[1]}"] = test[2]
+    for name, cause in re.findall(r"(?m)^UNDECIDED  (?:[\w-]+::)?(\S+): (.*)$", errors):
+        for key in found:
+            if key.split(":", 1)[1] == name:
+                found[key], causes[name] = "undecided", cause
+    for name, what in re.findall(r"(?m)^FAILED  (?:[\w-]+::)?(\S+)  (.*)$", output + errors):
+        causes.setdefault(name, what)
+    return found, causes, len(re.findall(r"and then ran on", errors))
+
+
+def run(name, version, arguments):
+    """The result of a crate, for results.json."""
+    result = {"version": version, "arguments": arguments, "day": time.strftime("%Y-%m-%d")}
+    try:
+        folder = copy(name, version)
+    except (subprocess.CalledProcessError, StopIteration) as error:
+        return {**result, "not_built": f"cannot be fetched: {error}"}
+    tests = [*arguments, "--tests", "--no-fail-fast"]
+    code, output, errors, seconds = call([*tests, "--no-run"], folder, BUILD_MAX)
+    (FOLDER / "logs").mkdir(exist_ok=True)
+    (FOLDER / "logs" / f"{name}.build").write_text(output + errors)
+    if code != 0:
+        wrong = [line for line in errors.splitlines() if line.startswith("error")]
+        return {**result, "not_built": "time" if code is None else (wrong or ["?"])[0][:150]}
+    runs = []
+    for number in (1, 2):
+        code, output, errors, took = call([*tests, "--", "--test-threads=1"], folder, RUN_MAX, SETTINGS.items())
+        (FOLDER / "logs" / f"{name}.run{number}").write_text(f"exit {code}\n{output}\n==== errors\n{errors}")
+        runs.append((code, *outcomes(output, errors), took))
+    (code, first, causes, beyond, took), (_, second, *_) = runs
+    both = [test for test in first if test in second]
+    return {
+        **result,
+        "tests": len(first),
+        "passed": sum(outcome == "ok" for outcome in first.values()),
+        "failed": {test: causes.get(test.split(":", 1)[1], "?") for test in first if first[test] == "FAILED"},
+        "undecided": {test: causes.get(test.split(":", 1)[1], "?") for test in first if first[test] == "undecided"},
+        "ran_on": beyond,
+        "compared": len(both),
+        "differ": [test for test in both if first[test] != second[test]],
+        "stopped": code is None,
+        "seconds": took,
+    }
+
+
+def table():
+    """Writes the rows between the marks of the page."""
+    results = json.loads(RESULTS.read_text())
+    reviews = HERE / "reviews.json"
+    reviews = json.loads(reviews.read_text()) if reviews.exists() else {}
+    rows, sums, ended, open_ = [], [0] * 6, 0, []
+    for name, _, _ in crates():
+        result = results.get(name)
+        if result is None or "not_built" in result:
+            open_.append(name if result is None else f"{name} ({result['not_built']})")
+            continue
+        same = result["compared"] - len(result["differ"])
+        counts = [result["tests"], result["passed"], len(result["failed"]), len(result["undecided"])]
+        sums = [a + b for a, b in zip(sums, [*counts, same, result["compared"]])]
+        ended += not result["stopped"]
+        why = reviews.get(name) or "; ".join(sorted({short(text) for text in result["undecided"].values()}))
+        if result["stopped"]:
+            why = "; ".join(filter(None, [why, "stopped by the time limit"]))
+        cells = [f"{name} {result['version']}", *counts, result["ran_on"], f"{same} of {result['compared']}", why]
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
+    tests, passed, failed, undecided, same, compared = sums
+    head = ["| crate | tests run | passed | failed | undecided | ran on | the same twice | causes |", "|---|--:|--:|--:|--:|--:|--:|---|"]
+    total = f"| **{len(rows)} crates** | {tests} | {passed} | {failed} | {undecided} | | {same} of {compared} | |"
+    share = 100 * (passed + failed) / max(1, tests)
+    text = "\n".join([*head, *rows, total])
+    text += f"\n\n{share:.1f} % of the tests are decided. {ended} of {len(rows)} crates came to the end within the time limit."
+    text += "\n\nNot run, or not built: " + ", ".join(open_) + "." if open_ else ""
+    page = PAGE.read_text()
+    begin, end = "<!-- census -->", "<!-- end of census -->"
+    PAGE.write_text(page[: page.index(begin)] + begin + "\n" + text + "\n" + page[page.index(end):])
+
+
+def short(cause):
+    """The kind of a cause."""
+    for part, kind in (("not repeatable", "not repeatable"), ("does not end", "does not end within the limits")):
+        if part in cause:
+            return kind
+    return re.sub(r"^\d+ of \d+ runs: ", "", cause)[:80]
+
+
+def main(act="", *names):
+    if act == "pin":
+        return pin()
+    if act == "table":
+        return table()
+    if act != "run":
+        sys.exit(__doc__)
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name, version, arguments in crates():
+        if name not in names if names else name in results:
+            continue
+        if os.environ.get("CENSUS_UNTIL", "99:99") <= time.strftime("%H:%M", time.gmtime()):
+            break
+        results[name] = run(name, version, arguments)
+        RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+        shutil.rmtree(FOLDER / "target", ignore_errors=True)
+        line = {key: value if not isinstance(value, (dict, list)) else len(value) for key, value in results[name].items()}
+        print(name, line, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -68,6 +68,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         [
             "test a_thread_panics ... FAILED",
             "test another_test_changes_the_same_static ... ok",
+            "test awaits_without_a_task ... ok",
             "test enters_code_of_c ... ok",
             "test has_another_run_each_time ... ok",
             "test has_code_of_c ... ok",
@@ -80,6 +81,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test returns_an_error ... FAILED",
             "test should_panic_and_does_only_after_a_lost_update - should panic ... FAILED",
             "test sleeps_for_an_hour ... ok",
+            "test spawns_two_tasks_on_one_thread ... ok",
             "test src/lib.rs - add (line 16) ... ok",
             "test takes_steps_for_ever ... ok",
             "test takes_very_many_steps ... ok",
@@ -111,6 +113,15 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words(&output).contains(&words(part)), "{part}\n{output}");
     }
+
+    // Of tasks on one thread one order is run, which the test says in a line of its own.
+    let of_tasks: Vec<_> = errors.lines().filter(|line| line.contains("unpause-tokio")).collect();
+    assert_eq!(of_tasks.len(), 1, "{errors}");
+    let said = "note: suite::spawns_two_tasks_on_one_thread: its tasks on a current-thread runtime of tokio had one order";
+    assert!(of_tasks[0].contains(said), "{errors}");
+    let alone = ["--test", "suite", "spawns_two_tasks_on_one_thread", "--", "--exact"];
+    let (_, _, errors) = run(&folder, &alone, &[("SIM_STRATEGY", "exhaustive")]);
+    assert!(errors.contains("NOT A PROOF") && errors.contains("unpause-tokio"), "{errors}");
 
     // A test alone, replayed, and under a search.
     let alone = ["--lib", "tests::two_steps_lose_an_update", "--", "--exact"];

@@ -162,3 +162,22 @@ fn enters_code_of_c() {
 fn has_code_of_c() {
     in_c(false);
 }
+
+/// Two tasks of a current-thread runtime, which polls them in the order of their spawns.
+#[tokio::test]
+async fn spawns_two_tasks_on_one_thread() {
+    let count = Arc::new(AtomicU32::new(0));
+    let add = || {
+        let count = count.clone();
+        tokio::spawn(async move { count.fetch_add(1, SeqCst) })
+    };
+    let (first, second) = (add(), add());
+    assert!(first.await.unwrap() < second.await.unwrap());
+}
+
+#[tokio::test]
+async fn awaits_without_a_task() {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    thread::spawn(move || sender.send(7));
+    assert_eq!(receiver.await, Ok(7));
+}

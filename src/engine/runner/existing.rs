@@ -18,6 +18,7 @@ use crate::engine::config::{InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
 use crate::report::{Report, one_line, text};
 use crate::run::{Failure, Outcome};
+use crate::seam::native::take_spawned_in_turn;
 
 /// The number of seeds when nothing says how many: a suite has many tests, and each was written for one run.
 const SEEDS: u64 = 20;
@@ -25,6 +26,10 @@ const SEEDS: u64 = 20;
 const TIME: Duration = Duration::from_secs(10);
 /// The number of undecided seeds after which the rest is not run.
 const UNDECIDED_MAX: u32 = 3;
+
+/// The reason why a test with tasks on one thread has passed fewer runs than it seems.
+const ONE_ORDER: &str = "its tasks on a current-thread runtime of tokio had one order, the order of the runtime's queue. \
+    unpause-tokio tries other orders, see docs/tokio.md";
 
 /// A test of libtest.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +92,8 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(begun.elapsed()));
     let time = config.time;
     let mut rest = Some(config);
+    let mut searched = false;
+    take_spawned_in_turn();
     while let Some(config) = rest {
         let first = undecided == 0;
         let ran = runner.run_config(config.clone(), notes.clone(), body, &MustFail::No, first)?;
@@ -95,6 +102,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
             part.spare_conditions(&mut report);
         }
         verdict.remarks += &remarks(&report);
+        searched |= report.searched.is_some();
         let reason = reason(&report);
         let shown = !report.warnings.is_empty() || report.replayed.is_some();
         if report.finding.is_some() && reason.is_none() || shown || report.searched.is_some() {
@@ -115,6 +123,11 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         if let Some(config) = &mut rest {
             config.time = left(time);
         }
+    }
+    // A search names what it has not tried.
+    if verdict.passed && decided > 0 && !searched && take_spawned_in_turn() {
+        let test = &runner.site.test;
+        verdict.remarks += &format!("note: {test}: {ONE_ORDER}\n");
     }
     if let Some(why) = why.filter(|_| verdict.passed) {
         let test = &runner.site.test;

@@ -75,6 +75,11 @@ pub(crate) fn take_calls(_events: &[Event]) -> Vec<CallRecord> {
     Vec::new()
 }
 
+/// Returns `false`: no run has plain threads.
+pub(crate) fn take_spawned_in_turn() -> bool {
+    false
+}
+
 /// Held by a test that steps plain threads.
 pub(crate) struct Exclusive;
 

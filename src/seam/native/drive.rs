@@ -21,6 +21,7 @@ use super::spin::{Look, Looks, Repeated, Round};
 use super::threads::{Threads, Waiter, with};
 use super::timed::{TimedWait, Woken};
 use super::transfers::transfer;
+use super::turns;
 use crate::rt::{WORLD, World};
 use crate::run::chances::Chance;
 use crate::run::event::Values;
@@ -40,6 +41,9 @@ pub(super) async fn drive(thread: usize) {
         let (request, site, is_noted) = with(|threads| threads.resume(thread, reply));
         if is_noted {
             calls::note(thread);
+        }
+        if site.spawns_in_turn {
+            turns::note();
         }
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();

@@ -23,6 +23,7 @@ mod spin;
 mod threads;
 mod timed;
 mod transfers;
+mod turns;
 
 use std::panic::PanicHookInfo;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,6 +43,7 @@ pub(crate) use self::locks::begin_instructions;
 pub(crate) use self::notes::note;
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
+pub(crate) use self::turns::take_spawned_in_turn;
 use super::sim::{self, fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
@@ -72,6 +74,10 @@ pub static CHECKS: &[(&str, fn())] = &[
     (
         "operations_behind_the_first_one_of_a_call_are_known",
         queues::checks::operations_behind_the_first_one_of_a_call_are_known,
+    ),
+    (
+        "spawns_on_a_runtime_of_one_thread_are_known",
+        turns::checks::spawns_on_a_runtime_of_one_thread_are_known,
     ),
     (
         "the_line_of_the_user_is_the_first_outside_of_std",

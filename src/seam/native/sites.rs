@@ -8,6 +8,7 @@ use unpause_native::{Execution, Frame, location, shortened};
 use super::by_number::ByNumber;
 use super::locks::LockStep;
 use super::queues;
+use super::turns;
 use crate::run::ids::Place;
 use crate::run::points::Points;
 use crate::seam::sim::here;
@@ -25,6 +26,7 @@ impl Site {
         primitive: None,
         lock: None,
         is_behind: false,
+        spawns_in_turn: false,
         part: Part::Visible,
         backs_off: false,
         wakes_spuriously: false,
@@ -48,6 +50,8 @@ pub(super) struct SiteParts {
     pub(super) lock: Option<LockStep>,
     /// True for an operation of a lock behind the first one of a call: see [`queues::is_behind`].
     pub(super) is_behind: bool,
+    /// True in the spawn of a task whose order no decision changes: see [`turns`].
+    pub(super) spawns_in_turn: bool,
     part: Part,
     /// True in code that spins a bounded number of rounds, counted on the stack.
     pub(super) backs_off: bool,
@@ -189,6 +193,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         primitive: inner.iter().rev().find_map(primitive),
         lock,
         is_behind: lock.is_none() && queues::is_behind(frames),
+        spawns_in_turn: turns::spawns(frames),
         part: inner.iter().find_map(part_of).unwrap_or(Part::Visible),
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),

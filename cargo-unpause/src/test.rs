@@ -28,8 +28,8 @@ use crate::{Exit, Terminal};
 const HELP: &str = "\
 Runs tests whose plain threads are stepped: cargo's `test`, or `nextest run`, of an instrumented program.
 
-usage: cargo unpause test [--any | --races] [ARGUMENTS OF CARGO TEST]
-       cargo unpause nextest run [--any | --races] [ARGUMENTS OF CARGO NEXTEST RUN]
+usage: cargo unpause test [--any] [--races] [ARGUMENTS OF CARGO TEST]
+       cargo unpause nextest run [--any] [--races] [ARGUMENTS OF CARGO NEXTEST RUN]
 
   --any    run the existing tests of a crate that does not depend on unpause.
   --races  check each access to memory: data races, memory orders that are too weak, use after free, accesses out of
@@ -102,12 +102,6 @@ fn run(
     if cfg!(target_arch = "aarch64") {
         terminal.error(UNTESTED);
     }
-    if takes_any && races {
-        return Err(Usage(
-            "`--any` and `--races` cannot be used together: for `--races` write a test with `#[sim::test(native)]`"
-                .to_owned(),
-        ));
-    }
     let tools = Tools::find(&arguments);
     if let Some(warning) = &tools.warning {
         terminal.error(warning);
@@ -139,15 +133,16 @@ fn run(
     if wrapper::separates(&output(Command::new(&tools.rustc).arg("-vV"))?) {
         started.env(wrapper::SEPARATE, "1");
     }
-    let (target, arguments, parts) = if takes_any {
-        let linked = any::build(&tools, &cache, &replaced, terminal)?;
-        started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);
-        (folder.join("any"), linked.programs, linked.hash)
-    } else if races {
+    let of_build = if races { target.join(FOLDER_RACES) } else { folder.clone() };
+    if races {
         started.env(wrapper::RACES, "1");
-        (target.join(FOLDER_RACES), replaced.arguments, replaced.hash)
+    }
+    let (target, arguments, parts) = if takes_any {
+        let linked = any::build(&tools, &cache, &replaced, races, terminal)?;
+        started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);
+        (of_build.join("any"), linked.programs, linked.hash)
     } else {
-        (folder.clone(), replaced.arguments, replaced.hash)
+        (of_build, replaced.arguments, replaced.hash)
     };
     std::fs::create_dir_all(&folder)
         .map_err(|error| Usage(format!("{} cannot be created: {error}", folder.display())))?;

@@ -77,6 +77,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test one_test_changes_a_static ... ok",
             "test panics_as_it_should - should panic ... ok",
             "test panics_with_another_text - should panic ... FAILED",
+            "test publishes_before_it_writes ... ok",
             "test returns_a_result ... ok",
             "test returns_an_error ... FAILED",
             "test should_panic_and_does_only_after_a_lost_update - should panic ... FAILED",
@@ -88,6 +89,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test takes_very_many_steps_and_loses_the_last ... FAILED",
             "test tests::one_step_loses_none ... ok",
             "test tests::two_steps_lose_an_update ... FAILED",
+            "test writes_before_it_publishes ... ok",
         ],
         "{output}{errors}"
     );
@@ -149,6 +151,22 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let long = ["--test", "suite", "takes_steps_for_ever"];
     let (exit, _, errors) = run(&folder, &long, &[("SIM_STEPS", "1000"), ("SIM_TIME", "1")]);
     assert!(exit == 3 && errors.contains("neither passed nor failed"), "{exit} {errors}");
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
+fn each_access_of_a_crate_without_unpause_is_checked() {
+    let arguments = ["--races", "--test", "queue"];
+    let (exit, output, errors) = run(&in_native_tests("any"), &arguments, &[]);
+    assert_eq!(
+        lines(&output),
+        ["test publishes_before_it_writes ... FAILED", "test writes_before_it_publishes ... ok"],
+        "{output}{errors}"
+    );
+    assert_eq!(exit, 1);
+    for part in ["data race", "cargo unpause test --any --races -p any-tests --test queue"] {
+        assert!(output.contains(part), "{part}\n{output}{errors}");
+    }
 }
 
 #[test]

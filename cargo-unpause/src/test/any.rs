@@ -43,7 +43,7 @@ pub(super) struct Linked {
 }
 
 /// Builds the runtime and the shim, once for each version and toolchain. `replaced` are the linker's arguments for std's
-/// functions.
+/// functions. With `races` the runtime checks each access to memory.
 ///
 /// # Errors
 /// If a tool of the build fails.
@@ -51,9 +51,10 @@ pub(super) fn build(
     tools: &Tools,
     cache: &Cache,
     replaced: &stdlib::Replacements,
+    races: bool,
     terminal: &mut Terminal,
 ) -> Result<Linked, Usage> {
-    let engine = Engine::of_this_command(tools)?;
+    let engine = Engine::of_this_command(tools, races)?;
     let mut hasher = DefaultHasher::new();
     (&engine, SHIM, &replaced.hash).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());

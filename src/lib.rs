@@ -213,21 +213,14 @@
 
 #![forbid(unsafe_code)]
 
-// L0: data of a run. Code that only simulated runs use is dead in the real build.
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-pub mod run;
+// L0 and L1: data of a run, and what is computed from it
+pub(crate) use unpause_run::disk;
+#[doc(inline)]
+pub use unpause_run::{census, report, run, shrink, strategy};
 
-// L1: siblings, which do not know each other
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-pub mod census;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-mod disk;
-pub mod report;
+// L1: makes a run
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod rt;
-pub mod shrink;
-#[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
-pub mod strategy;
 
 // L2: the contract between primitives and a run
 mod seam;

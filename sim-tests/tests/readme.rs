@@ -270,7 +270,7 @@ fn the_front_page_shows_the_screen_of_the_readme() {
 
 #[test]
 fn the_table_of_the_strategies_has_the_texts_of_their_rows() {
-    let path = root().join("src/strategy/mod.rs");
+    let path = root().join("unpause-run/src/strategy/mod.rs");
     let source = fs::read_to_string(&path).unwrap();
     let (_, table) = source.split_once("//! |---|---|---|---|\n").expect("the head of the table");
     let (old, _) = table.split_once("//!\n").unwrap();

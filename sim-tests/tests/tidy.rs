@@ -52,7 +52,7 @@ fn the_feature_is_asked_for_in_two_files_only() {
 fn data_and_siblings_touch_nothing_outside_the_run() {
     let tree = Tree::of_the_repository();
     assert_none(bans::check(&Library::parse(&tree.files)));
-    assert_none(bans::check_all(&Library::parse_below(bans::CHECKERS, &tree.files)));
+    assert_none(bans::check_all(&Library::parse_below(&[bans::CHECKERS], &tree.files)));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 use crate::layers::is_below_the_seam;
-use crate::source::{Kind, Library, Module, Name};
+use crate::source::{Kind, Library, Module, Name, ROOTS};
 use crate::tree::{File, Offence};
 
 /// Paths that data and siblings must not name, with their replacements.
@@ -126,7 +126,7 @@ const FEATURE_FILES: [&str; 3] = ["src/lib.rs", "src/seam/mod.rs", "src/engine/m
 
 /// `feature = "sim"` and `sim_real` in a source of the library that is not for them.
 pub(crate) fn feature_outside_its_files(file: &File) -> Vec<Offence> {
-    let held = file.path.starts_with("src/") && file.is_rust();
+    let held = ROOTS.iter().any(|root| file.path.starts_with(root)) && file.is_rust();
     if !held || FEATURE_FILES.contains(&file.path.as_str()) {
         return Vec::new();
     }
@@ -164,7 +164,7 @@ mod tests {
     fn messages(path: &str, text: &str) -> Vec<String> {
         let file = [File::new(path, text)];
         let mut found = check(&Library::parse(&file));
-        found.extend(check_all(&Library::parse_below(CHECKERS, &file)));
+        found.extend(check_all(&Library::parse_below(&[CHECKERS], &file)));
         found.into_iter().map(|offence| offence.message).collect()
     }
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, ImplItemFn, ItemFn, Macro, Signature, Visibility};
 
+use crate::source::ROOTS;
 use crate::tree::{File, Offence};
 
 /// Functions whose panics have no caller to name, with the reason.
@@ -35,7 +36,9 @@ const DEPTH: usize = 3;
 pub(crate) fn check(files: &[File]) -> Vec<Offence> {
     let mut functions = Vec::new();
     let mut offences = Vec::new();
-    for file in files.iter().filter(|file| file.path.starts_with("src/") && file.is_rust()) {
+    let is_ours =
+        |file: &&File| file.is_rust() && ROOTS.iter().any(|root| file.path.starts_with(root));
+    for file in files.iter().filter(is_ours) {
         match syn::parse_file(&file.text) {
             Ok(syntax) => {
                 let mut found = Functions::default();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::source::ROOTS;
 use crate::tree::{File, Offence};
 
 /// The maximum length of a source file, in lines.
@@ -32,7 +33,7 @@ pub(crate) fn without_opening(file: &File) -> Vec<Offence> {
 
 const MAP: &str = "ARCHITECTURE.md";
 
-/// Top-level modules of `src/` that the architecture page does not have in backticks, as
+/// Top-level modules of the library and its crate of data that the architecture page does not have in backticks, as
 /// `` `ids.rs` `` or `` `rt/` ``: a file that becomes a folder stays where it is on the map.
 pub(crate) fn modules_off_the_map(files: &[File]) -> Vec<Offence> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else {
@@ -41,7 +42,7 @@ pub(crate) fn modules_off_the_map(files: &[File]) -> Vec<Offence> {
     };
     let sources = files.iter().filter(|file| file.is_rust());
     let modules: BTreeSet<&str> = sources
-        .filter_map(|file| file.path.strip_prefix("src/"))
+        .filter_map(|file| ROOTS.iter().find_map(|root| file.path.strip_prefix(root)))
         .map(|path| path.split('/').next().unwrap_or(path).trim_end_matches(".rs"))
         .filter(|module| *module != "lib")
         .collect();

@@ -56,23 +56,29 @@ pub(crate) enum Kind {
     Macro,
 }
 
+/// The roots of the library and of its crate of data.
+pub(crate) const ROOTS: [&str; 2] = ["src/", "unpause-run/src/"];
+
 impl<'a> Library<'a> {
-    /// Parses the sources of the library among `files`.
+    /// Parses the sources of the library among `files`, with those of its crate of data: their modules are one tree.
     ///
     /// # Panics
     /// If one is not Rust; its own build reports that better.
     pub(crate) fn parse(files: &'a [File]) -> Library<'a> {
-        Library::parse_below("src/", files)
+        Library::parse_below(&ROOTS, files)
     }
 
-    /// Parses the sources of the crate whose root is in the folder `root`.
-    pub(crate) fn parse_below(root: &str, files: &'a [File]) -> Library<'a> {
-        let ours = files.iter().filter(|f| f.path.starts_with(root) && f.is_rust());
+    /// Parses the sources below the folders `roots`, which are the roots of crates.
+    pub(crate) fn parse_below(roots: &[&str], files: &'a [File]) -> Library<'a> {
+        let ours = files.iter().filter(|file| file.is_rust()).filter_map(|file| {
+            let path = roots.iter().find_map(|root| file.path.strip_prefix(root))?;
+            Some((file, path))
+        });
         let parsed: Vec<(&File, Vec<String>, syn::File)> = ours
-            .map(|file| {
+            .map(|(file, path)| {
                 let syntax =
                     syn::parse_file(&file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
-                (file, module_path(&file.path[root.len()..]), syntax)
+                (file, module_path(path), syntax)
             })
             .collect();
         let mut only_tests = Vec::new();

@@ -245,8 +245,9 @@ pub(super) fn is_of_runtime(frame: &Frame) -> bool {
 
 /// Returns `true` for a function of this library: a generated program spawns the threads of its branches.
 pub(super) fn is_ours(frame: &Frame) -> bool {
-    let source = frame.file.strip_prefix(env!("CARGO_MANIFEST_DIR"));
-    source.is_some_and(|file| file.starts_with("/src/"))
+    let mut folders = [env!("CARGO_MANIFEST_DIR"), unpause_run::FOLDER].into_iter();
+    folders
+        .any(|folder| frame.file.strip_prefix(folder).is_some_and(|file| file.starts_with("/src/")))
 }
 
 /// The folder of functions that are linked in the place of compiled ones of std, so that their operations are points.

@@ -34,6 +34,7 @@ const OF_UNPAUSE: &[&str] = &[
     "tracing_core",
     "unpause_check",
     "unpause_native",
+    "unpause_run",
 ];
 
 /// A static: its address, and the bytes that it begins each run with.

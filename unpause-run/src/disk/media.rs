@@ -1,0 +1,61 @@
+//! Faults of the medium, on request: sectors that cannot be read, bits that change by themselves, writes that land in the place
+//! of another sector.
+
+use super::error::Error;
+use super::location::{Location, Value};
+use super::{Call, Handle, Object};
+
+impl Call<'_> {
+    /// Makes a sector of a file unreadable, until it is written whole or cut off.
+    pub fn damage(&mut self, handle: Handle, index: u64) -> Result<(), Error> {
+        let ino = self.disk.inode(handle)?;
+        self.accesses.update(Object::Inode(ino));
+        self.accesses.changes = true;
+        self.disk.damaged.insert((ino, index));
+        Ok(())
+    }
+
+    /// Changes a bit of a sector; bit 0 is the lowest one of its first byte. Returns `false`, and does nothing, if the
+    /// sector has a pending write, whose bytes are in memory, or is a hole.
+    pub fn rot(&mut self, handle: Handle, index: u64, bit: u64) -> Result<bool, Error> {
+        let ino = self.disk.inode(handle)?;
+        self.accesses.update(Object::Inode(ino));
+        let location = Location::sector(ino, index);
+        let bytes = self.sector(ino, index);
+        let (Some(bytes), None) = (bytes, self.disk.pending.chain(&location)) else {
+            return Ok(false);
+        };
+        let mut bytes = bytes.to_vec();
+        let byte = bytes.get_mut((bit / 8) as usize).ok_or(Error::INVALID)?;
+        *byte ^= 1 << (bit % 8);
+        let value = Value::Sector(Some(bytes.into()));
+        self.disk.durable.insert(location.clone(), value.clone());
+        self.disk.now.insert(location, value);
+        // The durable value changes: a crash before leaves other states than one after.
+        (self.accesses.changes, self.accesses.syncs) = (true, true);
+        Ok(true)
+    }
+
+    /// Has the write that follows leave this sector as it was, and put the new contents in the place of another one.
+    pub fn misdirect(&mut self, from: u64, to: u64) {
+        self.misdirected = Some((from, to));
+    }
+
+    /// The sector that a write into this one hits.
+    pub(super) fn target(&self, index: u64) -> u64 {
+        self.misdirected.filter(|(from, _)| *from == index).map_or(index, |(_, to)| to)
+    }
+
+    /// The sectors that a write of so many bytes would begin and end in, and the number of those that the file then has.
+    pub fn sectors_of_write(
+        &mut self,
+        handle: Handle,
+        at: Option<u64>,
+        count: u64,
+    ) -> Result<(u64, u64, u64), Error> {
+        let (at, size) = self.place_of_write(handle, at)?;
+        let (end, sector) = (at.saturating_add(count), self.disk.settings.sector);
+        let last = end.saturating_sub(1).max(at) / sector;
+        Ok((at / sector, last, end.max(size).div_ceil(sector)))
+    }
+}

@@ -1,0 +1,229 @@
+//! Golden screens, one for each kind of failure: the files in `screens/`. `UPDATE_EXPECT=1 cargo test` rewrites them.
+
+use expect_test::{ExpectFile, expect_file};
+
+use super::sample::*;
+use super::*;
+use crate::run::Failure;
+use crate::run::ids::TaskId;
+
+fn check(report: &Report, expect: ExpectFile) {
+    expect.assert_eq(&text(report, &Style::default()));
+}
+
+#[test]
+fn a_lost_update() {
+    check(&lost_update(), expect_file!["screens/a_lost_update.txt"]);
+}
+
+#[test]
+fn a_deadlock() {
+    check(&deadlock(), expect_file!["screens/a_deadlock.txt"]);
+}
+
+#[test]
+fn a_loop_without_end() {
+    check(&spin(), expect_file!["screens/a_loop_without_end.txt"]);
+}
+
+#[test]
+fn a_panic() {
+    check(&panic(), expect_file!["screens/a_panic.txt"]);
+}
+
+#[test]
+fn a_long_history() {
+    check(&queue(), expect_file!["screens/a_long_history.txt"]);
+}
+
+#[test]
+fn more_tasks_than_columns() {
+    check(&crowd(), expect_file!["screens/more_tasks_than_columns.txt"]);
+}
+
+#[test]
+fn a_long_schedule_of_many_tasks() {
+    check(&long(), expect_file!["screens/a_long_schedule_of_many_tasks.txt"]);
+}
+
+#[test]
+fn calls_of_many_steps() {
+    // The place is that of the compiler's version, so this is no golden screen.
+    let screen = text(&calls(in_core()), &Style::default());
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("9 steps: lock mutex 3 times, load atomic 3 core/src/array/mod.rs"),
+        "{screen}"
+    );
+    // Neither where the turn is taken nor the end is folded, and nothing is left out.
+    for kept in ["54 │ lock mutex", "55 store atomic := 99", "80 compare_exchange atomic 7 → 8"]
+    {
+        assert!(words.contains(kept), "{kept}: {screen}");
+    }
+    assert!(!words.replace("/…/", "").contains('…'), "{screen}");
+}
+
+#[test]
+fn a_fault_within_a_call_is_a_line_of_its_own() {
+    let screen = text(&fault_within_a_call(), &Style::default());
+    assert!(screen.contains("30 steps: load atomic 30 times"), "{screen}");
+    assert!(screen.contains("─── isolate nodes ─"), "{screen}");
+}
+
+#[test]
+fn many_steps_in_one_file() {
+    check(&calls(here()), expect_file!["screens/many_steps_in_one_file.txt"]);
+}
+
+#[test]
+fn a_wait_for_what_never_comes() {
+    check(&starved(), expect_file!["screens/a_wait_for_what_never_comes.txt"]);
+}
+
+#[test]
+fn a_trace_that_is_stale() {
+    let mut report = lost_update_that(Failure::Diverged {
+        step: 4,
+        expected: "0.1 load atomic at src/counter.rs:12:20".to_owned(),
+        found: "0.1 lock mutex at src/counter.rs:12:31".to_owned(),
+    });
+    if let Some(finding) = &mut report.finding {
+        finding.from = Origin::File("sim-regressions/lost_update/17.simtrace".to_owned());
+        (finding.shrunk, finding.trace_file, finding.replay) = (None, None, None);
+        let test = "lost_update::increments_are_not_lost";
+        finding.record = Some(format!("cargo test -p demo {test} -- --exact"));
+        finding.run.steps.truncate(4);
+    }
+    check(&report, expect_file!["screens/a_trace_that_is_stale.txt"]);
+}
+
+#[test]
+fn a_test_that_is_not_deterministic() {
+    let report = lost_update_that(Failure::NonDeterminism {
+        step: 3,
+        first: "0.1 load atomic at src/counter.rs:12:20".to_owned(),
+        second: "0.0 store atomic at src/counter.rs:13:17".to_owned(),
+    });
+    check(&report, expect_file!["screens/a_test_that_is_not_deterministic.txt"]);
+}
+
+#[test]
+fn a_task_that_hangs() {
+    let report = lost_update_that(Failure::Hang {
+        task: TaskId(2),
+        last: "store atomic at src/counter.rs:13:17".to_owned(),
+        place: String::new(),
+        seconds: 10,
+        unseen: Vec::new(),
+    });
+    check(&report, expect_file!["screens/a_task_that_hangs.txt"]);
+}
+
+#[test]
+fn a_plain_thread_that_hangs() {
+    let report = lost_update_that(Failure::Hang {
+        task: TaskId(2),
+        last: "store atomic at src/counter.rs:13:17".to_owned(),
+        place: "src/counter.rs:14:9".to_owned(),
+        seconds: 10,
+        unseen: vec!["ring::wait (src/ring.rs:7, `syscall`)".to_owned()],
+    });
+    check(&report, expect_file!["screens/a_plain_thread_that_hangs.txt"]);
+}
+
+#[test]
+fn a_plain_thread_that_crashes() {
+    let report = lost_update_that(Failure::Crash {
+        task: TaskId(2),
+        cause: "segmentation fault".to_owned(),
+        message: "The thread accessed address 0x8, next to a null pointer.".to_owned(),
+        place: "src/counter.rs:14:9".to_owned(),
+    });
+    check(&report, expect_file!["screens/a_plain_thread_that_crashes.txt"]);
+}
+
+#[test]
+fn a_misuse() {
+    let mut report = lost_update_that(Failure::Misuse {
+        message: "a Mutex made in one run was locked in another: make it inside the test, or use \
+                  an Atomic, which may live in a static"
+            .to_owned(),
+        place: "src/counter.rs:3:1".to_owned(),
+    });
+    if let Some(finding) = &mut report.finding {
+        (finding.shrunk, finding.run.steps) = (None, vec![]);
+    }
+    check(&report, expect_file!["screens/a_misuse.txt"]);
+}
+
+#[test]
+fn an_undecided_history_on_real_threads() {
+    check(
+        &undecided_on_real_threads(),
+        expect_file!["screens/an_undecided_history_on_real_threads.txt"],
+    );
+}
+
+#[test]
+fn a_run_without_end_on_real_threads() {
+    check(&no_end_on_real_threads(), expect_file!["screens/a_run_without_end_on_real_threads.txt"]);
+}
+
+#[test]
+fn a_test_that_passes() {
+    let report = Report {
+        test: "lost_update::increments_are_not_lost".to_owned(),
+        runs: 1000,
+        steps: 12345,
+        warnings: vec!["unknown environment variable SIM_SEDS: did you mean SIM_SEEDS?".into()],
+        ..Report::default()
+    };
+    check(&report, expect_file!["screens/a_test_that_passes.txt"]);
+}
+
+#[test]
+fn a_narrow_screen() {
+    let style = Style { color: false, width: 60 };
+    expect_file!["screens/a_narrow_screen.txt"].assert_eq(&text(&lost_update(), &style));
+}
+
+#[test]
+fn a_screen_in_colour() {
+    let style = Style { color: true, width: 100 };
+    expect_file!["screens/a_screen_in_colour.txt"].assert_eq(&text(&lost_update(), &style));
+}
+
+/// Returns a report with 600 steps of two tasks in turn. Only six of the switches are preemptions.
+fn preempted_far_apart() -> Report {
+    use crate::run::event::{ValueKind, Values};
+
+    let mut s = Sample::of(&["reader", "writer"]);
+    let count = Some(s.object("atomic", ValueKind::Unsigned));
+    s.step(0);
+    for _ in 0..2 {
+        s.did(&SPAWN, None, Values::None);
+    }
+    for n in 0..600u64 {
+        let task = 1 + (n / 3 % 2) as u32;
+        // A step of another kind marks where a task is preempted.
+        match n % 99 {
+            51 => s.preempt(task).did(&STORE, count, Values::Wrote(n)),
+            _ => s.step(task).did(&LOAD, count, Values::Read(n)),
+        }
+    }
+    let (message, place) = ("too late".to_owned(), here().to_string());
+    s.report("far::it_ends_in_time", Failure::Panic { task: TaskId(2), message, place })
+}
+
+#[test]
+fn every_preemption_of_a_long_schedule_is_shown() {
+    let screen = text(&preempted_far_apart(), &Style::default());
+    assert_eq!(screen.matches("─ preempted ─").count(), 6, "{screen}");
+    for n in (51..600).step_by(99) {
+        for near in [n - 1, n + 1] {
+            assert!(screen.contains(&format!("load atomic = {near}")), "{near}: {screen}");
+        }
+        assert!(screen.contains(&format!("store atomic := {n}")), "{n}: {screen}");
+    }
+    assert!(screen.lines().count() < 90, "{screen}");
+}

@@ -1,0 +1,471 @@
+//! One execution of a test body: what was decided, what happened, how it ended.
+
+#[doc(hidden)]
+pub mod board;
+mod calls;
+#[doc(hidden)]
+pub mod chances;
+#[doc(hidden)]
+pub mod choice;
+#[doc(hidden)]
+pub mod clock;
+mod condition;
+pub mod coverage;
+pub mod event;
+#[doc(hidden)]
+pub mod faults;
+#[doc(hidden)]
+pub mod functions;
+pub mod ids;
+#[doc(hidden)]
+pub mod isolation;
+mod memory;
+#[doc(hidden)]
+pub mod met;
+#[doc(hidden)]
+pub mod note;
+pub mod op;
+#[doc(hidden)]
+pub mod panics;
+#[doc(hidden)]
+pub mod place;
+#[doc(hidden)]
+pub mod points;
+#[doc(hidden)]
+pub mod pool;
+pub mod program;
+#[doc(hidden)]
+pub mod recording;
+#[doc(hidden)]
+pub mod rng;
+pub mod schedule;
+mod spin;
+pub mod statistics;
+pub mod trace;
+#[doc(hidden)]
+pub mod untried;
+mod waits;
+
+pub use self::met::FaultCount;
+
+use std::any::Any;
+use std::fmt;
+
+use crate::run::event::{Event, ValueKind};
+use crate::run::ids::{Place, Seed, TaskId, TaskPath};
+use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
+use unpause_check::history::HistoryRecord;
+use unpause_check::verdict::Verdict;
+
+pub use self::board::TimeMove;
+pub use self::calls::CallRecord;
+#[cfg_attr(not(unpause_native), allow(unused_imports))]
+#[doc(hidden)]
+pub use self::calls::{Requested, Within, calls};
+pub use self::condition::Condition;
+pub use self::memory::{MemoryError, MemoryStep};
+pub use self::spin::Spin;
+#[doc(hidden)]
+pub use self::waits::circle_of;
+use self::waits::core_of;
+pub use self::waits::{Holder, Wait};
+
+/// One execution of the test body.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed its random decisions were drawn from; for a replay, the seed of the trace.
+    pub seed: Seed,
+    /// The name of the strategy that answered its choices.
+    pub strategy: String,
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// Its tasks by [`TaskId`].
+    pub tasks: Vec<TaskRecord>,
+    /// Its shared objects by [`ObjectId`](ids::ObjectId).
+    pub objects: Vec<ObjectRecord>,
+    /// The steps, in order.
+    pub steps: Vec<StepRecord>,
+    /// The values drawn, in order.
+    pub draws: Vec<DrawRecord>,
+    /// The events, in order.
+    pub events: Vec<Event>,
+    /// The calls in which plain threads of it did their operations, in the order of their first one. Empty in all other
+    /// runs, and in those that were not made to be shown.
+    pub calls: Vec<CallRecord>,
+    /// The histories recorded in it.
+    pub histories: Vec<HistoryRecord>,
+    /// The programs that were generated and run in it.
+    pub programs: Vec<ProgramRecord>,
+    /// Tasks that had not ended when the body did, and whose handle had been kept until then.
+    pub leaked: Vec<TaskId>,
+    /// Detached tasks that were blocked when the body had ended, with no task left to wake them; with the operation
+    /// and its place.
+    pub stuck: Vec<(TaskId, String)>,
+    /// Tasks that waited for each other in a circle at the end of the run, while others could step.
+    pub circle: Vec<Wait>,
+    /// True if a task woke another one through something outside this library, whose accesses are invisible.
+    pub foreign: bool,
+    /// The moves of its time, each made when no task could step.
+    pub time_moves: Vec<TimeMove>,
+    /// The text that its plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
+    /// whose output is not taken.
+    pub output: String,
+    /// The conditions of `sometimes!` and `cover!`, in the order of
+    /// their first evaluation.
+    pub conditions: Vec<Condition>,
+    /// The faults of a nemesis, by kind.
+    pub faults: Vec<FaultCount>,
+}
+
+impl Run {
+    /// One that failed before its first step.
+    #[doc(hidden)]
+    pub fn empty(seed: Seed, failure: Failure) -> Run {
+        Run {
+            seed,
+            strategy: String::new(),
+            outcome: Outcome::Failed(failure),
+            tasks: Vec::new(),
+            objects: Vec::new(),
+            steps: Vec::new(),
+            draws: Vec::new(),
+            events: Vec::new(),
+            calls: Vec::new(),
+            histories: Vec::new(),
+            programs: Vec::new(),
+            leaked: Vec::new(),
+            stuck: Vec::new(),
+            circle: Vec::new(),
+            foreign: false,
+            time_moves: Vec::new(),
+            output: String::new(),
+            conditions: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// A task of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRecord {
+    /// Its structural name.
+    pub path: TaskPath,
+    /// The name the user gave it.
+    pub name: Option<String>,
+    /// The place that spawned it.
+    pub place: Place,
+    /// The node that it is in or, of a message, arrives at.
+    pub node: Option<String>,
+    /// The node that sent it, if it is a message on its way.
+    pub from: Option<String>,
+    /// The message in words, if it is one on its way, and the run is one that is shown.
+    pub message: Option<String>,
+}
+
+impl fmt::Display for TaskRecord {
+    /// The name a person knows it by: `0.1 writer`, `0.1`, or `main` for the body of the test.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} {name}", self.path),
+            None if self.path.segments().len() == 1 => f.write_str("main"),
+            None => write!(f, "{}", self.path),
+        }
+    }
+}
+
+/// A shared object of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectRecord {
+    /// Its kind, such as `atomic`.
+    pub kind: &'static str,
+    /// The name given by the user; several objects may have the same.
+    pub name: Option<&'static str>,
+    /// The interpretation of its values.
+    pub values: ValueKind,
+    /// The place that created it.
+    pub place: Place,
+    /// The task that created it and its number among the objects created by that task; `None` for
+    /// an atomic or a cell, whose constructor is `const` and sees no run: they are told apart by
+    /// `ordinal`.
+    pub creator: Option<(TaskId, u32)>,
+    /// The node whose object it is, with its life from the second one on, if each node has its own: that of a static.
+    pub node: Option<&'static str>,
+    /// Its number, from 0, among the objects created at `place`, as the run got to know them.
+    pub ordinal: u32,
+}
+
+/// One step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepRecord {
+    /// The task that stepped.
+    pub task: TaskId,
+    /// The number of enabled tasks.
+    pub candidates: u32,
+    /// True if this is a preemption: the task of the previous step is another one, was enabled and did not yield.
+    pub preempts: bool,
+}
+
+/// One value drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DrawRecord {
+    /// The step it was drawn in.
+    pub step: u32,
+    /// The answer, below `bound`.
+    pub value: u64,
+    /// The exclusive upper bound of the value.
+    pub bound: u64,
+    /// True for a setting of the run, such as the heap of plain threads: kept in the trace, not explored, not shown.
+    pub given: bool,
+    /// The name of the decision; empty if it is not known.
+    pub why: &'static str,
+}
+
+/// The outcome of a run.
+///
+/// ```
+/// use sim::run::{Failure, Outcome};
+///
+/// # if !sim::SIMULATED { return }
+/// let runner = sim::Runner::new().hermetic();
+/// # let runner = runner.out(std::env::temp_dir().join("sim-docs"));
+/// let report = runner.run(async || assert_eq!(1 + 1, 3, "wrong sum"));
+/// let outcome = report.finding.unwrap().run.outcome;
+/// assert!(matches!(outcome, Outcome::Failed(Failure::Panic { message, .. }) if message.contains("wrong sum")));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The body returned and nothing was wrong.
+    Passed,
+    /// Something was wrong.
+    Failed(Failure),
+}
+
+/// The failure of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A task panicked.
+    Panic {
+        /// The task.
+        task: TaskId,
+        /// The text it panicked with.
+        message: String,
+        /// The place, as `file:line:column`; empty if the program replaced the panic hook.
+        place: String,
+    },
+    /// A plain thread used memory in a wrong way.
+    Memory(MemoryError),
+    /// The body returned an error.
+    Error {
+        /// Its `Debug` text.
+        message: String,
+    },
+    /// Tasks are left and none can step.
+    Deadlock {
+        /// The waiting tasks.
+        waits: Vec<Wait>,
+    },
+    /// A condition that holds after every step does not hold.
+    Invariant {
+        /// Its name.
+        name: String,
+        /// The task that took the step.
+        task: TaskId,
+        /// The place of the condition, as `file:line:column`.
+        place: String,
+    },
+    /// The run took more steps than allowed.
+    StepLimit {
+        /// The limit.
+        steps: u32,
+        /// The shortest sequence of steps that the end of the run repeats, four times or more; empty
+        /// if there is none.
+        cycle: Vec<StepRecord>,
+    },
+    /// An operation of a task took as many steps of its own as wait-freedom allows, and had not ended.
+    Starved {
+        /// The task.
+        task: TaskId,
+        /// The number of its steps.
+        steps: u32,
+        /// The place that spawned the task.
+        place: Place,
+    },
+    /// A history is not explained by its model.
+    History {
+        /// Its index in [`Run::histories`]; the verdict stands there.
+        history: usize,
+        /// The requested condition, such as `linearizability`.
+        condition: String,
+        /// The verdict of the checker: violated or unknown.
+        verdict: Verdict,
+        /// The place that requested the check.
+        place: Place,
+    },
+    /// The run is not the one the trace was written from.
+    Diverged {
+        /// The first step that differs, from 0.
+        step: u32,
+        /// The operation at that step in the trace.
+        expected: String,
+        /// The operation in the run.
+        found: String,
+    },
+    /// The same decisions led to two different runs.
+    NonDeterminism {
+        /// The first step that differs, from 0.
+        step: u32,
+        /// The operation of the first run there.
+        first: String,
+        /// The operation of the second run there.
+        second: String,
+    },
+    /// The process would have ended: a plain thread by a signal such as a segmentation fault, by a stack that is full,
+    /// or by a call such as `abort` or `exit`; a task by an access to mapped memory that the file does not have.
+    Crash {
+        /// The task, or that of the thread.
+        task: TaskId,
+        /// The cause in a few words, such as `segmentation fault`.
+        cause: String,
+        /// The circumstances, such as the address.
+        message: String,
+        /// The place, as `file:line:column`.
+        place: String,
+    },
+    /// A task did not come back to the scheduler; on real threads, no task of a run moved.
+    Hang {
+        /// The task; on real threads, the body of the test.
+        task: TaskId,
+        /// Its last or pending operation; on real threads, the tasks that had not ended.
+        last: String,
+        /// The place at which a plain thread was interrupted, as `file:line:column`; empty for other tasks, which cannot
+        /// be interrupted.
+        place: String,
+        /// The time waited, in seconds.
+        seconds: u64,
+        /// Uninstrumented functions that plain threads had entered: functions that synchronise threads or call the
+        /// system.
+        unseen: Vec<String>,
+    },
+    /// A run on real threads did not end in the time that it may take, although its tasks went on.
+    TimeLimit {
+        /// The tasks that had not ended.
+        running: String,
+        /// The time, in seconds.
+        seconds: u64,
+    },
+    /// Conditions that were to hold `sometimes!` did in no run, or those of
+    /// `cover!` in too few.
+    TooSeldom {
+        /// These, by name.
+        conditions: Vec<Condition>,
+        /// The number of runs.
+        runs: u64,
+        /// True if any of them generated a program.
+        generated: bool,
+    },
+    /// The test must prove that no run of it fails, and proved nothing.
+    Unproven {
+        /// The reason, such as the progress of the search.
+        why: String,
+    },
+    /// The trace that was to be replayed cannot be read, so nothing was run.
+    Unreadable {
+        /// The reason, with the file and the line.
+        message: String,
+    },
+    /// The library was used in a way that cannot work; the text says what to do instead.
+    Misuse {
+        /// The problem and the remedy.
+        message: String,
+        /// The place in the user's source, as `file:line:column`.
+        place: String,
+    },
+}
+
+/// The identity of a failure: its kind and its place.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Signature {
+    /// The kind of failure, one word.
+    pub kind: &'static str,
+    /// The place or places, sorted, as text.
+    pub place: String,
+}
+
+impl Failure {
+    /// That some of these conditions held in too few of so many runs, if so, by name.
+    #[doc(hidden)]
+    pub fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
+        let generated = conditions.iter().any(|condition| condition.name == SOMETHING_ASKED);
+        conditions.retain(|condition| !condition.is_met(runs));
+        conditions.sort_by_key(|condition| condition.name);
+        (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs, generated })
+    }
+
+    /// The kind of failure in one word or two, such as `panic` or `deadlock`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Panic { .. } => "panic",
+            Failure::Memory(error) => error.problem,
+            Failure::Error { .. } => "error",
+            Failure::Deadlock { .. } => "deadlock",
+            Failure::StepLimit { .. } => "step limit",
+            Failure::Starved { .. } => "starved",
+            Failure::Invariant { .. } => "invariant",
+            Failure::History { verdict: Verdict::Unknown(_), .. } => "undecided",
+            Failure::History { .. } => "history",
+            Failure::Diverged { .. } => "diverged",
+            Failure::NonDeterminism { .. } => "non-determinism",
+            Failure::Crash { .. } => "crash",
+            Failure::Hang { .. } => "hang",
+            Failure::TimeLimit { .. } => "time limit",
+            Failure::TooSeldom { .. } => "too seldom",
+            Failure::Unproven { .. } => "unproven",
+            Failure::Unreadable { .. } => "unreadable",
+            Failure::Misuse { .. } => "misuse",
+        }
+    }
+
+    /// Returns the identity that a shrunk run must share with this failure.
+    pub fn signature(&self) -> Signature {
+        let place = match self {
+            Failure::Panic { place, .. } | Failure::Misuse { place, .. } => place.clone(),
+            Failure::Memory(error) => error.identity(),
+            Failure::Crash { cause, place, .. } => format!("{cause} {place}"),
+            Failure::Invariant { name, place, .. } => format!("{name} {place}"),
+            Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
+            Failure::Deadlock { waits } => {
+                let mut places: Vec<String> = core_of(waits)
+                    .map(|w| format!("{} {}", w.op.map_or("wait", |op| op.name), w.place))
+                    .collect();
+                places.sort();
+                places.dedup();
+                places.join(", ")
+            }
+            Failure::TooSeldom { conditions, .. } => {
+                let names: Vec<&str> = conditions.iter().map(|condition| condition.name).collect();
+                names.join(", ")
+            }
+            Failure::StepLimit { .. } | Failure::Unproven { .. } => String::new(),
+            Failure::Starved { place, .. } => place.to_string(),
+            Failure::History { place, condition, .. } => format!("{condition} {place}"),
+            Failure::Diverged { .. }
+            | Failure::NonDeterminism { .. }
+            | Failure::Hang { .. }
+            | Failure::TimeLimit { .. } => String::new(),
+        };
+        Signature { kind: self.kind(), place }
+    }
+}
+
+/// The text of a panic payload.
+#[doc(hidden)]
+pub fn panic_text(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic whose payload is not text".to_owned()
+    }
+}

@@ -1,0 +1,26 @@
+//! A future that may be dropped at any of its points, and the fault that has it dropped.
+
+use super::kind::{Bits, Kind};
+
+const CANCELS: Bits = 1 << 0;
+const HEARS: Bits = 1 << 1;
+const ENDS: Bits = 1 << 2;
+const COMES_LATE: Bits = 1 << 3;
+
+/// Has the future dropped in the next step of its task.
+pub const CANCEL: Kind = Kind::of(CANCELS).conflicts_with(HEARS | ENDS).enables(HEARS).fault();
+
+/// Dropped the future. Guard: it was cancelled. Asked for by each step of the task before.
+pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(CANCELS);
+
+/// The future ended by itself.
+pub const END: Kind = Kind::of(ENDS).conflicts_with(CANCELS | COMES_LATE);
+
+/// Found that the future has ended.
+pub const COME_LATE: Kind = Kind::of(COMES_LATE).conflicts_with(ENDS).looks().fault();
+
+#[cfg(any(test, feature = "planted"))]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "cancellation",
+    kinds: &[("cancel", CANCEL), ("hear", HEAR), ("end", END), ("come late", COME_LATE)],
+};

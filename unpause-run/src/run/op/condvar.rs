@@ -1,0 +1,41 @@
+//! A condition variable: tasks wait for a notification, and one of them or all are notified. None is kept.
+
+use super::kind::{Bits, Kind};
+
+const REGISTERS: Bits = 1 << 0;
+const HEARS: Bits = 1 << 1;
+const NOTIFIES_ONE: Bits = 1 << 2;
+const NOTIFIES_ALL: Bits = 1 << 3;
+const LEAVES: Bits = 1 << 4;
+
+const NOTIFIES: Bits = NOTIFIES_ONE | NOTIFIES_ALL | LEAVES;
+
+/// Began to wait. The order in which tasks began makes no difference to who is notified.
+pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(NOTIFIES);
+
+/// Went on. Guard: it was notified, or goes on without a reason.
+pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(NOTIFIES);
+
+/// Notified one task that waits, if there is one.
+pub const NOTIFY_ONE: Kind =
+    Kind::of(NOTIFIES_ONE).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
+
+/// Notified all tasks that wait.
+pub const NOTIFY_ALL: Kind =
+    Kind::of(NOTIFIES_ALL).conflicts_with(REGISTERS | HEARS | NOTIFIES_ONE | LEAVES).enables(HEARS);
+
+/// Stopped waiting. Its notification goes to another task.
+pub const LEAVE: Kind =
+    Kind::of(LEAVES).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
+
+#[cfg(any(test, feature = "planted"))]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "condvar",
+    kinds: &[
+        ("register", REGISTER),
+        ("hear", HEAR),
+        ("notify one", NOTIFY_ONE),
+        ("notify all", NOTIFY_ALL),
+        ("leave", LEAVE),
+    ],
+};

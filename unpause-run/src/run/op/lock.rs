@@ -1,0 +1,53 @@
+//! A lock that one task holds alone, or several tasks share. It has no queue: the waiter that is chosen next gets it.
+//!
+//! A lock may let writers queue. No task then begins to share the lock until the writer has taken it.
+
+use super::kind::{Bits, Kind, WATCHES};
+
+const ACQUIRES: Bits = 1 << 0;
+const RELEASES: Bits = 1 << 1;
+const FAILS: Bits = 1 << 2;
+const SHARES: Bits = 1 << 3;
+const LEAVES: Bits = 1 << 4;
+const QUEUES: Bits = 1 << 5;
+
+/// Took the lock. Guard: it is free.
+pub const ACQUIRE: Kind = Kind::of(ACQUIRES)
+    .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES)
+    .disables(ACQUIRES | SHARES);
+
+/// Gave the lock up.
+pub const RELEASE: Kind = Kind::of(RELEASES)
+    .conflicts_with(ACQUIRES | RELEASES | FAILS | SHARES | LEAVES | WATCHES)
+    .enables(ACQUIRES | SHARES | WATCHES);
+
+/// Tried to take the lock while it was held.
+pub const FAIL: Kind = Kind::of(FAILS).conflicts_with(ACQUIRES | RELEASES | SHARES | LEAVES);
+
+/// Took the lock together with others. Guard: no task holds it alone, and none queues.
+pub const SHARE: Kind =
+    Kind::of(SHARES).conflicts_with(ACQUIRES | RELEASES | FAILS | QUEUES).disables(ACQUIRES);
+
+/// Gave up a lock that it had taken together with others.
+pub const LEAVE: Kind = Kind::of(LEAVES)
+    .conflicts_with(ACQUIRES | RELEASES | FAILS | WATCHES)
+    .enables(ACQUIRES | WATCHES);
+
+/// Queued, to take the lock alone in a later step.
+//
+// It may be done while the lock is free: no step of another task is then possible that would not be possible later. So it
+// can be swapped with the operations that give the lock up, and with those of other writers.
+pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(SHARES).disables(SHARES);
+
+#[cfg(any(test, feature = "planted"))]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "lock",
+    kinds: &[
+        ("acquire", ACQUIRE),
+        ("release", RELEASE),
+        ("fail", FAIL),
+        ("share", SHARE),
+        ("leave", LEAVE),
+        ("queue", QUEUE),
+    ],
+};

@@ -1,0 +1,24 @@
+//! The objects of tokio, as the operations on them can be swapped: a file for each kind of object.
+
+pub mod mail;
+pub mod permits;
+pub mod readers;
+pub mod ring;
+pub mod tellings;
+pub mod version;
+pub mod whole;
+
+#[cfg(any(test, feature = "planted"))]
+use super::kind::Machine;
+
+/// Their declarations.
+#[cfg(any(test, feature = "planted"))]
+pub(super) const MACHINES: &[&Machine] = &[
+    &mail::MACHINE,
+    &permits::MACHINE,
+    &readers::MACHINE,
+    &ring::MACHINE,
+    &tellings::MACHINE,
+    &version::MACHINE,
+    &whole::MACHINE,
+];

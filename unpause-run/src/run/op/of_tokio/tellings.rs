@@ -1,0 +1,63 @@
+//! Notifications: tasks wait to be told, one at a time or all at once. One notification of a single task is kept if no
+//! task waits.
+
+#[cfg(any(test, feature = "planted"))]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
+
+const CREATES: Bits = 1 << 0;
+const REGISTERS: Bits = 1 << 1;
+const TAKES: Bits = 1 << 2;
+const HEARS: Bits = 1 << 3;
+const TELLS_ONE: Bits = 1 << 4;
+const TELLS_LAST: Bits = 1 << 5;
+const TELLS_ALL: Bits = 1 << 6;
+const LEAVES: Bits = 1 << 7;
+
+const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
+
+/// Remembers how often all were told.
+pub const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).looks();
+
+/// Joined the queue of those who wait.
+pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
+
+/// Took a notification that was kept, or saw that all were told.
+pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
+
+/// Went on. Guard: it was told.
+pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
+
+/// Told the first who waits, or kept it.
+pub const TELL_ONE: Kind =
+    Kind::of(TELLS_ONE).conflicts_with(queue() | (TELLS & !TELLS_ONE)).enables(HEARS);
+
+/// Told the last who waits, or kept it.
+pub const TELL_LAST: Kind =
+    Kind::of(TELLS_LAST).conflicts_with(queue() | (TELLS & !TELLS_LAST)).enables(HEARS);
+
+/// Told all who wait.
+pub const TELL_ALL: Kind =
+    Kind::of(TELLS_ALL).conflicts_with(queue() | CREATES | (TELLS & !TELLS_ALL)).enables(HEARS);
+
+/// Stopped waiting. Its notification goes to another task.
+pub const LEAVE: Kind = Kind::of(LEAVES).conflicts_with(queue() | TELLS).enables(HEARS);
+
+const fn queue() -> Bits {
+    REGISTERS | TAKES | HEARS
+}
+
+#[cfg(any(test, feature = "planted"))]
+pub(in crate::run::op) const MACHINE: Machine = Machine {
+    name: "tellings",
+    kinds: &[
+        ("create", CREATE),
+        ("register", REGISTER),
+        ("take", TAKE),
+        ("hear", HEAR),
+        ("tell one", TELL_ONE),
+        ("tell last", TELL_LAST),
+        ("tell all", TELL_ALL),
+        ("leave", LEAVE),
+    ],
+};

@@ -1,0 +1,32 @@
+//! An object of which only looks can be swapped.
+
+#[cfg(any(test, feature = "planted"))]
+use crate::run::op::kind::Machine;
+use crate::run::op::kind::{Bits, Kind};
+
+const CHANGES: Bits = 1 << 0;
+const LOOKS: Bits = 1 << 1;
+const HEARS: Bits = 1 << 2;
+const HEARS_ALONE: Bits = 1 << 3;
+
+/// Changed the object.
+pub const CHANGE: Kind = Kind::of(CHANGES)
+    .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
+    .enables(HEARS | HEARS_ALONE);
+
+/// Left the object as it was.
+pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(CHANGES | HEARS).looks();
+
+/// Went on, and changed the object. Guard: the object has woken it.
+pub const HEAR: Kind = Kind::of(HEARS)
+    .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
+    .enables(HEARS | HEARS_ALONE);
+
+/// Went on, and left the object as it was for others. Guard: the object has woken it.
+pub const HEAR_ALONE: Kind = Kind::of(HEARS_ALONE).conflicts_with(CHANGES | HEARS).looks();
+
+#[cfg(any(test, feature = "planted"))]
+pub(in crate::run::op) const MACHINE: Machine = Machine {
+    name: "whole",
+    kinds: &[("change", CHANGE), ("look", LOOK), ("hear", HEAR), ("hear alone", HEAR_ALONE)],
+};

@@ -1,0 +1,29 @@
+//! The token of a task: one task waits for it, others give it. Tokens do not add up.
+
+use super::kind::{Bits, Kind};
+
+const TAKES: Bits = 1 << 0;
+const RESTS: Bits = 1 << 1;
+const HEARS: Bits = 1 << 2;
+const TELLS: Bits = 1 << 3;
+
+/// The operations of the task whose token it is.
+const OWN: Bits = TAKES | RESTS | HEARS;
+
+/// Took the token, which was there.
+pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(OWN | TELLS);
+
+/// Found no token, and waits for it.
+pub const REST: Kind = Kind::of(RESTS).conflicts_with(OWN | TELLS);
+
+/// Went on with the token, if there is one. Guard: it was given, or the task goes on without a reason.
+pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(OWN | TELLS);
+
+/// Gave the token. A second time changes nothing.
+pub const TELL: Kind = Kind::of(TELLS).conflicts_with(OWN).enables(HEARS);
+
+#[cfg(any(test, feature = "planted"))]
+pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
+    name: "parking",
+    kinds: &[("take", TAKE), ("rest", REST), ("hear", HEAR), ("tell", TELL)],
+};

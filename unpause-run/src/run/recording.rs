@@ -1,0 +1,29 @@
+//! Recorders as a run sees them: they hold its histories, and answer for other orders of its calls.
+
+use unpause_check::history::HistoryRecord;
+
+use crate::run::ids::Place;
+
+/// The possible times of a recorded call, in another order of the same steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timed {
+    /// The number of the call in its history.
+    pub call: usize,
+    /// As in [`Operation`](unpause_check::Operation).
+    pub invoked: u64,
+    /// The time of its return, if it returned.
+    pub returned: Option<u64>,
+}
+
+/// A history that is being recorded.
+pub trait HistorySource: Send + Sync {
+    /// The history as it stands, in text.
+    fn record(&self) -> HistoryRecord;
+
+    /// Returns the place that created the history, if calls were recorded and the program neither checked nor read them.
+    fn unchecked(&self) -> Option<Place>;
+
+    /// Returns `true` if a history of these calls alone, at these times, is linearizable. `times` is sorted by
+    /// invocation. An undecided check returns `false`.
+    fn holds_at(&self, times: &[Timed]) -> bool;
+}

@@ -1,0 +1,358 @@
+//! Bounded search: all runs of cost 0, then all runs of cost 1, and so on.
+//!
+//! The cost of a run is its number of deviations from a simple schedule, because most bugs need few deviations.
+//! The search ends at a bound, or when no run is left. A [`Measure`] defines the cost, one file each:
+//! [`preemptions`] and [`delays`].
+//!
+//! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of the run before
+//! it, takes the next candidate there, and goes on by the measure's schedule, which costs nothing. The runs that
+//! count are exactly the runs within the bound, each once. This promise holds for every state that the tasks
+//! share, seen or not. The search is not combined with partial-order reduction, which would skip a run because of
+//! an equivalent one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013),
+//! so equivalent runs count, too.
+//!
+//! Each round starts from scratch and repeats the runs of lower cost, which do not count. They are a fraction of the
+//! last round, and the memory of the search is one path: O(steps of a run * tasks).
+//!
+//! Drawn values are branches that cost nothing; given values are not varied.
+
+mod delays;
+mod preemptions;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use self::delays::DELAYS;
+pub use self::preemptions::PREEMPTIONS;
+
+use super::search::{Drawn, Search, SearchBound, SearchProgress};
+use crate::run::board::Status;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::op::Access;
+use crate::run::{DrawRecord, StepRecord};
+
+/// A measure of cost.
+pub struct Measure {
+    /// The name of the counted quantity, in the singular.
+    pub what: &'static str,
+    /// The cost of a step of the candidate at this place. Candidates are in round-robin order of their numbers,
+    /// which is the order of their creation, beginning with the task of the last step if it
+    /// [goes on](BoundedFrame::goes_on), else with the task after it. The cost of the first one is 0, and costs never
+    /// decrease along the order.
+    pub cost: fn(place: usize, goes_on: bool) -> u32,
+}
+
+/// A search within a bound that its driver and the strategy of its worker share.
+#[derive(Clone)]
+pub struct Bounded(Arc<Mutex<BoundedTree>>);
+
+impl Bounded {
+    /// A search with this measure, up to cost `most` or without bound.
+    pub fn new(measure: &'static Measure, most: Option<u32>) -> Bounded {
+        Bounded(Arc::new(Mutex::new(BoundedTree {
+            measure,
+            most: most.unwrap_or(u32::MAX),
+            within: 0,
+            left_out: false,
+            through: None,
+            frames: Vec::new(),
+            depth: 0,
+            kept: 0,
+            ended: false,
+            runs: 0,
+            repeated: 0,
+        })))
+    }
+
+    fn tree(&self) -> MutexGuard<'_, BoundedTree> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Search for Bounded {
+    fn strategy(&self) -> Box<dyn Strategy> {
+        Box::new(BoundedStrategy { search: self.clone(), step: 0, drawn: 0 })
+    }
+
+    fn advance(&self, _: bool) -> bool {
+        let mut tree = self.tree();
+        tree.count_run();
+        tree.next_run()
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.tree().is_repeated()
+    }
+
+    fn progress(&self) -> SearchProgress {
+        self.tree().progress()
+    }
+
+    fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
+        self.tree().decisions()
+    }
+}
+
+/// A step of the current run, with the candidates for other runs.
+#[derive(Debug, Default)]
+struct BoundedFrame {
+    /// The candidates, in the order of [`Measure::cost`].
+    order: Vec<TaskId>,
+    /// True if the task of the last step can go on and did not yield.
+    goes_on: bool,
+    /// The place of the chosen task in `order`.
+    at: usize,
+    /// The cost of the steps before it.
+    spent: u32,
+    draws: Vec<Drawn>,
+    /// The number of events before it.
+    events: usize,
+}
+
+/// The current path of the search, in the tree of all runs.
+struct BoundedTree {
+    measure: &'static Measure,
+    /// The bound: no run may cost more.
+    most: u32,
+    /// The cost of the current round: runs of this cost count.
+    within: u32,
+    /// True if the round has left out runs of a higher cost.
+    left_out: bool,
+    /// All runs of at most this cost are explored.
+    through: Option<u32>,
+    frames: Vec<BoundedFrame>,
+    /// The number of frames in use; the others are kept for their allocations.
+    depth: usize,
+    /// The length of the prefix that the current run shares with the run before it.
+    kept: usize,
+    /// True if the run came to its end.
+    ended: bool,
+    runs: u64,
+    repeated: u64,
+}
+
+impl BoundedTree {
+    fn begin(&mut self) {
+        self.ended = false;
+        self.kept = self.depth;
+    }
+
+    /// Chooses the task of the next step.
+    fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
+        let step = view.step() as usize;
+        if step < self.kept {
+            let frame = &self.frames[step];
+            let same = frame.order.len() == view.candidates().len()
+                && view.candidates().contains(&frame.order[frame.at])
+                && frame.events == view.events().len();
+            if !same {
+                return Err(differs(frame, view));
+            }
+            return Ok(frame.order[frame.at]);
+        }
+        let spent = self.cost();
+        if self.frames.len() == step {
+            self.frames.push(BoundedFrame::default());
+        }
+        self.depth = step + 1;
+        let frame = &mut self.frames[step];
+        frame.goes_on = view.last().is_some_and(|last| goes_on(view, last));
+        frame.order.clear();
+        frame.order.extend_from_slice(view.candidates());
+        frame.order.sort_unstable();
+        let first = match view.last() {
+            Some(last) if frame.goes_on => frame.order.partition_point(|task| *task < last),
+            Some(last) => frame.order.partition_point(|task| *task <= last),
+            None => 0,
+        };
+        frame.order.rotate_left(first);
+        frame.at = 0;
+        frame.spent = spent;
+        frame.draws.clear();
+        frame.events = view.events().len();
+        Ok(frame.order[0])
+    }
+
+    /// Returns the `nth` value that the step draws. The search does not vary a given value.
+    fn draw(
+        &mut self,
+        step: usize,
+        nth: usize,
+        draw: &Draw,
+        given: Option<u64>,
+    ) -> Result<u64, Mismatch> {
+        let draws = &mut self.frames[step].draws;
+        match draws.get(nth) {
+            None => {
+                let value = given.unwrap_or(0);
+                draws.push(Drawn { value, bound: draw.bound, given: given.is_some() });
+                Ok(value)
+            }
+            Some(drawn) if drawn.bound == draw.bound => Ok(drawn.value),
+            Some(drawn) => Err(Mismatch::new(
+                step as u32,
+                format!("a draw of a value below {}", drawn.bound),
+                format!("a draw of a value below {}", draw.bound),
+            )),
+        }
+    }
+
+    /// The cost of the run so far.
+    fn cost(&self) -> u32 {
+        let last = self.frames[..self.depth].last();
+        last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on))
+    }
+
+    /// Returns `true` if the run that ended repeats a run of an earlier round.
+    fn is_repeated(&self) -> bool {
+        self.ended && self.cost() < self.within
+    }
+
+    fn count_run(&mut self) {
+        match self.is_repeated() {
+            true => self.repeated += 1,
+            false => self.runs += 1,
+        }
+    }
+
+    /// Backtracks to the next run, in this round or in the next one. Returns `false` if there is none.
+    fn next_run(&mut self) -> bool {
+        while let Some(at) = self.depth.checked_sub(1) {
+            let frame = &mut self.frames[at];
+            while let Some(drawn) = frame.draws.pop() {
+                if !drawn.given && drawn.value + 1 < drawn.bound {
+                    frame.draws.push(Drawn { value: drawn.value + 1, ..drawn });
+                    return true;
+                }
+            }
+            if frame.at + 1 < frame.order.len() {
+                let cost = (self.measure.cost)(frame.at + 1, frame.goes_on);
+                if frame.spent.saturating_add(cost) <= self.within {
+                    frame.at += 1;
+                    return true;
+                }
+                self.left_out = true;
+            }
+            self.depth = at;
+        }
+        self.through = Some(self.within);
+        if !self.left_out || self.within >= self.most {
+            return false;
+        }
+        // The next round starts from scratch, with one more unit of cost.
+        self.within += 1;
+        self.left_out = false;
+        true
+    }
+
+    fn progress(&self) -> SearchProgress {
+        let (mut part, mut weight) = (0.0, 1.0);
+        for frame in &self.frames[..self.depth] {
+            let cost =
+                |place| frame.spent.saturating_add((self.measure.cost)(place, frame.goes_on));
+            let of = (0..frame.order.len()).take_while(|place| cost(*place) <= self.within);
+            weight /= of.count().max(1) as f64;
+            part += weight * frame.at as f64;
+            for drawn in frame.draws.iter().filter(|drawn| !drawn.given) {
+                weight /= drawn.bound as f64;
+                part += weight * drawn.value as f64;
+            }
+        }
+        // At the end of a round, `left_out` is complete.
+        let all = self.depth == 0 && self.through == Some(self.within) && !self.left_out;
+        let within = SearchBound { what: self.measure.what, through: self.through };
+        SearchProgress {
+            runs: self.runs,
+            repeated: self.repeated,
+            part,
+            within: (!all).then_some(within),
+            ..SearchProgress::default()
+        }
+    }
+
+    fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
+        let (mut steps, mut draws) = (Vec::new(), Vec::new());
+        for (step, frame) in self.frames[..self.depth].iter().enumerate() {
+            let (task, candidates) = (frame.order[frame.at], frame.order.len() as u32);
+            steps.push(StepRecord { task, candidates, preempts: frame.goes_on && frame.at > 0 });
+            draws.extend(frame.draws.iter().map(|drawn| DrawRecord {
+                step: step as u32,
+                value: drawn.value,
+                bound: drawn.bound,
+                given: drawn.given,
+                why: "",
+            }));
+        }
+        (steps, draws)
+    }
+}
+
+/// Returns `true` if the task of the last step can go on and does not yield, as in `StepRecord::preempts`.
+fn goes_on(view: &View<'_>, last: TaskId) -> bool {
+    let row = view.task(last);
+    let yields = row.announced.iter().all(|announced| announced.op.access == Access::Yield);
+    row.status == Status::Ready && !yields
+}
+
+/// The mismatch of a run that differs from the run whose prefix it repeats.
+fn differs(frame: &BoundedFrame, view: &View<'_>) -> Mismatch {
+    let tell = |tasks: usize, events: usize| {
+        format!("{tasks} tasks that can step, after {events} operations")
+    };
+    Mismatch::new(
+        view.step(),
+        tell(frame.order.len(), frame.events),
+        tell(view.candidates().len(), view.events().len()),
+    )
+}
+
+/// The strategy of the search: answers the choices of one run after the other.
+struct BoundedStrategy {
+    search: Bounded,
+    /// The step being taken, and how many values it has drawn.
+    step: usize,
+    drawn: usize,
+}
+
+impl BoundedStrategy {
+    fn answer(&mut self, draw: &Draw, given: Option<u64>) -> Result<u64, Mismatch> {
+        let nth = self.drawn;
+        self.drawn += 1;
+        self.search.tree().draw(self.step, nth, draw, given)
+    }
+}
+
+impl Strategy for BoundedStrategy {
+    fn begin(&mut self, _: Seed) {
+        self.search.tree().begin();
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        (self.step, self.drawn) = (view.step() as usize, 0);
+        let task = self.search.tree().pick(view)?;
+        Ok(view.task(task).candidate())
+    }
+
+    fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        self.answer(draw, Some(value))
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        self.answer(draw, None)
+    }
+
+    fn settle(&mut self, nth: usize) {
+        if let Some(drawn) = self.search.tree().frames[self.step].draws.get_mut(nth) {
+            drawn.given |= drawn.value == 0;
+        }
+    }
+
+    fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {
+        self.search.tree().ended = true;
+        Ok(())
+    }
+}

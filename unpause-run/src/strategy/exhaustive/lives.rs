@@ -1,0 +1,84 @@
+//! Lives of nodes: the steps of a node whose effects outlive it, and the ends of lives.
+//!
+//! The death of a node takes back what its tasks did to memory of the node, saw of others, and wait for: such a step
+//! and then the death are as the death alone, so a search need not try the death before the step if it tries it after, and the
+//! other way round. A step *outlives* the node if it changed an object that is not the node's, spawned (a message that was sent is
+//! a task of its own), ended its task, reached a point of a recorded call, drew a value, or told the run something.
+//!
+//! That holds as long as nobody else looks at memory of the node, during its life or after: see
+//! [`Apart`](crate::strategy::search::Apart).
+
+use crate::run::board::{Contact, ContactMark, Life};
+use crate::run::choice::View;
+use crate::run::event::{Event, Values};
+use crate::run::op::{Access, task};
+use crate::strategy::footprint::StepItem;
+
+/// Returns `true` if a step of a task in `life`, with these events and contacts, has effects that outlive that life.
+pub(super) fn outlives(
+    view: &View<'_>,
+    life: Life,
+    (events, contacts): (&[Event], &[ContactMark]),
+    items: &[StepItem],
+) -> bool {
+    #[cfg(any(test, feature = "planted"))]
+    if faults::outlives_nothing() {
+        return false;
+    }
+    contacts.iter().any(|mark| mark.contact == Contact::Told)
+        || events.iter().any(|event| changes_others(view, life, event))
+        || items.iter().any(|item| match *item {
+            StepItem::Task { target, kind, done } => {
+                done && (kind == task::END || view.task(target).life != life)
+            }
+            StepItem::Spawned(_)
+            | StepItem::Called { .. }
+            | StepItem::Counted { .. }
+            | StepItem::Unseen => true,
+            StepItem::Object { .. } | StepItem::Life { .. } | StepItem::Over => false,
+        })
+}
+
+/// Returns `true` if an event changed an object that is not memory of the life.
+fn changes_others(view: &View<'_>, life: Life, event: &Event) -> bool {
+    let Some(object) = event.object else { return false };
+    // A wait for a deadline leaves the clock as it was, and yet enables the move of the time.
+    let turns = |event: &Event| event.op.kind.is_some_and(|kind| kind.turns_some());
+    view.life_of(object) != life && (!event.is_look() || turns(event))
+}
+
+/// The lives that these events ended.
+pub(super) fn ends(view: &View<'_>, events: &[Event]) -> Vec<Life> {
+    let mut lives = Vec::new();
+    for event in events {
+        let is_kill = event.op.access == Access::Tell && event.op.kind == Some(task::KILL);
+        if let (true, Values::Task(target)) = (is_kill, event.values) {
+            let life = view.task(target).life;
+            if !lives.contains(&life) {
+                lives.push(life);
+            }
+        }
+    }
+    lives
+}
+
+/// Faults planted in this file.
+#[cfg(any(test, feature = "planted"))]
+pub mod faults {
+    thread_local! {
+        static NOTHING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    pub(super) fn outlives_nothing() -> bool {
+        NOTHING.get()
+    }
+
+    /// While `act` is on, no step outlives its node.
+    #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
+    pub fn with_all_lost<T>(act: impl FnOnce() -> T) -> T {
+        NOTHING.set(true);
+        let done = act();
+        NOTHING.set(false);
+        done
+    }
+}

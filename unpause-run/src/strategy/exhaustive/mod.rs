@@ -1,0 +1,410 @@
+//! Exhaustive search: dynamic partial-order reduction with sleep sets. Explores one run for each class of
+//! runs that differ only in the order of steps that do not conflict (Mazurkiewicz).
+//!
+//! The search is depth-first: each run has a common prefix with the run before it and takes another step there.
+//! [`plan`] computes the backtrack sets from the *announcements* of the runs so far: the pending operations, done
+//! or not. The base is Flanagan and Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL
+//! 2005), with sleep sets and with the initials of source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic
+//! Partial Order Reduction*, POPL 2014) where these are certain.
+//!
+//! The search assumes that a run is a function of its decisions, that the declarations of [`op`](crate::run::op)
+//! hold, and that footprints contain all effects of tasks on each other. If a task wakes another one through
+//! something that is not of this library, the wake-up is seen, but the state that they share is not: the search then
+//! starts again, and takes all steps as conflicting. It explores each order of steps, and is still a proof.
+//!
+//! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
+//! always the same.
+
+mod classes;
+pub mod closure;
+mod contacts;
+pub mod lives;
+mod observe;
+mod plan;
+mod walk;
+
+use std::sync::Arc;
+
+pub use self::closure::ClosureVerdict;
+pub use self::observe::Observer;
+#[cfg(any(test, feature = "planted"))]
+#[allow(
+    unused_imports,
+    reason = "for the tests of the engine, which the real build does not have"
+)]
+pub use self::plan::{Rule, without};
+pub use self::walk::Exhaustive;
+
+use self::classes::Classes;
+use self::plan::{OpenReversal, Rules};
+use super::footprint::Footprint;
+use super::happens_before::{HappensBefore, Index};
+use super::search::{Apart, Drawn, SearchProgress};
+use crate::run::choice::{Draw, Mismatch, View};
+use crate::run::ids::TaskId;
+use crate::run::recording::Timed;
+use crate::run::{DrawRecord, StepRecord};
+
+/// The maximum number of orders of recorded calls that are checked for one run. If there are more, each is a run.
+const ORDERS_MAX: u32 = 20_000;
+
+/// A step of the current run: a node of the search stack, for all runs with the same steps before it.
+#[derive(Debug, Default)]
+struct SearchFrame {
+    /// The enabled tasks, by number.
+    enabled: Vec<TaskId>,
+    /// The task that takes the step in the current run.
+    task: TaskId,
+    /// The backtrack set: the tasks that take this step in some run, past or future.
+    backtrack: Vec<TaskId>,
+    /// The footprints of the steps whose subtrees are explored.
+    done: Vec<Arc<Footprint>>,
+    /// The sleep set: steps after which earlier runs have explored everything.
+    sleep: Vec<Arc<Footprint>>,
+    draws: Vec<Drawn>,
+    /// The footprint of the step, the union over all values that it drew.
+    footprint: Footprint,
+    /// The numbers of events and of objects before the step.
+    events: usize,
+    objects: usize,
+    /// Reversals of races with this step that later steps, of this run or of others, may make possible.
+    open: Vec<OpenReversal>,
+}
+
+impl SearchFrame {
+    /// The sleep set's step of `task`, if there is one.
+    fn asleep(&self, task: TaskId) -> Option<&Arc<Footprint>> {
+        self.sleep.iter().find(|asleep| asleep.task == task)
+    }
+
+    fn sleeps(&self, task: TaskId) -> bool {
+        self.asleep(task).is_some()
+    }
+
+    /// The task that takes the step in the next run, if there is one.
+    fn next(&self) -> Option<TaskId> {
+        let is_done = |task: &TaskId| self.done.iter().any(|done| done.task == *task);
+        self.backtrack.iter().copied().find(|task| !is_done(task) && !self.sleeps(*task))
+    }
+}
+
+/// The state of the current run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Course {
+    On,
+    /// All enabled tasks sleep: earlier runs have explored each continuation.
+    Blocked,
+    Ended,
+    /// The search starts again from the first run.
+    Restarted,
+}
+
+/// The search.
+#[derive(Debug)]
+pub struct Explorer {
+    frames: Vec<SearchFrame>,
+    /// The number of frames in use; the others are kept for their allocations.
+    depth: usize,
+    /// The length of the prefix that the current run shares with the run before it.
+    kept: usize,
+    order: HappensBefore,
+    /// The races of the new steps of this run: pairs of an earlier and a later step.
+    races: Vec<(Index, Index)>,
+    observer: Observer,
+    /// The number of values that the current step has drawn.
+    drawn: usize,
+    course: Course,
+    runs: u64,
+    blocked: u64,
+    /// The classes of the runs that count.
+    classes: Classes,
+    rules: Rules,
+    /// The number of times that no initial of a reversal was enabled, so that all enabled tasks were added to the
+    /// backtrack set. Always 0 unless tasks share state that the search does not see.
+    pub astray: u64,
+}
+
+impl Default for Explorer {
+    fn default() -> Explorer {
+        Explorer {
+            frames: Vec::new(),
+            depth: 0,
+            kept: 0,
+            order: HappensBefore::default(),
+            races: Vec::new(),
+            observer: Observer::default(),
+            drawn: 0,
+            course: Course::On,
+            runs: 0,
+            blocked: 0,
+            classes: Classes::default(),
+            rules: Rules::default(),
+            astray: 0,
+        }
+    }
+}
+
+impl Explorer {
+    /// Begins a run.
+    fn begin(&mut self) {
+        self.course = Course::On;
+        self.drawn = 0;
+        self.observer.begin();
+        self.kept = self.depth.saturating_sub(1);
+        self.order.truncate(self.kept as u32);
+        self.races.clear();
+    }
+
+    /// Chooses the task of the next step. The scheduling decision, on one screen.
+    fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
+        let step = view.step() as usize;
+        if step > self.kept {
+            self.observer.after(view);
+            self.add_step(step - 1);
+        }
+        self.drawn = 0;
+        if step < self.depth {
+            let frame = &self.frames[step];
+            let same = frame.enabled.len() == view.candidates().len()
+                && view.candidates().contains(&frame.task)
+                && frame.events == view.events().len();
+            // The prefix was run before, and a run is a function of its decisions.
+            if !same {
+                return Err(differs(frame, view));
+            }
+        } else {
+            self.add_frame(view);
+            let frame = &self.frames[step];
+            let awake = |task: &TaskId| !frame.sleeps(*task);
+            // Goes on with the last task if it can, so that the first run of a subtree has few switches.
+            let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
+            let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
+                self.depth -= 1;
+                self.course = Course::Blocked;
+                return Err(Mismatch::new(
+                    view.step(),
+                    "something new".to_owned(),
+                    "nothing that an earlier run did not do".to_owned(),
+                ));
+            };
+            let frame = &mut self.frames[step];
+            frame.task = task;
+            frame.backtrack.push(task);
+        }
+        let task = self.frames[step].task;
+        if step >= self.kept {
+            self.observer.before(view, task);
+        }
+        Ok(task)
+    }
+
+    /// Returns the value of a draw. The search does not vary a given value.
+    fn draw(&mut self, draw: &Draw, step: usize, given: Option<u64>) -> Result<u64, Mismatch> {
+        let frame = &mut self.frames[step];
+        let nth = self.drawn;
+        self.drawn += 1;
+        let value = match frame.draws.get(nth) {
+            None => {
+                let value = given.unwrap_or(0);
+                frame.draws.push(Drawn { value, bound: draw.bound, given: given.is_some() });
+                value
+            }
+            Some(drawn) if drawn.bound == draw.bound => drawn.value,
+            Some(Drawn { bound, .. }) => {
+                return Err(Mismatch::new(
+                    step as u32,
+                    format!("a draw of a value below {bound}"),
+                    format!("a draw of a value below {}", draw.bound),
+                ));
+            }
+        };
+        if given.is_none() {
+            self.observer.drew(value, draw.bound);
+        }
+        Ok(value)
+    }
+
+    /// Explores no other value for the `nth` draw of the step, unless tasks share something unseen, of which the step
+    /// may have changed a part.
+    fn settle(&mut self, step: usize, nth: usize) {
+        if self.observer.apart().steps {
+            return;
+        }
+        if let Some(drawn) = self.frames[step].draws.get_mut(nth) {
+            drawn.given |= drawn.value == 0;
+        }
+    }
+
+    /// Ends the run.
+    fn end(&mut self, view: &View<'_>) {
+        self.course = Course::Ended;
+        if view.step() as usize > self.kept {
+            self.observer.after_last(view);
+        }
+    }
+
+    /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if its last step ended
+    /// it, although other tasks may still be enabled.
+    fn finish_run(&mut self, cut: bool) {
+        match self.course {
+            Course::Restarted => return,
+            Course::Blocked => self.blocked += 1,
+            Course::On | Course::Ended => {
+                self.runs += 1;
+                self.depth = self.depth.min(self.frames.len());
+                self.observer.end(cut);
+                if self.depth > self.kept {
+                    self.add_step(self.depth - 1);
+                }
+                self.classes.add(self.order.class());
+            }
+        }
+        if self.observer.take_learnt() {
+            // Steps that were taken as independent may conflict.
+            self.restart();
+            return;
+        }
+        self.plan();
+    }
+
+    /// Starts again with the learnt footprints. The runs so far do not count.
+    fn restart(&mut self) {
+        self.blocked += self.runs;
+        self.runs = 0;
+        self.classes = Classes::default();
+        self.depth = 0;
+        self.astray = 0;
+        self.course = Course::Restarted;
+    }
+
+    /// Calls `holds` with the other histories of the class of the run that was just finished.
+    fn look_at_orders(&self, holds: &mut dyn FnMut(usize, &[Timed]) -> bool) -> ClosureVerdict {
+        if self.course != Course::Ended || self.observer.apart().orders {
+            return ClosureVerdict::Consistent;
+        }
+        closure::check_orders(&self.order, ORDERS_MAX, holds)
+    }
+
+    /// Starts again, with runs distinguished by these differences, too. The runs so far do not count.
+    fn tell_apart(&mut self, differences: Apart) {
+        self.observer.tell_apart(differences);
+        self.restart();
+    }
+
+    /// Backtracks to the next run. Returns `false` if there is none.
+    fn next_run(&mut self) -> bool {
+        if self.course == Course::Restarted {
+            return true;
+        }
+        while let Some(at) = self.depth.checked_sub(1) {
+            let frame = &mut self.frames[at];
+            // They are about the step that is now replaced.
+            frame.open.clear();
+            while let Some(drawn) = frame.draws.pop() {
+                if !drawn.given && drawn.value + 1 < drawn.bound {
+                    frame.draws.push(Drawn { value: drawn.value + 1, ..drawn });
+                    return true;
+                }
+            }
+            frame.done.push(Arc::new(std::mem::take(&mut frame.footprint)));
+            if let Some(task) = frame.next() {
+                frame.task = task;
+                return true;
+            }
+            self.depth = at;
+        }
+        false
+    }
+
+    /// Adds a frame for a step that no run has taken so far.
+    fn add_frame(&mut self, view: &View<'_>) {
+        let step = self.depth;
+        if self.frames.len() == step {
+            self.frames.push(SearchFrame::default());
+        }
+        self.depth += 1;
+        let (before, frame) = self.frames.split_at_mut(step);
+        let frame = &mut frame[0];
+        frame.enabled.clear();
+        frame.enabled.extend_from_slice(view.candidates());
+        frame.enabled.sort_unstable();
+        frame.backtrack.clear();
+        frame.done.clear();
+        frame.draws.clear();
+        frame.footprint.items.clear();
+        frame.objects = view.objects();
+        frame.open.clear();
+        frame.events = view.events().len();
+        frame.sleep.clear();
+        if let Some(last) = before.last() {
+            let items = self.order.items_of(step as Index - 1);
+            let asleep = last.sleep.iter().chain(&last.done);
+            frame.sleep.extend(asleep.filter(|step| !step.conflicts(last.task, items)).cloned());
+        }
+    }
+
+    /// Adds the footprint of the last step to its frame and to the happens-before order, and collects its races.
+    fn add_step(&mut self, step: usize) {
+        let Explorer { frames, order, observer, races, .. } = self;
+        let frame = &mut frames[step];
+        (frame.footprint.task, frame.footprint.objects) = (observer.task(), frame.objects);
+        for item in observer.items() {
+            // The items of runs with other draws are there already.
+            if !frame.footprint.items.contains(item) {
+                frame.footprint.items.push(*item);
+            }
+        }
+        observer.add_to(order);
+        races.extend(order.races().iter().map(|earlier| (*earlier, step as Index)));
+    }
+
+    /// The progress of the search. Valid between two runs.
+    pub fn progress(&self) -> SearchProgress {
+        let (mut part, mut weight) = (0.0, 1.0);
+        for frame in &self.frames[..self.depth] {
+            let of = frame.backtrack.iter().filter(|task| !frame.sleeps(**task)).count().max(1);
+            weight /= of as f64;
+            part += weight * frame.done.len() as f64;
+            for drawn in frame.draws.iter().filter(|drawn| !drawn.given) {
+                weight /= drawn.bound as f64;
+                part += weight * drawn.value as f64;
+            }
+        }
+        if self.depth == 0 {
+            part = 1.0;
+        }
+        let Explorer { runs, blocked, .. } = *self;
+        let (blind, by_step) = (self.observer.is_blind(), self.observer.apart().steps);
+        SearchProgress { runs, blocked, part, blind, by_step, ..SearchProgress::default() }
+    }
+
+    /// The decisions of the current run, for repeating it.
+    pub fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
+        let (mut steps, mut draws) = (Vec::new(), Vec::new());
+        for (step, frame) in self.frames[..self.depth].iter().enumerate() {
+            let candidates = frame.enabled.len() as u32;
+            steps.push(StepRecord { task: frame.task, candidates, preempts: false });
+            let step = step as u32;
+            draws.extend(frame.draws.iter().map(|drawn| DrawRecord {
+                step,
+                value: drawn.value,
+                bound: drawn.bound,
+                given: drawn.given,
+                why: "",
+            }));
+        }
+        (steps, draws)
+    }
+}
+
+/// The mismatch of a run that differs from the run whose prefix it repeats.
+fn differs(frame: &SearchFrame, view: &View<'_>) -> Mismatch {
+    let tell = |tasks: usize, events: usize| {
+        format!("{tasks} tasks that can step, after {events} operations")
+    };
+    Mismatch::new(
+        view.step(),
+        tell(frame.enabled.len(), frame.events),
+        tell(view.candidates().len(), view.events().len()),
+    )
+}

@@ -1,0 +1,57 @@
+//! The parts of the rule of [`plan`](super). A test leaves one out and checks that the search then misses a bug.
+
+/// A part of the rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// An operation that was dropped takes part in reversals.
+    Dropped,
+    /// An operation that was pending at the end of the run takes part in reversals.
+    Pending,
+    /// Each step that may enable a disabled task is added.
+    Enablers,
+    /// So are the steps after the operation was done or dropped.
+    LateEnablers,
+    /// A sleeping task does not complete a reversal.
+    Sleepers,
+}
+
+/// The parts of the rule that a search applies: all of them, outside of tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(any(test, feature = "planted")), derive(Default))]
+pub struct Rules {
+    left_out: Option<Rule>,
+}
+
+impl Rules {
+    /// Returns `true` if this part is applied.
+    pub(super) fn has(self, rule: Rule) -> bool {
+        self.left_out != Some(rule)
+    }
+
+    /// Returns `true` if all parts are applied.
+    pub(super) fn are_whole(self) -> bool {
+        self.left_out.is_none()
+    }
+}
+
+#[cfg(any(test, feature = "planted"))]
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { left_out: LEFT_OUT.get() }
+    }
+}
+
+#[cfg(any(test, feature = "planted"))]
+thread_local! {
+    /// The part that searches created on this thread leave out.
+    static LEFT_OUT: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
+}
+
+/// Has searches that are created during `act` leave out a part.
+#[cfg(any(test, feature = "planted"))]
+pub fn without<T>(rule: Rule, act: impl FnOnce() -> T) -> T {
+    LEFT_OUT.set(Some(rule));
+    let done = act();
+    LEFT_OUT.set(None);
+    done
+}

@@ -1,0 +1,491 @@
+//! Happens-before of a run: vector clocks over its steps.
+//!
+//! Two runs of a program are equivalent if they differ only in the order of steps that do not conflict
+//! (Mazurkiewicz). Equivalent runs have the same order of each task's own steps and of conflicting
+//! steps. [`HappensBefore`] represents that order as vector clocks (Mattern 1988), and [`HappensBefore::class`] is
+//! a hash of it.
+//!
+//! Shapes: `clock[t]` counts the steps of task `t` that happened before and at the step. A step costs
+//! O(tasks + conflicting steps before it).
+
+mod deaths;
+
+use super::footprint::StepItem;
+use crate::run::board::Life;
+use crate::run::ids::TaskId;
+use crate::run::op::kind::Kind;
+use crate::run::op::task::END;
+use crate::run::rng::finalized;
+
+/// The number of a step of the run.
+pub type Index = u32;
+
+/// The happens-before order of one run. Built step by step; [`truncate`](Self::truncate) removes the last steps.
+#[derive(Debug, Default)]
+pub struct HappensBefore {
+    steps: Vec<ClockedStep>,
+    /// The items of all steps, one after the other: the footprint of each, then the guarded operations of its task.
+    items: Vec<StepItem>,
+    /// The clocks of all steps, one after the other.
+    clocks: Vec<u32>,
+    tasks: Vec<TaskLog>,
+    /// By object: the steps with an item on it, in order.
+    objects: Vec<Vec<(Index, StepItem)>>,
+    /// By history: the points that its calls reached, in order.
+    histories: Vec<Vec<(Index, StepItem)>>,
+    /// By life of a node: the steps with effects that outlive it, and the one that ends it, in order.
+    lives: Vec<Vec<(Index, StepItem)>>,
+    /// The items about the numbers of messages that faults have met, in order.
+    counts: Vec<(Index, StepItem)>,
+    /// The steps that come after all earlier ones, with the clock of the steps before them. Invariant: sorted.
+    barriers: Vec<(Index, Vec<u32>)>,
+    /// The steps that race with the last one, latest first.
+    races: Vec<Index>,
+    scratch: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ClockedStep {
+    task: TaskId,
+    /// Its number among the steps of its task.
+    nth: u32,
+    /// The step before it of the same task, or the one that created the task.
+    base: Option<Index>,
+    /// Positions in `items`: the begin of its footprint, the begin of its guarded operations, and the end of these.
+    items: (u32, u32, u32),
+    clock: (u32, u32),
+    /// See [`NewStep::drawn`].
+    drawn: u64,
+    /// The class of the run up to the step.
+    class: u64,
+}
+
+#[derive(Debug, Default)]
+struct TaskLog {
+    steps: Vec<Index>,
+    /// The step that created it.
+    creator: Option<Index>,
+    /// The guarded operations that it had announced then.
+    born_with: Vec<StepItem>,
+    /// Operations of other tasks on it, in order.
+    notes: Vec<(Index, StepItem)>,
+    ended: bool,
+    /// The number of tasks that it has created.
+    children: u32,
+    /// A hash of its spawn path, the same in every run.
+    name: u64,
+    /// The life of a node that it is in, if it took a step.
+    life: Life,
+}
+
+/// A step to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct NewStep<'a> {
+    pub task: TaskId,
+    /// True if it, and all steps after it, come after all steps before it: no task could step, and the time moved.
+    pub after_all: bool,
+    pub items: &'a [StepItem],
+    /// The guarded operations that the task has announced after the step.
+    pub guarded: &'a [StepItem],
+    /// Those that tasks which the step created had announced from the start.
+    pub born: &'a [(TaskId, StepItem)],
+    /// A hash of the values that it drew, with their bounds.
+    pub drawn: u64,
+    /// The life of a node that the task is in.
+    pub life: Life,
+}
+
+/// A hash of values that a step drew, with their bounds.
+pub fn drawn(draws: &[(u64, u64)]) -> u64 {
+    draws.iter().fold(0, |hash, (value, bound)| mix(mix(hash, *bound), *value))
+}
+
+impl HappensBefore {
+    /// Removes all steps from `length` on.
+    pub fn truncate(&mut self, length: Index) {
+        while self.steps.len() > length as usize {
+            let Some(step) = self.steps.pop() else { return };
+            let (from, to, _) = step.items;
+            for item in &self.items[from as usize..to as usize] {
+                match item {
+                    StepItem::Object { object, .. } => drop(self.objects[object.index()].pop()),
+                    StepItem::Called { history, .. } => drop(self.histories[*history].pop()),
+                    StepItem::Counted { .. } => drop(self.counts.pop()),
+                    StepItem::Life { life, .. } => drop(self.lives[life.index()].pop()),
+                    StepItem::Task { target, .. } if *target == step.task => {
+                        self.tasks[target.index()].ended = false;
+                    }
+                    StepItem::Task { target, .. } => drop(self.tasks[target.index()].notes.pop()),
+                    StepItem::Spawned(child) => {
+                        self.tasks[child.index()].creator = None;
+                        self.tasks[step.task.index()].children -= 1;
+                    }
+                    StepItem::Over | StepItem::Unseen => {}
+                }
+            }
+            self.tasks[step.task.index()].steps.pop();
+            self.items.truncate(from as usize);
+            self.clocks.truncate(step.clock.0 as usize);
+        }
+        while self.barriers.last().is_some_and(|(index, _)| *index >= length) {
+            self.barriers.pop();
+        }
+    }
+
+    /// Adds a step and sets [`races`](Self::races): the earlier steps that conflict with it, with no other step
+    /// between the two in the order.
+    pub fn push(&mut self, part: NewStep<'_>) {
+        let NewStep { task, after_all, items, guarded, born, drawn, life } = part;
+        let index = self.steps.len() as Index;
+        self.log(task).life = life;
+        if after_all {
+            self.add_barrier(index);
+        }
+        let base = self.base_of(task);
+        let mut races = std::mem::take(&mut self.races);
+        races.clear();
+        self.collect_rivals(task, items, &mut races);
+        races.sort_unstable_by(|a, b| b.cmp(a));
+        races.dedup();
+        let mut clock = std::mem::take(&mut self.scratch);
+        clock.clear();
+        clock.resize(self.tasks.len(), 0);
+        if let Some(base) = base {
+            join(&mut clock, self.clock(base));
+        }
+        if let Some((_, before)) = self.barriers.last() {
+            join(&mut clock, before);
+        }
+        races.retain(|rival| {
+            let new = !self.knows(&clock, *rival);
+            if new {
+                join(&mut clock, self.clock(*rival));
+            }
+            new
+        });
+        self.races = races;
+        let nth = self.tasks[task.index()].steps.len() as u32;
+        clock[task.index()] = nth + 1;
+        let class = self.class_up_to(index).wrapping_add(self.number((task, nth), &clock, drawn));
+        let (item_at, clock_at) = (self.items.len() as u32, self.clocks.len() as u32);
+        self.items.extend_from_slice(items);
+        let guarded_at = self.items.len() as u32;
+        self.items.extend_from_slice(guarded);
+        self.clocks.extend_from_slice(&clock);
+        self.scratch = clock;
+        let items_at = (item_at, guarded_at, self.items.len() as u32);
+        let clock_at = (clock_at, self.clocks.len() as u32);
+        self.steps.push(ClockedStep {
+            task,
+            nth,
+            base,
+            items: items_at,
+            clock: clock_at,
+            drawn,
+            class,
+        });
+        self.log_items(task, index, items);
+        for (child, item) in born {
+            self.log(*child).born_with.push(*item);
+        }
+    }
+
+    /// Orders all steps from `index` on after all steps before it.
+    fn add_barrier(&mut self, index: Index) {
+        let mut clock = vec![0; self.tasks.len()];
+        for last in self.tasks.iter().filter_map(|log| log.steps.last()) {
+            join(&mut clock, self.clock(*last));
+        }
+        self.barriers.push((index, clock));
+    }
+
+    /// Adds the items of a new step to the logs.
+    fn log_items(&mut self, task: TaskId, index: Index, items: &[StepItem]) {
+        self.log(task).steps.push(index);
+        for item in items {
+            match item {
+                StepItem::Object { object, .. } => {
+                    entry(&mut self.objects, object.index()).push((index, *item));
+                }
+                StepItem::Called { history, .. } => {
+                    entry(&mut self.histories, *history).push((index, *item));
+                }
+                StepItem::Counted { .. } => self.counts.push((index, *item)),
+                StepItem::Life { life, .. } => {
+                    entry(&mut self.lives, life.index()).push((index, *item));
+                }
+                StepItem::Task { target, .. } if *target == task => self.log(task).ended = true,
+                StepItem::Task { target, .. } => self.log(*target).notes.push((index, *item)),
+                StepItem::Spawned(child) => {
+                    let parent = self.log(task);
+                    let name = mix(parent.name, u64::from(parent.children));
+                    parent.children += 1;
+                    let child = self.log(*child);
+                    (child.creator, child.name, child.children) = (Some(index), name, 0);
+                    child.ended = false;
+                    child.born_with.clear();
+                }
+                StepItem::Over | StepItem::Unseen => {}
+            }
+        }
+    }
+
+    /// Collects the steps of other tasks that conflict with a step of `task`. May leave out a step that certainly
+    /// happened before another collected one.
+    fn collect_rivals(&self, task: TaskId, items: &[StepItem], rivals: &mut Vec<Index>) {
+        let mut add = |index: Index| {
+            if self.steps[index as usize].task != task {
+                rivals.push(index);
+            }
+        };
+        for (index, note) in &self.tasks[task.index()].notes {
+            if note.conflicts(&StepItem::lives(task)) {
+                add(*index);
+            }
+        }
+        for item in items {
+            match item {
+                StepItem::Object { object, kind, .. } => {
+                    let Some(log) = self.objects.get(object.index()) else { continue };
+                    for (index, other) in log.iter().rev() {
+                        if item.conflicts(other) {
+                            add(*index);
+                            // All earlier steps that conflict with the new one conflict with this one, too.
+                            if covers(other, *kind) {
+                                break;
+                            }
+                        }
+                    }
+                }
+                StepItem::Called { history, .. } => {
+                    for (index, other) in self.histories.get(*history).into_iter().flatten() {
+                        if item.conflicts(other) {
+                            add(*index);
+                        }
+                    }
+                }
+                StepItem::Counted { .. } => {
+                    for (index, other) in &self.counts {
+                        if item.conflicts(other) {
+                            add(*index);
+                        }
+                    }
+                }
+                StepItem::Life { life, ends } => {
+                    let log = self.lives.get(life.index()).map_or(&[][..], Vec::as_slice);
+                    // Nothing of a life comes after its end.
+                    let from = if *ends { 0 } else { log.len().saturating_sub(1) };
+                    for (index, other) in &log[from..] {
+                        if item.conflicts(other) {
+                            add(*index);
+                        }
+                    }
+                }
+                StepItem::Task { target, kind, .. } if *target == task => {
+                    debug_assert_eq!(*kind, END);
+                    for (index, note) in &self.tasks[task.index()].notes {
+                        if note.conflicts(item) {
+                            add(*index);
+                        }
+                    }
+                }
+                StepItem::Task { target, .. } => {
+                    let Some(log) = self.tasks.get(target.index()) else { continue };
+                    // Of two others one may have ended it.
+                    for (index, note) in &log.notes {
+                        if note.conflicts(item) {
+                            add(*index);
+                        }
+                    }
+                    let end = StepItem::Task { target: *target, kind: END, done: true };
+                    let with_end = log.ended && item.conflicts(&end);
+                    if with_end || item.conflicts(&StepItem::lives(*target)) {
+                        log.steps.last().into_iter().for_each(|last| add(*last));
+                    }
+                }
+                StepItem::Over => {
+                    let last = self.tasks.iter().filter_map(|log| log.steps.last());
+                    last.for_each(|index| add(*index));
+                }
+                // The last step conflicts with all before it.
+                StepItem::Unseen => {
+                    if let Some(last) = (self.steps.len() as Index).checked_sub(1) {
+                        add(last);
+                    }
+                }
+                StepItem::Spawned(_) => {}
+            }
+        }
+    }
+
+    /// The base of the next step of `task`: its last step, or the step that created it.
+    pub fn base_of(&self, task: TaskId) -> Option<Index> {
+        let log = self.tasks.get(task.index())?;
+        log.steps.last().copied().or(log.creator)
+    }
+
+    /// As [`base_of`](Self::base_of), in the state before step `at`. `None` also if the task was not created
+    /// yet.
+    pub fn base_at(&self, task: TaskId, at: Index) -> Option<Index> {
+        let log = self.tasks.get(task.index())?;
+        let own = log.steps.partition_point(|step| *step < at);
+        let last = own.checked_sub(1).map(|last| log.steps[last]);
+        last.or(log.creator.filter(|creator| *creator < at))
+    }
+
+    /// The first step of `task` after step `at`.
+    pub fn next_of(&self, task: TaskId, at: Index) -> Option<Index> {
+        let log = self.tasks.get(task.index())?;
+        log.steps.get(log.steps.partition_point(|step| *step <= at)).copied()
+    }
+
+    /// Returns `true` if `task` was created and had not ended after step `at`.
+    pub fn is_alive_after(&self, task: TaskId, at: Index) -> bool {
+        let Some(log) = self.tasks.get(task.index()) else { return false };
+        let there = task == TaskId::MAIN || log.creator.is_some_and(|creator| creator < at);
+        there && !(log.ended && log.steps.last().is_some_and(|last| *last <= at))
+    }
+
+    /// The number of tasks.
+    pub fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The steps that race with the last one, latest first.
+    pub fn races(&self) -> &[Index] {
+        &self.races
+    }
+
+    /// The steps with items on the object of `item`, with these items, in order.
+    pub fn touches(&self, item: &StepItem) -> &[(Index, StepItem)] {
+        match item {
+            StepItem::Object { object, .. } => {
+                self.objects.get(object.index()).map_or(&[], Vec::as_slice)
+            }
+            _ => &[],
+        }
+    }
+
+    /// The number of histories.
+    pub fn histories(&self) -> usize {
+        self.histories.len()
+    }
+
+    /// The number of steps.
+    pub fn len(&self) -> Index {
+        self.steps.len() as Index
+    }
+
+    /// The task of a step.
+    pub fn task_of(&self, index: Index) -> TaskId {
+        self.steps[index as usize].task
+    }
+
+    /// The base of a step: see [`base_of`](Self::base_of).
+    pub fn base(&self, index: Index) -> Option<Index> {
+        self.steps[index as usize].base
+    }
+
+    /// The items of a step.
+    pub fn items_of(&self, index: Index) -> &[StepItem] {
+        let (from, to, _) = self.steps[index as usize].items;
+        &self.items[from as usize..to as usize]
+    }
+
+    /// The guarded operations that the task of a step has announced after the step.
+    pub fn guarded_after(&self, index: Index) -> &[StepItem] {
+        let (_, from, to) = self.steps[index as usize].items;
+        &self.items[from as usize..to as usize]
+    }
+
+    /// The guarded operations that a task had announced when it was created.
+    pub fn born_with(&self, task: TaskId) -> &[StepItem] {
+        self.tasks.get(task.index()).map_or(&[], |log| &log.born_with)
+    }
+
+    /// The vector clock of a step: for each task, the number of its steps that happened before and at the step.
+    pub fn clock(&self, index: Index) -> &[u32] {
+        let (from, to) = self.steps[index as usize].clock;
+        &self.clocks[from as usize..to as usize]
+    }
+
+    /// Returns `true` if `clock` includes the step.
+    pub fn knows(&self, clock: &[u32], index: Index) -> bool {
+        let step = &self.steps[index as usize];
+        clock.get(step.task.index()).is_some_and(|count| *count > step.nth)
+    }
+
+    /// Returns `true` if step `a` happened before step `b`, or is the same step.
+    pub fn is_before(&self, a: Index, b: Index) -> bool {
+        self.knows(self.clock(b), a)
+    }
+
+    /// By task, the first step after `from` that `clock` includes.
+    pub fn firsts<'a>(&'a self, clock: &'a [u32], from: Index) -> impl Iterator<Item = Index> + 'a {
+        let counted = clock.iter().zip(&self.tasks);
+        counted.filter_map(move |(count, log)| {
+            let at = log.steps.partition_point(|step| *step <= from);
+            (at < *count as usize).then(|| log.steps[at])
+        })
+    }
+
+    /// A 64-bit hash of the order and the drawn values, equal for all equivalent runs. Finer than `census::class_of`
+    /// if the order of recorded calls distinguishes runs, or if a task acted on something without an event.
+    pub fn class(&self) -> u64 {
+        match self.without_lost_steps() {
+            Some(order) => order.class_up_to(order.len()),
+            None => self.class_up_to(self.len()),
+        }
+    }
+
+    fn class_up_to(&self, end: Index) -> u64 {
+        end.checked_sub(1).map_or(0, |last| self.steps[last as usize].class)
+    }
+
+    /// The contribution of a step to the class, which is a sum because steps that do not conflict have no order.
+    fn number(&self, (task, nth): (TaskId, u32), clock: &[u32], drawn: u64) -> u64 {
+        let number = mix(mix(self.tasks[task.index()].name, u64::from(nth)), drawn);
+        let mut before = 0u64;
+        for (log, count) in self.tasks.iter().zip(clock).filter(|(_, count)| **count > 0) {
+            before = before.wrapping_add(mix(log.name ^ 1, u64::from(*count)));
+        }
+        mix(number, before)
+    }
+
+    fn log(&mut self, task: TaskId) -> &mut TaskLog {
+        if self.tasks.len() <= task.index() {
+            self.tasks.resize_with(task.index() + 1, TaskLog::default);
+        }
+        &mut self.tasks[task.index()]
+    }
+}
+
+/// Returns `true` if all operations that conflict with an operation of this kind conflict with `item`, too.
+fn covers(item: &StepItem, kind: Kind) -> bool {
+    // Of two kinds with numbers, one item may conflict with a step that the other one can be swapped with.
+    let numbered = |other: Kind| other.is_numbered() && kind.is_numbered();
+    matches!(
+        item,
+        StepItem::Object { kind: other, done: true, .. } if other.covers(kind) && !numbered(*other)
+    )
+}
+
+/// The log at `index`, created if there is none.
+fn entry(logs: &mut Vec<Vec<(Index, StepItem)>>, index: usize) -> &mut Vec<(Index, StepItem)> {
+    if logs.len() <= index {
+        logs.resize_with(index + 1, Vec::new);
+    }
+    &mut logs[index]
+}
+
+/// Joins another clock into a clock: the maximum of each component.
+pub fn join(into: &mut [u32], other: &[u32]) {
+    for (a, b) in into.iter_mut().zip(other) {
+        *a = (*a).max(*b);
+    }
+}
+
+/// A hash of two numbers; their order counts.
+pub fn mix(a: u64, b: u64) -> u64 {
+    finalized(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1)))
+}

@@ -1,0 +1,231 @@
+//! PCT: the task of highest priority steps, and loses its priority at a few random steps.
+//!
+//! After Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with Probabilistic
+//! Guarantees of Finding Bugs* (ASPLOS 2010). Tasks get random priorities; d - 1 change points are
+//! drawn among the k steps of a run, with replacement. At a change point the task that is
+//! *about to* step goes below all others, *before* it steps, once for each point that falls there.
+//!
+//! **Promise.** A bug that needs d orderings between steps of different tasks is met by a run with a
+//! probability of at least 1 / (n k^(d-1)), where n is the number of tasks, for every program with at most k
+//! steps. The tests compute it for all bugs of small programs.
+//! Demoting the task that has *just* stepped instead, or drawing distinct points, as other
+//! implementations do, leaves some bugs with a probability of zero.
+//!
+//! **Learning.** k is the largest number of steps of a few rehearsals; n is not needed. Only
+//! steps at which several tasks could go are counted towards a change point, which leaves the bound
+//! as it is. With no depth given, each seed draws one: 2 with probability 1/2, 3 with 1/4, 4 and 5
+//! with 1/8.
+//!
+//! **Not promised.** Interleavings with more than d - 1 enforced switches have a probability
+//! of zero. A task that announces a yield goes below all others. A run of more than 2 k such steps continues as a
+//! random walk, which is fair, because a task probably waits in a loop. The bound holds for neither case.
+
+use super::dice::{Dice, PRIORITY_BITS};
+use super::moments::Moments;
+use super::queue::TaskQueue;
+use super::rehearsal::Rehearsal;
+use super::{Numbered, StrategyRow, lessons};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::op::Access;
+use crate::run::rng::Rng;
+
+/// Its row in [`STRATEGIES`](super::STRATEGIES).
+pub(super) const ROW: StrategyRow = StrategyRow {
+    name: "pct",
+    summary: "the task of highest priority, which loses it at a few random steps",
+    good_at: "few orderings far apart",
+    promise: "`pct:d` meets a bug of d orderings with a probability of at least 1 / (n k^(d-1)), for n tasks and k steps",
+    weak: "many switches: at most d - 1 are enforced; `pct` draws d from the seed, 2 to 5",
+    reaches_all: false,
+    create: || lessons(|| <Pct>::with_depth(None)),
+    numbered: &[
+        Numbered { name: "pct:1", create: || lessons(|| <Pct>::with_depth(Some(1))) },
+        Numbered { name: "pct:2", create: || lessons(|| <Pct>::with_depth(Some(2))) },
+        Numbered { name: "pct:3", create: || lessons(|| <Pct>::with_depth(Some(3))) },
+        Numbered { name: "pct:4", create: || lessons(|| <Pct>::with_depth(Some(4))) },
+        Numbered { name: "pct:5", create: || lessons(|| <Pct>::with_depth(Some(5))) },
+        Numbered { name: "pct:6", create: || lessons(|| <Pct>::with_depth(Some(6))) },
+        Numbered { name: "pct:7", create: || lessons(|| <Pct>::with_depth(Some(7))) },
+        Numbered { name: "pct:8", create: || lessons(|| <Pct>::with_depth(Some(8))) },
+    ],
+};
+
+/// Priorities of tasks that were not demoted are at least this; below are those that were.
+const HIGH: u64 = 1 << PRIORITY_BITS;
+
+/// PCT. A step costs the logarithm of the number of tasks.
+#[derive(Debug)]
+pub struct Pct<D = Rng> {
+    pub(super) dice: D,
+    /// The depth; if none, each seed draws one.
+    depth: Option<u32>,
+    rehearsal: Rehearsal,
+    moments: Moments,
+    /// The most steps that a rehearsal took, at least 1.
+    steps_max: u64,
+    /// Change points of this run, in order, and how many have been passed.
+    points: Vec<u64>,
+    passed: usize,
+    /// Steps so far at which several tasks could go.
+    step: u64,
+    queue: TaskQueue,
+    /// By task: its priority, 0 before it has one.
+    priorities: Vec<u64>,
+    /// By task: true if it was demoted for the yield that it has announced.
+    has_yielded: Vec<bool>,
+    /// The lowest priority so far.
+    lowest: u64,
+}
+
+impl<D: Dice + Default> Pct<D> {
+    /// PCT for bugs of this depth, which is at least 1.
+    pub fn with_depth(depth: Option<u32>) -> Pct<D> {
+        Pct::new(D::default(), depth)
+    }
+}
+
+impl<D: Dice> Pct<D> {
+    fn new(dice: D, depth: Option<u32>) -> Pct<D> {
+        Pct {
+            dice,
+            depth,
+            rehearsal: Rehearsal::default(),
+            moments: Moments::default(),
+            steps_max: 1,
+            points: Vec::new(),
+            passed: 0,
+            step: 0,
+            queue: TaskQueue::default(),
+            priorities: Vec::new(),
+            has_yielded: Vec::new(),
+            lowest: HIGH,
+        }
+    }
+
+    /// Draws a depth for this seed.
+    fn draw_depth(&mut self) -> u32 {
+        match self.dice.below(8) {
+            0..=3 => 2,
+            4..=5 => 3,
+            6 => 4,
+            _ => 5,
+        }
+    }
+
+    fn arrive(&mut self, task: TaskId) {
+        if self.priorities.len() <= task.index() {
+            self.priorities.resize(task.index() + 1, 0);
+            self.has_yielded.resize(task.index() + 1, false);
+        }
+        if self.priorities[task.index()] == 0 {
+            self.priorities[task.index()] = HIGH + self.dice.priority();
+        }
+        if !self.queue.has(task) && !self.moments.holds(task) {
+            self.queue.set(task, self.priorities[task.index()]);
+        }
+    }
+
+    /// Puts a task below all others.
+    fn demote(&mut self, task: TaskId) {
+        self.lowest -= 1;
+        self.priorities[task.index()] = self.lowest;
+        self.queue.set(task, self.lowest);
+    }
+}
+
+impl<D: Dice> Strategy for Pct<D> {
+    fn begin(&mut self, seed: Seed) {
+        if self.rehearsal.begin() {
+            self.moments = self.rehearsal.moments();
+        }
+        self.dice.reseed(seed);
+        self.points.clear();
+        self.passed = 0;
+        self.step = 0;
+        self.queue.clear();
+        self.priorities.clear();
+        self.has_yielded.clear();
+        self.lowest = HIGH;
+        if !self.rehearsal.is_on() {
+            let depth = self.depth.unwrap_or_else(|| self.draw_depth());
+            for _ in 1..depth {
+                let point = 1 + self.dice.below(self.steps_max);
+                self.points.push(point);
+            }
+            self.points.sort_unstable();
+            self.moments.begin(&mut self.dice);
+        }
+    }
+
+    fn rehearsals(&self) -> u32 {
+        self.rehearsal.remaining()
+    }
+
+    // `true`, because it reads all arrivals.
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        let candidates = view.candidates();
+        if self.rehearsal.is_on() {
+            return Ok(self.rehearsal.pick(&mut self.dice, view));
+        }
+        if self.step >= self.steps_max.saturating_mul(2) {
+            return Ok(self.dice.below(candidates.len() as u64) as usize);
+        }
+        if self.moments.is_on() {
+            self.moments.see(view);
+        }
+        for task in view.arrived() {
+            self.arrive(*task);
+        }
+        while let Some(task) = self.moments.changed() {
+            match self.moments.holds(task) {
+                true => self.queue.remove(task),
+                false => self.arrive(task),
+            }
+        }
+        self.step += u64::from(candidates.len() > 1);
+        loop {
+            let Some((_, task)) = self.queue.top(view) else {
+                // Each task that can step has arrived, unless it is held.
+                return Ok(self.moments.pick_held(&mut self.dice, view));
+            };
+            let row = view.task(task);
+            let yields = row.announced.is_only(Access::Yield);
+            if candidates.len() > 1 {
+                if self.points.get(self.passed) == Some(&self.step) {
+                    self.passed += 1;
+                    self.demote(task);
+                    continue;
+                }
+                if yields && !self.has_yielded[task.index()] {
+                    self.has_yielded[task.index()] = true;
+                    self.demote(task);
+                    continue;
+                }
+            }
+            if yields {
+                self.has_yielded[task.index()] = false;
+            }
+            return Ok(row.candidate());
+        }
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        Ok(self.dice.below(draw.bound))
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        if self.rehearsal.is_on() {
+            self.steps_max = self.steps_max.max(view.step().into());
+            self.rehearsal.end(view);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The roster: matches the tasks of a run with the tasks of a trace.
+//!
+//! Runs number tasks in the order they are spawned, which depends on the interleaving; a trace
+//! names them by path. The roster matches them as they appear, one look-up for each spawn.
+
+use std::collections::BTreeMap;
+
+use crate::run::choice::View;
+use crate::run::ids::{TaskId, TaskPath};
+
+/// A two-way table between the tasks of a run and those of a trace.
+#[derive(Debug, Default)]
+pub struct Roster {
+    /// The trace's tasks: child number `nth` of trace task `parent`.
+    children: BTreeMap<(usize, u32), usize>,
+    /// By task of the run: the task of the trace, if there is one.
+    of_run: Vec<Option<usize>>,
+    /// By task of the trace: the task of the run, once it is spawned.
+    of_trace: Vec<Option<TaskId>>,
+    main: Option<usize>,
+}
+
+impl Roster {
+    /// For a trace with these tasks.
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a TaskPath>) -> Roster {
+        let mut index = BTreeMap::new();
+        let mut roster = Roster::default();
+        for (i, path) in paths.into_iter().enumerate() {
+            index.insert(path.clone(), i);
+            roster.of_trace.push(None);
+        }
+        for (path, i) in &index {
+            match path.parent() {
+                None => roster.main = Some(*i),
+                Some(parent) => {
+                    let nth = path.segments()[path.segments().len() - 1];
+                    if let Some(parent) = index.get(&parent) {
+                        roster.children.insert((*parent, nth), *i);
+                    }
+                }
+            }
+        }
+        roster
+    }
+
+    /// Begins a new run.
+    pub fn restart(&mut self) {
+        self.of_run.clear();
+        self.of_trace.fill(None);
+    }
+
+    /// Adds the tasks that were spawned since the last call.
+    pub fn update(&mut self, view: &View<'_>) {
+        for id in self.of_run.len()..view.tasks().len() {
+            let row = &view.tasks()[id];
+            let found = match row.parent {
+                None => self.main,
+                Some(parent) => self.of_run[parent.index()]
+                    .and_then(|parent| self.children.get(&(parent, row.nth)).copied()),
+            };
+            self.of_run.push(found);
+            if let Some(found) = found {
+                self.of_trace[found] = Some(TaskId(id as u32));
+            }
+        }
+    }
+
+    /// The trace's task for a task of the run, if it is in the trace.
+    pub fn of_trace(&self, task: TaskId) -> Option<usize> {
+        self.of_run.get(task.index()).copied().flatten()
+    }
+
+    /// The run's task for a task of the trace, if it has been spawned.
+    pub fn task(&self, of_trace: usize) -> Option<TaskId> {
+        self.of_trace.get(of_trace).copied().flatten()
+    }
+}
+
+/// The spawn path of a task of a run in progress.
+pub fn path_of(view: &View<'_>, task: TaskId) -> TaskPath {
+    // A loop and not a recursion: tasks may spawn each other in a chain of any length.
+    let (mut nths, mut row) = (Vec::new(), view.task(task));
+    while let Some(parent) = row.parent {
+        nths.push(row.nth);
+        row = view.task(parent);
+    }
+    nths.reverse();
+    TaskPath::main().descendant(&nths)
+}

@@ -1,0 +1,178 @@
+//! Happens-before of runs that another strategy makes.
+//!
+//! A run represents all runs that differ from it only in the order of steps that do not conflict; the other
+//! histories of this class are computed without more runs ([`closure`]). Each run is
+//! observed by itself, so that the result does not depend on earlier runs.
+//!
+//! A step costs O(tasks + conflicting steps before it).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::exhaustive::{ClosureVerdict, Observer, closure};
+use super::happens_before::HappensBefore;
+use super::search::Apart;
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::Seed;
+use crate::run::recording::Timed;
+
+/// The happens-before order of the last run.
+#[derive(Clone, Debug, Default)]
+pub struct Witness(Arc<Mutex<Observation>>);
+
+#[derive(Debug, Default)]
+struct Observation {
+    /// The differences that distinguish classes.
+    apart: Apart,
+    order: HappensBefore,
+    observer: Observer,
+    /// The run has ended, and its last step is not in the order yet.
+    ends: bool,
+}
+
+impl Witness {
+    /// Wraps `strategy`, so that its runs are observed.
+    pub fn watch(&self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
+        Box::new(WitnessedStrategy {
+            sees_all: strategy.sees_forced_steps(),
+            strategy,
+            seen: self.clone(),
+            drawn: Vec::new(),
+        })
+    }
+
+    /// Calls `holds` with the strongest orders of the calls of each history of the last run, which passed: with at
+    /// most `orders_max` of each.
+    pub fn look_at_orders(
+        &self,
+        orders_max: u32,
+        holds: &mut dyn FnMut(usize, &[Timed]) -> bool,
+    ) -> ClosureVerdict {
+        let mut seen = self.seen();
+        seen.finish(true);
+        match seen.observer.apart().orders {
+            // The body read a history, so in another order it may have gone on differently.
+            true => ClosureVerdict::Consistent,
+            false => closure::check_orders(&seen.order, orders_max, holds),
+        }
+    }
+
+    /// Has classes differ by these differences, from the next run on.
+    pub fn tell_apart(&self, differences: Apart) {
+        self.seen().apart = differences;
+    }
+
+    /// Calls `look` with the happens-before order of the last run. `cut` is true if its last step ended it, although
+    /// other tasks may still be enabled.
+    pub fn look<T>(&self, cut: bool, look: impl FnOnce(&HappensBefore) -> T) -> T {
+        look(self.seen().finish(cut))
+    }
+
+    /// Returns `true` if tasks of the last run were seen to share something that is not of this library, so that its
+    /// class means nothing.
+    pub fn is_blind(&self) -> bool {
+        let seen = self.seen();
+        seen.observer.is_blind() || seen.observer.apart().steps && !seen.apart.steps
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Observation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observation {
+    fn begin(&mut self) {
+        self.order.truncate(0);
+        self.ends = false;
+        self.observer.begin_anew();
+        self.observer.tell_apart(self.apart);
+    }
+
+    /// Adds the last step of the run, once.
+    fn finish(&mut self, cut: bool) -> &HappensBefore {
+        if std::mem::take(&mut self.ends) {
+            self.observer.end(cut);
+            self.add_step();
+        }
+        &self.order
+    }
+
+    /// Adds the step that has just ended.
+    fn add_step(&mut self) {
+        self.observer.add_to(&mut self.order);
+    }
+}
+
+/// A strategy whose runs are observed.
+struct WitnessedStrategy {
+    strategy: Box<dyn Strategy>,
+    /// True if it also answers choices with only one candidate.
+    sees_all: bool,
+    seen: Witness,
+    /// For each value of the current step, true if it was drawn.
+    drawn: Vec<bool>,
+}
+
+impl Strategy for WitnessedStrategy {
+    fn prepare(&mut self, seed: Seed) {
+        self.strategy.prepare(seed);
+    }
+
+    fn begin(&mut self, seed: Seed) {
+        self.seen.seen().begin();
+        self.strategy.begin(seed);
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn rehearsals(&self) -> u32 {
+        self.strategy.rehearsals()
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        self.drawn.clear();
+        let candidates = view.candidates();
+        let at = match candidates.len() {
+            1 if !self.sees_all => 0,
+            _ => self.strategy.pick(view)?,
+        };
+        let mut seen = self.seen.seen();
+        if view.step() > 0 {
+            seen.observer.after(view);
+            seen.add_step();
+        }
+        if let Some(task) = candidates.get(at) {
+            seen.observer.before(view, *task);
+        }
+        Ok(at)
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        let value = self.strategy.draw(draw)?;
+        self.seen.seen().observer.drew(value, draw.bound);
+        self.drawn.push(true);
+        Ok(value)
+    }
+
+    fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        self.drawn.push(false);
+        self.strategy.given(draw, value)
+    }
+
+    fn settle(&mut self, nth: usize) {
+        let earlier = self.drawn[..nth].iter().filter(|drawn| **drawn).count();
+        if self.drawn[nth] {
+            self.seen.seen().observer.settle(earlier);
+        }
+        self.strategy.settle(nth);
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        let mut seen = self.seen.seen();
+        seen.observer.after_last(view);
+        seen.ends = true;
+        drop(seen);
+        self.strategy.end(view)
+    }
+}

@@ -1,10 +1,17 @@
-//! Locks: the holders of each lock, and the waiters that it enables and disables.
+//! Locks: the operations on them, the holders of each lock, and the waiters that it enables and disables.
 
-use super::object::ObjectRow;
+use std::cell::RefMut;
+
+use super::object::{Object, ObjectRow};
+use super::pending::PendingOp;
 use super::state::RunState;
+use super::world::World;
 use crate::run::Holder;
+use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
-use crate::run::op::Access;
+use crate::run::op::{Access, Op};
+
+const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
 /// The operations that a lock enables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +56,118 @@ impl ObjectRow {
             (false, true, false) => Vacancy::Reserved,
             (true, ..) | (false, false, false) => Vacancy::Held,
         }
+    }
+}
+
+impl World {
+    /// Takes the lock of the announced operation.
+    pub(crate) fn acquire(&self, pending: &PendingOp) {
+        acquire(self.state(), pending);
+    }
+
+    /// Takes the lock if it is the turn of the operation, which is the only or the first announcement of its task.
+    /// Returns `false`, with nothing changed, if it must wait: another branch of the task may have taken the lock.
+    pub(crate) fn acquire_in_turn(&self, pending: &PendingOp) -> bool {
+        let state = self.state();
+        let first = &state.board.tasks.at(state.current().index()).announced.first;
+        let is_first = first.key == pending.announcement.id.key() && first.enabled;
+        let admits = |object: ObjectId| {
+            state.objects.rows[object.index()].vacancy().admits(pending.op.access)
+        };
+        let turns = is_first && pending.object.is_some_and(admits);
+        if turns {
+            acquire(state, pending);
+        }
+        turns
+    }
+
+    /// Takes the lock if it is free.
+    pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
+        let object = pending.object.expect("a lock is an object");
+        try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), without an announcement.
+    pub(crate) fn acquire_by_hand(&self, op: &'static Op, object: ObjectId, place: Place) -> bool {
+        let mut state = self.state();
+        state.polls.by_hand += 1;
+        try_acquire(state, op, object, place)
+    }
+
+    /// Frees the lock. Not a point; nothing happens if the object is not of this run.
+    pub(crate) fn release(&self, object: &Object) {
+        let mut state = self.state();
+        let Some(id) = state.find_object(object) else {
+            return;
+        };
+        let Some(holder) = state.row(id).holder else {
+            return;
+        };
+        state.release(id);
+        state.happened(&UNLOCK, Some(id), holder.place, Values::None);
+    }
+
+    /// Gives up the lock `object` of memory that is not of this library: `op` has [`Access::Unlock`] or
+    /// [`Access::UnlockShared`]. Not a point; nothing happens if the lock is not held so.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn give_up(&self, op: &'static Op, object: ObjectId, place: Place) {
+        let mut state = self.state();
+        let row = state.row(object);
+        match op.access {
+            Access::UnlockShared if !row.sharers.is_empty() => state.release_shared(object),
+            Access::Unlock if row.holder.is_some() => state.release(object),
+            _ => return,
+        }
+        state.happened(op, Some(object), place, Values::None);
+    }
+
+    /// As [`give_up`](Self::give_up), of an announced operation.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn give_up_in_turn(&self, pending: &PendingOp) {
+        drop(self.retract_to_do(&pending.announcement));
+        let object = pending.object.expect("a lock is an object");
+        self.give_up(pending.op, object, pending.place);
+    }
+
+    /// Records `op` in the place of an announced operation, which is done.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn do_in_turn(&self, pending: &PendingOp, op: &'static Op) {
+        let mut state = self.retract_to_do(&pending.announcement);
+        state.happened(op, pending.object, pending.place, Values::None);
+    }
+
+    /// The current task holds the lock `object`, if no task does.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn hold_lock(&self, object: ObjectId, place: Place) {
+        let mut state = self.state();
+        if state.row(object).vacancy().admits(Access::Lock) {
+            state.acquire(object, Access::Lock, place);
+        }
+    }
+
+    /// Queues for the lock of an announced operation, which is done: no task begins to share the lock before the current
+    /// task has taken it.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn queue_in_turn(&self, pending: &PendingOp) {
+        let mut state = self.retract_to_do(&pending.announcement);
+        let object = pending.object.expect("a lock is an object");
+        state.queue(object);
+        state.happened(pending.op, Some(object), pending.place, Values::None);
+    }
+
+    /// Corrects the state of the lock `object` of memory that is not of this library: it enables at least the
+    /// operations of `vacancy`.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn vacate(&self, object: ObjectId, vacancy: Vacancy) {
+        let mut state = self.state();
+        let row = state.row(object);
+        if vacancy != Vacancy::Held {
+            row.holder = None;
+        }
+        if vacancy == Vacancy::Free {
+            row.sharers.clear();
+        }
+        state.mark_dirty(object);
     }
 }
 
@@ -115,4 +234,28 @@ impl RunState {
         }
         self.row(object).waiters = waiters;
     }
+}
+
+fn try_acquire(
+    mut state: RefMut<'_, RunState>,
+    op: &'static Op,
+    object: ObjectId,
+    place: Place,
+) -> bool {
+    let free = state.row(object).vacancy().admits(Access::Lock);
+    if free {
+        state.acquire(object, Access::Lock, place);
+    }
+    let values = if free { Values::None } else { Values::Failed };
+    state.happened(op, Some(object), place, values);
+    free
+}
+
+fn acquire(mut state: RefMut<'_, RunState>, pending: &PendingOp) {
+    let waker = state.retract(pending.announcement.id);
+    let object = pending.object.expect("a lock is an object");
+    state.acquire(object, pending.op.access, pending.place);
+    state.happened(pending.op, pending.object, pending.place, Values::None);
+    drop(state);
+    drop(waker);
 }

@@ -1,14 +1,11 @@
-//! The operations of a run that primitives use besides points: locks, tasks, histories.
+//! The operations of a run that primitives use besides points and locks: tasks, histories.
 
 use std::any::Any;
-use std::cell::RefMut;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::body::BoxBody;
-use super::lock::Vacancy;
 use super::object::Object;
-use super::pending::PendingOp;
 use super::slot::Announcement;
 use super::state::RunState;
 use super::world::World;
@@ -23,7 +20,6 @@ use crate::run::{Condition, FaultCount};
 
 const SPAWN: Op = Op::new("spawn", Access::Spawn);
 const ABORT: Op = Op::new("abort", Access::Abort);
-const UNLOCK: Op = Op::new("unlock", Access::Unlock);
 
 /// The end of a task.
 #[derive(Debug)]
@@ -35,102 +31,6 @@ pub(crate) enum Ended {
 }
 
 impl World {
-    // ---- locks
-
-    /// Takes the lock of the announced operation.
-    pub(crate) fn acquire(&self, pending: &PendingOp) {
-        acquire(self.state(), pending);
-    }
-
-    /// Takes the lock if it is the turn of the operation, which is the only or the first announcement of its task.
-    /// Returns `false`, with nothing changed, if it must wait: another branch of the task may have taken the lock.
-    pub(crate) fn acquire_in_turn(&self, pending: &PendingOp) -> bool {
-        let state = self.state();
-        let first = &state.board.tasks.at(state.current().index()).announced.first;
-        let is_first = first.key == pending.announcement.id.key() && first.enabled;
-        let admits = |object: ObjectId| {
-            state.objects.rows[object.index()].vacancy().admits(pending.op.access)
-        };
-        let turns = is_first && pending.object.is_some_and(admits);
-        if turns {
-            acquire(state, pending);
-        }
-        turns
-    }
-
-    /// Takes the lock if it is free.
-    pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
-        let object = pending.object.expect("a lock is an object");
-        try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)
-    }
-
-    /// As [`try_acquire`](Self::try_acquire), without an announcement.
-    pub(crate) fn acquire_by_hand(&self, op: &'static Op, object: ObjectId, place: Place) -> bool {
-        let mut state = self.state();
-        state.polls.by_hand += 1;
-        try_acquire(state, op, object, place)
-    }
-
-    /// Frees the lock. Not a point; nothing happens if the object is not of this run.
-    pub(crate) fn release(&self, object: &Object) {
-        let mut state = self.state();
-        let Some(id) = state.find_object(object) else {
-            return;
-        };
-        let Some(holder) = state.row(id).holder else {
-            return;
-        };
-        state.release(id);
-        state.happened(&UNLOCK, Some(id), holder.place, Values::None);
-    }
-
-    /// Gives up the lock `object` of memory that is not of this library: `op` has [`Access::Unlock`] or
-    /// [`Access::UnlockShared`]. Not a point; nothing happens if the lock is not held so.
-    #[cfg_attr(not(unpause_native), allow(dead_code))]
-    pub(crate) fn give_up(&self, op: &'static Op, object: ObjectId, place: Place) {
-        let mut state = self.state();
-        let row = state.row(object);
-        match op.access {
-            Access::UnlockShared if !row.sharers.is_empty() => state.release_shared(object),
-            Access::Unlock if row.holder.is_some() => state.release(object),
-            _ => return,
-        }
-        state.happened(op, Some(object), place, Values::None);
-    }
-
-    /// As [`give_up`](Self::give_up), of an announced operation.
-    #[cfg_attr(not(unpause_native), allow(dead_code))]
-    pub(crate) fn give_up_in_turn(&self, pending: &PendingOp) {
-        drop(self.retract_to_do(&pending.announcement));
-        let object = pending.object.expect("a lock is an object");
-        self.give_up(pending.op, object, pending.place);
-    }
-
-    /// Queues for the lock of an announced operation, which is done: no task begins to share the lock before the current
-    /// task has taken it.
-    #[cfg_attr(not(unpause_native), allow(dead_code))]
-    pub(crate) fn queue_in_turn(&self, pending: &PendingOp) {
-        let mut state = self.retract_to_do(&pending.announcement);
-        let object = pending.object.expect("a lock is an object");
-        state.queue(object);
-        state.happened(pending.op, Some(object), pending.place, Values::None);
-    }
-
-    /// Corrects the state of the lock `object` of memory that is not of this library: it enables at least the
-    /// operations of `vacancy`.
-    #[cfg_attr(not(unpause_native), allow(dead_code))]
-    pub(crate) fn vacate(&self, object: ObjectId, vacancy: Vacancy) {
-        let mut state = self.state();
-        let row = state.row(object);
-        if vacancy != Vacancy::Held {
-            row.holder = None;
-        }
-        if vacancy == Vacancy::Free {
-            row.sharers.clear();
-        }
-        state.mark_dirty(object);
-    }
-
     // ---- operations without points
 
     /// Records an operation of the current task that took effect.
@@ -464,28 +364,4 @@ impl RunState {
         self.happened(op, None, place, Values::Task(target));
         waker
     }
-}
-
-fn try_acquire(
-    mut state: RefMut<'_, RunState>,
-    op: &'static Op,
-    object: ObjectId,
-    place: Place,
-) -> bool {
-    let free = state.row(object).vacancy().admits(Access::Lock);
-    if free {
-        state.acquire(object, Access::Lock, place);
-    }
-    let values = if free { Values::None } else { Values::Failed };
-    state.happened(op, Some(object), place, values);
-    free
-}
-
-fn acquire(mut state: RefMut<'_, RunState>, pending: &PendingOp) {
-    let waker = state.retract(pending.announcement.id);
-    let object = pending.object.expect("a lock is an object");
-    state.acquire(object, pending.op.access, pending.place);
-    state.happened(pending.op, pending.object, pending.place, Values::None);
-    drop(state);
-    drop(waker);
 }

@@ -1,5 +1,6 @@
 //! Operations that are no points: outcomes of an exhaustive search are those that it has if all operations are points.
 
+mod condvars;
 mod generated;
 mod shared;
 mod timed;

@@ -155,7 +155,7 @@ const ROWS: &[Row] = &[
     ),
     (
         "parking_lot::Condvar",
-        (condvar_of_parking_lot::<2>, false),
+        (condvar_of_parking_lot::<2>, true),
         (condvar_of_parking_lot::<3>, false),
     ),
     ("crossbeam_channel", (crossbeam::<2>, false), (crossbeam::<3>, false)),

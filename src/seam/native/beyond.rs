@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 
 use unpause_native::{Access, Request};
 
+use super::detail::Detail;
 use super::drive::{do_quietly, perform};
-use super::locks::{self, Detail};
+use super::locks;
 use super::ops::RUN_ON;
 use super::sites::Site;
 use super::spin::Looks;

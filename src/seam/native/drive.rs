@@ -152,7 +152,9 @@ pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64,
     let (old, new, word) = with(|threads| {
         let (old, new) = threads.perform(thread, &mut access, site);
         let changed = old != new || access.operation == Operation::Store;
-        (old, new, if changed { threads.known_word(access.address) } else { None })
+        let followed = || threads.followed_lock(access.address).is_some();
+        let word = if changed { threads.known_word(access.address) } else { None };
+        (old, new, word.filter(|_| !followed()))
     });
     if let Some(word) = word {
         word.note(ops::op(&access, site), site.place, values(&access, old, new));
@@ -169,7 +171,7 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
         let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
         let load = Access { operation: Operation::Load, ..access };
         let shown = if again { values(&load, value, value) } else { Values::None };
-        word.note(ops::op(&load, site), site.place, shown);
+        word.note(with(|threads| threads.op(&load, site)), site.place, shown);
     }
     again
 }
@@ -203,7 +205,7 @@ async fn hold(
         // Before all other timers, or after them.
         WORLD.with(|world| world.set_timer(if before_time { 0 } else { u64::MAX }));
     }
-    let op = ops::op(&access, site);
+    let op = with(|threads| threads.op(&access, site));
     let effect = || {
         let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
         ((old, new), values(&access, old, new))
@@ -211,6 +213,9 @@ async fn hold(
     with(|threads| awaited.iter().for_each(|address| threads.begin_await(*address)));
     let done = word.held(op, site.place, (objects, seen), effect).await;
     with(|threads| awaited.iter().for_each(|address| threads.end_await(*address)));
+    if with(|threads| threads.has_locks()) {
+        locks::changed_otherwise(access.address, done.1, site);
+    }
     if let_go && !WORLD.with(World::clear_timer) {
         let passed = looks.was_let_go(before_time);
         // A loop may wait for a time.
@@ -225,8 +230,11 @@ async fn hold(
 /// Does an access at a point. Returns the values before and after.
 #[inline]
 fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
-    let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
-    let op = ForeignOp::new(word, ops::op(&access, site), site.place);
+    let (word, op) = with(|threads| {
+        let word = threads.word_at(access.address, ops::kind(&access), site);
+        (word, threads.op(&access, site))
+    });
+    let op = ForeignOp::new(word, op, site.place);
     PointOfAccess { op, thread, access, site }
 }
 
@@ -275,6 +283,7 @@ async fn wait(
     deadline: Option<u64>,
     site: Site,
 ) -> u64 {
+    locks::is_waited_for(address);
     let word = with(|threads| threads.word_at(address, "futex", site));
     let enqueue = || {
         with(|threads| {
@@ -305,6 +314,7 @@ async fn wait(
 
 /// Wakes waiters of a word. Returns their number.
 pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
+    locks::is_waited_for(address);
     let word = with(|threads| threads.word_at(address, "futex", site));
     let dequeue = || {
         let woken = with(|threads| threads.dequeue(address, count as usize));

@@ -7,7 +7,8 @@
 //!
 //! The memory decides. If it does not follow, because the lock is also used by code without a role (a `try_read`, an
 //! upgrade, a condition variable of parking_lot that requeues a thread), the thread goes on with the lock's own code,
-//! whose operations are points of their own.
+//! whose operations are points of their own. In a search, operations of such code on a mutex of parking_lot are operations
+//! on the lock, so that they conflict with its calls.
 //!
 //! Nothing here is exact for code that looks at a lock which another thread holds. If calls are whole in a run that is no
 //! search, readers do not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks, and others
@@ -17,11 +18,11 @@
 //! that only waits for locks cannot tell if a writer queued as soon as it could, or later. So a writer may queue although
 //! the lock is free, and has the lock for itself until it takes it.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 use unpause_native::{Access, Frame, Operation};
 
+use super::detail::{Detail, OTHERWISE};
 use super::drive::{do_quietly, perform};
 use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
@@ -29,8 +30,7 @@ use crate::rt::{Vacancy, WORLD};
 use crate::run::functions::last_name;
 use crate::run::op::{self, Op};
 use crate::run::points::Points;
-use crate::run::untried::Untried;
-use crate::seam::sim::ForeignLock;
+use crate::seam::sim::{ForeignLock, ForeignWord};
 
 const LOCK: Op = Op::new("lock", op::Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", op::Access::TryLock);
@@ -40,56 +40,9 @@ const READ: Op = Op::new("read", op::Access::LockShared);
 const WRITE: Op = Op::new("write", op::Access::Lock);
 /// A writer queues. Readers then wait for it.
 const QUEUE: Op = Op::of_kind("queue", op::Access::Act, op::lock::QUEUE);
+/// Tried to give the lock up, which threads wait for.
+const UNLOCK_SLOWLY: Op = Op::of_kind("unlock", op::Access::Act, op::lock::TOUCH);
 const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
-
-/// A part of the program that a search does not see: other uses of a lock that it takes for one operation.
-const OTHERWISE: &str =
-    "the own code of a lock, which another operation on it has brought a thread to";
-
-/// True if searches step the instructions of locks.
-static IN_DETAIL: AtomicBool = AtomicBool::new(false);
-
-/// Steps whole calls of locks in the searches to come.
-pub(super) fn begin_calls() {
-    IN_DETAIL.store(false, Ordering::Relaxed);
-}
-
-/// Steps the instructions of locks in the runs to come, if a run of a search has met other uses of a lock. Returns `true`
-/// if it did: the search must begin again.
-pub(crate) fn begin_instructions(untried: &mut BTreeSet<Untried>) -> bool {
-    untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed)
-}
-
-/// The operations of locks that are points of a run: one of its decisions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Detail {
-    /// A call that acquires a lock is one, and one that gives it up is none.
-    #[default]
-    Calls,
-    /// Each atomic operation is one.
-    Instructions,
-    /// In a search: a call that acquires a lock or gives it up is one, and a writer queues by one before.
-    Searched,
-    /// A call is one operation of the lock's own code, which takes the lock or joins its queue: see [`super::queues`].
-    Queues,
-}
-
-impl Detail {
-    /// The number of the detail of searches.
-    pub(super) fn of_searches() -> u64 {
-        if IN_DETAIL.load(Ordering::Relaxed) { 1 } else { 2 }
-    }
-
-    /// The detail of this number.
-    pub(super) fn of_number(number: u64) -> Detail {
-        match number {
-            0 => Detail::Calls,
-            1 => Detail::Instructions,
-            2 => Detail::Searched,
-            _ => Detail::Queues,
-        }
-    }
-}
 
 /// The code of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -304,10 +257,11 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
         return do_quietly(thread, access, site).0;
     }
     let (place, address) = (site.place, access.address);
-    if with(|threads| threads.known_word(address)).is_some() {
+    let lock = with(|threads| threads.lock_at(address, part.family, site));
+    let other = |word: &Arc<ForeignWord>| !Arc::ptr_eq(word, lock.word());
+    if with(|threads| threads.known_word(address)).as_ref().is_some_and(other) {
         note_otherwise();
     }
-    let lock = with(|threads| threads.lock_at(address, part.family, site));
     let exclusive = if part.family.kind() == "Mutex" { &LOCK } else { &WRITE };
     match act {
         Act::Lock => {
@@ -320,7 +274,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
             with(|threads| threads.end_await(address));
             let (old, _) = do_quietly(thread, access, site);
             if old != access.operand {
-                stray(&lock, &UNLOCK, site);
+                stray(&lock, &UNLOCK, part.family, site);
             }
             old
         }
@@ -330,7 +284,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
                 .await;
             let (old, _) = do_quietly(thread, access, site);
             if taken && old != access.operand {
-                stray(&lock, &UNLOCK, site);
+                stray(&lock, &UNLOCK, part.family, site);
             }
             old
         }
@@ -346,7 +300,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
         Act::Tried => {
             let (old, _) = do_quietly(thread, access, site);
             if old != access.operand {
-                stray(&lock, &UNLOCK, site);
+                stray(&lock, &UNLOCK, part.family, site);
             }
             old
         }
@@ -364,23 +318,27 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
             with(|threads| threads.end_await(address));
             let (seen, _) = perform(thread);
             if !part.family.lets_reader_in(seen) {
-                stray(&lock, &END_READ, site);
+                stray(&lock, &END_READ, part.family, site);
             }
             seen
         }
         Act::Shared => {
             let (old, _) = do_quietly(thread, access, site);
             if old != access.operand {
-                stray(&lock, &END_READ, site);
+                stray(&lock, &END_READ, part.family, site);
             }
             old
         }
         Act::Unlock | Act::UnlockShared => {
             let leave = if act == Act::Unlock { &UNLOCK } else { &END_READ };
             let mut old = 0;
-            let mut effect = || old = do_quietly(thread, access, site).0;
+            let leaves_if_equal = with(|threads| threads.follows(part.family));
+            let mut effect = || {
+                old = do_quietly(thread, access, site).0;
+                !leaves_if_equal || old == access.operand
+            };
             if is_search() {
-                lock.leave_at_point(leave, place, effect).await;
+                lock.leave_at_point([leave, &UNLOCK_SLOWLY], place, effect).await;
             } else {
                 effect();
                 lock.leave(leave, place);
@@ -403,9 +361,11 @@ fn refresh(thread: usize, family: Family, lock: &ForeignLock, site: Site) {
 }
 
 /// The thread was let in, and its code does not take the lock: other code uses it.
-fn stray(lock: &ForeignLock, leave: &'static Op, site: Site) {
+fn stray(lock: &ForeignLock, leave: &'static Op, family: Family, site: Site) {
     lock.leave(leave, site.place);
-    note_otherwise();
+    if !with(|threads| threads.follows(family)) {
+        note_otherwise();
+    }
 }
 
 /// Returns `true` in a run of a search that steps whole calls of locks.
@@ -420,11 +380,26 @@ fn note_otherwise() {
     }
 }
 
+/// A thread waits for the memory at an address, or wakes those who do.
+pub(super) fn is_waited_for(address: usize) {
+    if with(|threads| threads.followed_lock(address)).is_some() {
+        // No mutex of parking_lot: it waits for other memory. Another object is at the address now.
+        note_otherwise();
+    }
+}
+
 /// Corrects the state of the lock at an address, if there is one, after an operation that has no part in its calls has
 /// left this value.
 pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
     let Some((lock, family)) = with(|threads| threads.known_lock(address)) else { return };
-    lock.vacate(family.vacancy(value), site.place);
+    let vacancy = family.vacancy(value);
+    lock.vacate(vacancy, site.place);
+    if with(|threads| threads.follows(family)) {
+        if vacancy == Vacancy::Held {
+            lock.hold(site.place);
+        }
+        return;
+    }
     // Its conflicts with the calls of the lock are not seen.
     note_otherwise();
 }

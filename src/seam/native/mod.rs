@@ -10,6 +10,7 @@ mod calls;
 mod carried;
 mod chances;
 mod death;
+mod detail;
 mod drive;
 mod isolation;
 mod locks;
@@ -37,9 +38,9 @@ pub(crate) use unpause_native::{
 pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{noting_calls, take_calls};
 pub(crate) use self::chances::set as set_chances;
+use self::detail::Detail;
+pub(crate) use self::detail::begin_instructions;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
-use self::locks::Detail;
-pub(crate) use self::locks::begin_instructions;
 pub(crate) use self::notes::note;
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
@@ -152,7 +153,7 @@ static WANTED: Mutex<Points> = Mutex::new(Points { all: false, arc: None });
 
 /// Sets the points of the runs to come.
 pub(crate) fn set_points(points: Points) {
-    locks::begin_calls();
+    detail::begin_calls();
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 

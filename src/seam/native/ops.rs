@@ -39,6 +39,29 @@ const fn change(name: &'static str) -> Op {
     Op::new(name, op::Access::ReadModifyWrite)
 }
 
+/// An operation on the memory of a lock that is no call of it.
+macro_rules! of_lock {
+    ($op:expr) => {{
+        const OF_LOCK: Op = match $op.access {
+            op::Access::Read => Op::of_kind($op.name, op::Access::Act, op::lock::LOOK),
+            _ => Op::of_kind($op.name, op::Access::Act, op::lock::TOUCH),
+        };
+        &OF_LOCK
+    }};
+}
+
+/// As [`op`], of an access to the memory of a lock.
+pub(super) fn of_lock(access: &Access) -> &'static Op {
+    match access.operation {
+        Operation::Load => of_lock!(LOAD),
+        Operation::Store => of_lock!(STORE),
+        Operation::CompareExchange => of_lock!(COMPARE_EXCHANGE),
+        Operation::And => of_lock!(AND),
+        Operation::Or => of_lock!(OR),
+        _ => of_lock!(SWAP),
+    }
+}
+
 /// The operation of an access at a place.
 pub(super) fn op(access: &Access, site: Site) -> &'static Op {
     match access.operation {

@@ -9,7 +9,7 @@
 
 use unpause_native::{Access, Frame};
 
-use super::locks::Detail;
+use super::detail::Detail;
 use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
 use crate::run::functions::last_name;

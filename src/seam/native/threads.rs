@@ -9,12 +9,15 @@ use unpause_native::{Access, Ended, Execution, Request};
 
 use super::beyond::Beyond;
 use super::by_number::ByNumber;
-use super::locks::{Detail, Family};
+use super::detail::Detail;
+use super::locks::Family;
 use super::notes;
+use super::ops;
 use super::sites::{Site, Sites};
 use super::spin::Looks;
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
+use crate::run::op::Op;
 use crate::run::panics::{Panicked, with_causes};
 use crate::run::points::Points;
 use crate::seam::sim::{ForeignLock, ForeignWord, Handle, client};
@@ -236,6 +239,9 @@ impl Threads {
         let key = self.execution().name(address).rotate_left(17);
         let lock = Arc::new(ForeignLock::new(family.kind(), site.place, key));
         self.locks.insert(address as u64, (lock.clone(), family));
+        if self.follows(family) {
+            self.words.entry(address as u64).or_insert_with(|| lock.word().clone());
+        }
         self.execution().watch(address);
         lock
     }
@@ -252,6 +258,28 @@ impl Threads {
             return None;
         }
         self.locks.get(&(address as u64)).cloned()
+    }
+
+    /// Returns `true` if all operations on the memory of such a lock are operations on the lock: in a search, which steps
+    /// the requeues of a condition variable so.
+    pub(super) fn follows(&self, family: Family) -> bool {
+        self.detail == Detail::Searched && family == Family::RawMutex
+    }
+
+    /// The lock at an address, if all operations on its memory are operations on the lock.
+    pub(super) fn followed_lock(&self, address: usize) -> Option<Arc<ForeignLock>> {
+        if self.detail != Detail::Searched {
+            return None;
+        }
+        self.known_lock(address).filter(|(_, family)| self.follows(*family)).map(|(lock, _)| lock)
+    }
+
+    /// The operation of an access at a place.
+    pub(super) fn op(&self, access: &Access, site: Site) -> &'static Op {
+        match self.followed_lock(access.address) {
+            Some(_) => ops::of_lock(access),
+            None => ops::op(access, site),
+        }
     }
 
     /// The object of sockets or other files with a key, which the first operation of the run adds.

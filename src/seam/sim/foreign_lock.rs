@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::Here;
+use super::foreign::ForeignWord;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, PendingOp, Vacancy, WORLD, object_id};
-use crate::run::event::ValueKind;
+use crate::rt::{PendingOp, Vacancy, WORLD};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
 
@@ -15,14 +16,19 @@ use crate::run::op::Op;
 #[derive(Debug)]
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct ForeignLock {
-    object: Object,
+    word: Arc<ForeignWord>,
 }
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl ForeignLock {
     /// A lock that was first used at `here`. Its key is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignLock {
-        ForeignLock { object: Object::foreign(kind, here, key) }
+        ForeignLock { word: Arc::new(ForeignWord::without_values(kind, here, key)) }
+    }
+
+    /// The same object, for operations on its memory that are no calls of the lock.
+    pub(crate) fn word(&self) -> &Arc<ForeignWord> {
+        &self.word
     }
 
     /// Announces `op`, which waits, and takes the lock in its turn.
@@ -47,18 +53,21 @@ impl ForeignLock {
         })
     }
 
-    /// Announces `op`, which gives the lock up, and does it in its turn.
+    /// Announces `op`, which gives the lock up, and does it in its turn. If `effect` returns `false`, the lock is not given
+    /// up, and `otherwise` is recorded.
     pub(crate) fn leave_at_point<'a>(
         &'a self,
-        op: &'static Op,
+        [op, otherwise]: [&'static Op; 2],
         here: Here,
-        mut effect: impl FnMut() + Send + 'a,
+        mut effect: impl FnMut() -> bool + Send + 'a,
     ) -> impl Future<Output = ()> + Send + 'a {
         Point::new(self, op, here, move |backend: &Backend<'_>| {
-            effect();
-            if let Backend::Run(pending) = backend {
-                WORLD.with(|world| world.give_up_in_turn(pending));
-            }
+            let leaves = effect();
+            let Backend::Run(pending) = backend else { return };
+            WORLD.with(|world| match leaves {
+                true => world.give_up_in_turn(pending),
+                false => world.do_in_turn(pending, otherwise),
+            });
         })
     }
 
@@ -81,6 +90,12 @@ impl ForeignLock {
         WORLD.with(|world| world.give_up(op, object, here));
     }
 
+    /// The memory of the lock shows it held, by an operation of the current task that is no call of the lock.
+    pub(crate) fn hold(&self, here: Here) {
+        let object = self.id(here);
+        WORLD.with(|world| world.hold_lock(object, here));
+    }
+
     /// Corrects the state of the lock by that of its memory: it enables at least the operations of `vacancy`.
     pub(crate) fn vacate(&self, vacancy: Vacancy, here: Here) {
         let object = self.id(here);
@@ -88,7 +103,7 @@ impl ForeignLock {
     }
 
     fn id(&self, here: Here) -> ObjectId {
-        object_id(&self.object, ValueKind::Opaque, here, || 0)
+        self.word.id(here)
     }
 }
 

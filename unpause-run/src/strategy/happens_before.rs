@@ -372,7 +372,7 @@ impl HappensBefore {
     }
 
     /// The number of steps.
-    pub fn len(&self) -> Index {
+    pub fn steps(&self) -> Index {
         self.steps.len() as Index
     }
 
@@ -433,8 +433,8 @@ impl HappensBefore {
     /// if the order of recorded calls distinguishes runs, or if a task acted on something without an event.
     pub fn class(&self) -> u64 {
         match self.without_lost_steps() {
-            Some(order) => order.class_up_to(order.len()),
-            None => self.class_up_to(self.len()),
+            Some(order) => order.class_up_to(order.steps()),
+            None => self.class_up_to(self.steps()),
         }
     }
 

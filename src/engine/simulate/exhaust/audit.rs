@@ -179,7 +179,7 @@ impl Other {
     fn all(order: &HappensBefore) -> Vec<Other> {
         let mut others = vec![Other { order: last_task_first(order), lost: Vec::new() }];
         if let Some(lost) = order.lost() {
-            let kept = (0..order.len()).filter(|step| !lost[*step as usize]);
+            let kept = (0..order.steps()).filter(|step| !lost[*step as usize]);
             others.push(Other { order: kept.collect(), lost });
         }
         others
@@ -189,7 +189,7 @@ impl Other {
 /// The steps of a run in another order that makes no difference: of those that can come next, the
 /// step of the task that was spawned last.
 fn last_task_first(order: &HappensBefore) -> Vec<u32> {
-    let mut left: Vec<u32> = (0..order.len()).collect();
+    let mut left: Vec<u32> = (0..order.steps()).collect();
     let mut steps = Vec::new();
     while !left.is_empty() {
         let is_first =

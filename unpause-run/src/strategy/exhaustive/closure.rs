@@ -118,7 +118,7 @@ fn moments(order: &HappensBefore, history: usize) -> Option<Vec<CallMoment>> {
     let mut moments: Vec<CallMoment> = Vec::new();
     // At the last check: the number of moments before it, and of points of the next moment before it.
     let mut checked = (0, 0);
-    for step in 0..order.len() {
+    for step in 0..order.steps() {
         let mut own = Vec::new();
         for point in points(step) {
             match point {
@@ -206,9 +206,9 @@ fn times(moments: &[CallMoment], sequence: &[usize]) -> Option<Vec<Timed>> {
 
 /// The tasks in the order of their steps, for this order of moments; other steps come when a moment needs them.
 fn schedule(order: &HappensBefore, moments: &[Index]) -> Vec<TaskId> {
-    let (mut done, mut dead) = (vec![false; order.len() as usize], Vec::new());
+    let (mut done, mut dead) = (vec![false; order.steps() as usize], Vec::new());
     let mut turns = Vec::new();
-    for wanted in moments.iter().copied().chain(0..order.len()) {
+    for wanted in moments.iter().copied().chain(0..order.steps()) {
         for step in 0..=wanted {
             if order.is_before(step, wanted) && !std::mem::replace(&mut done[step as usize], true) {
                 // Its task may have died: what it did then made no difference.

@@ -48,7 +48,7 @@ impl Explorer {
     /// Plans later runs, from the new steps of this one.
     pub(super) fn plan(&mut self) {
         let Explorer { frames, depth, kept, order, races, astray, rules, .. } = self;
-        let length = order.len();
+        let length = order.steps();
         debug_assert!(length as usize <= *depth);
         let mut plan = Planner { frames, order, rules: *rules, astray };
         for at in 0..(*kept as Index).min(length) {
@@ -129,7 +129,7 @@ impl Planner<'_> {
 
     /// The end of the steps that may enable `task` at frame `at`: the end of the run, unless a test leaves that out.
     fn enablers_end(&self, task: TaskId, at: Index) -> Index {
-        let end = self.order.len();
+        let end = self.order.steps();
         match self.rules.has(Rule::LateEnablers) {
             true => end,
             false => self.order.next_of(task, at).unwrap_or(end),
@@ -183,7 +183,7 @@ impl Planner<'_> {
             }
             // Earlier runs explored its step here. Its continuation is new only after a step that conflicts with it.
             stays_open(frame);
-            for step in from..order.len() {
+            for step in from..order.steps() {
                 let other = order.task_of(step);
                 let conflicts = || asleep.conflicts(other, order.items_of(step));
                 if other != task && !order.is_before(at, step) && conflicts() {

@@ -65,7 +65,7 @@ struct Reversal {
 /// All reversals of a run.
 fn reversals(order: &HappensBefore) -> Vec<Reversal> {
     let mut reversals = Vec::new();
-    let length = order.len().min(STEPS);
+    let length = order.steps().min(STEPS);
     // Those near the end first: a reversal near the begin may lead to a run without the others.
     for later in (0..length).rev() {
         for earlier in (0..later).rev() {
@@ -84,7 +84,7 @@ fn reversals(order: &HappensBefore) -> Vec<Reversal> {
             let begins = steps.len();
             let is_left = |step: &u32| *step != later && *step != earlier;
             steps.extend((earlier..later).filter(waits).filter(is_left));
-            steps.extend(later + 1..order.len());
+            steps.extend(later + 1..order.steps());
             let tasks = steps.into_iter().map(|step| order.task_of(step)).collect();
             reversals.push(Reversal { steps: [earlier, later], tasks, begins });
         }

@@ -145,7 +145,7 @@ fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) ->
     Told {
         stuck: script.stuck,
         enabled: script.enabled.clone(),
-        footprints: (0..script.order.len().min(turns.len() as u32)).map(of).collect(),
+        footprints: (0..script.order.steps().min(turns.len() as u32)).map(of).collect(),
         goes_on: script.steps > turns.len(),
         seen: super::seen_but(&run, |at| Some(run.events[at].task) == without),
     }

@@ -1,0 +1,3 @@
+//! Nothing: the package has tests only.
+
+#![forbid(unsafe_code)]

@@ -91,8 +91,9 @@ fn paths_that_messages_name_exist() {
 fn named(prefix: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
-    let mut folders =
-        ["src", "unpause-macros/src", "cargo-unpause/src"].map(|name| root.join(name)).to_vec();
+    let mut folders = ["src", "unpause-run/src", "unpause-macros/src", "cargo-unpause/src"]
+        .map(|name| root.join(name))
+        .to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();

@@ -45,7 +45,7 @@ pub(crate) use self::notes::note;
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
 pub(crate) use self::turns::take_spawned_in_turn;
-use super::sim::{self, fail, here};
+use super::sim::{draw_points as draw, fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
@@ -160,7 +160,7 @@ pub(crate) fn set_points(points: Points) {
 /// Draws the detail in which a run steps locks, and its points.
 fn draw_points() -> (Detail, Points) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let (detail, counts) = super::sim::draw_points(wanted.arc, Detail::of_searches());
+    let (detail, counts) = draw(wanted.arc, Detail::of_searches());
     // The trace of an earlier version has the setting alone.
     let arc = Some(counts || wanted.arc == Some(true));
     // With all operations as points no call is a whole.

@@ -2,16 +2,13 @@
 
 use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::verdict::{Anomaly, Edge, Evidence, Exhausted, Limit, Verdict, Witness};
-use unpause_native::{Written, location, written_enumerations, written_structures};
+use unpause_native::{Written, location};
 
 use super::notes;
 use crate::rt::{WORLD, World};
 use crate::run::Failure;
 use crate::run::ids::Place;
-use crate::run::ids::TaskId;
-use crate::run::program::{
-    CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, Pin, ProgramRecord, ProgramSource,
-};
+use crate::run::program::{CommandLayout, ProgramRecord, ProgramSource};
 use crate::run::recording::{HistorySource, Timed};
 
 /// A history of a run that another process has made.
@@ -57,38 +54,6 @@ impl ProgramSource for Carried {
 
     fn work(&self) -> u64 {
         self.record.work
-    }
-}
-
-written_structures! {
-    ProgramRecord {
-        model, initial, op_type, interleavings, interleavings_max, commands, draws, omitted, work, unfinished, blocks,
-        pins
-    }
-    Omitted { refused, precondition, reference, waiting, unchecked, faults, trusted }
-    CommandRecord { layout, text, label, source, faults }
-    Faults { again, crash, timeout }
-    Pin { draw, value }
-}
-
-written_enumerations! {
-    Part { 0 Prefix 1 Branch { stage, branch } 2 Suffix 3 Nemesis { stage } }
-    Fate { 0 Runs 1 Absent 2 Tombstone(points) }
-}
-
-impl Written for CommandLayout {
-    fn write(&self, to: &mut Vec<u8>) {
-        let CommandLayout { part, fate, change, simpler, candidates, ran, drawn } = *self;
-        (part, fate, change, simpler).write(to);
-        let ran = ran.map(|(task, began, ended)| (task.0, began, ended));
-        (candidates, ran, drawn).write(to);
-    }
-
-    fn read(from: &mut &[u8]) -> Option<CommandLayout> {
-        let (part, fate, change, simpler) = Written::read(from)?;
-        let (candidates, ran, drawn): (u64, Option<(u32, u32, u32)>, _) = Written::read(from)?;
-        let ran = ran.map(|(task, began, ended)| (TaskId(task), began, ended));
-        Some(CommandLayout { part, fate, change, simpler, candidates, ran, drawn })
     }
 }
 

@@ -45,6 +45,8 @@ pub mod trace;
 #[doc(hidden)]
 pub mod untried;
 mod waits;
+#[cfg(unpause_native)]
+mod written;
 
 pub use self::met::FaultCount;
 

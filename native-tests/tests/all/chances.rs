@@ -363,13 +363,13 @@ fn the_same_seed_is_the_same_run_in_both_isolations() {
         runner.run_native(all_three).finding.map(|finding| told(&finding.run))
     };
     let mut failed = 0;
-    for seed in 0..150 {
+    for seed in 0..60 {
         let first = of(seed, "run");
         assert_eq!(first, of(seed, "run"), "seed {seed}");
         assert_eq!(first, of(seed, "process"), "seed {seed}");
         failed += usize::from(first.is_some());
     }
-    assert!((5..100).contains(&failed), "{failed} of 150 fail");
+    assert!((2..58).contains(&failed), "{failed} of 60 fail");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
         assert!(words(&output).contains(&words(part)), "{part}\n{output}");
     }
 
-    // Of tasks on one thread one order is run, which the test says in a line of its own.
+    // Tasks on one thread have one order. A line of the output says so.
     let of_tasks: Vec<_> = errors.lines().filter(|line| line.contains("unpause-tokio")).collect();
     assert_eq!(of_tasks.len(), 1, "{errors}");
     let said = "note: suite::spawns_two_tasks_on_one_thread: its tasks on a current-thread runtime of tokio had one order";

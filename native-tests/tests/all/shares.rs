@@ -1,4 +1,4 @@
-//! What a share of the runs looks for by default: planted bugs, which a few seeds find, beside the same programs without them.
+//! Bugs that a share of the runs looks for by default: a few seeds find each planted bug, and none reports its fixed twin.
 //!
 //! In a share of the runs the counts of `Arc` are points. In another one a call of a lock joins the queue of the lock.
 

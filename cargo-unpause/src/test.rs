@@ -40,8 +40,8 @@ tasks of the run: each of their atomic operations, locks, waits and sleeps may b
 
 With --any the tests are those of a crate that does not depend on unpause: each existing `#[test]` runs under 20 seeds
 (SIM_SEEDS), for at most 10 s (SIM_TIME). A run that takes more than a million steps (SIM_STEPS) continues with few
-switches between threads, which a note says. A run that does not end even so, or that is another one when it is repeated,
-decides nothing, which a note says, too. If no run of a test decides anything, the test is reported as UNDECIDED, and the
+switches between threads, and a note says so. A run that still does not end, or that differs when it is repeated,
+decides nothing, and a note says so. If no run of a test decides anything, the test is reported as UNDECIDED, and the
 exit code is 3 if nothing failed.
 Needs `ld` and `objcopy` of GNU binutils. Documentation tests and programs without libtest run as they are.
 

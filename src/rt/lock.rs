@@ -87,7 +87,7 @@ impl World {
         try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)
     }
 
-    /// As [`try_acquire`](Self::try_acquire), without an announcement.
+    /// Like [`try_acquire`](Self::try_acquire), but without an announcement.
     pub(crate) fn acquire_by_hand(&self, op: &'static Op, object: ObjectId, place: Place) -> bool {
         let mut state = self.state();
         state.polls.by_hand += 1;
@@ -121,7 +121,7 @@ impl World {
         state.happened(op, Some(object), place, Values::None);
     }
 
-    /// As [`give_up`](Self::give_up), of an announced operation.
+    /// Like [`give_up`](Self::give_up), but for an announced operation.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn give_up_in_turn(&self, pending: &PendingOp) {
         drop(self.retract_to_do(&pending.announcement));

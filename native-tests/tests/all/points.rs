@@ -383,3 +383,41 @@ fn a_search_of_a_loop_with_many_rounds_is_no_proof() {
     assert!(searched.complete && !searched.is_proof(), "{searched:?}");
     assert_eq!(searched.unseen, ["later rounds of a loop that counts them"]);
 }
+
+/// The programs that were small enough to compare, and how many of them fail.
+struct Compared {
+    programs: usize,
+    fail: usize,
+}
+
+/// Searches each body with all operations as points and with the points of a test. Both searches must have the same
+/// outcomes. Bodies whose search with all operations takes more than `most` runs are left out.
+fn compare(kind: &str, bodies: &[fn()], most: u64) -> Compared {
+    let (mut compared, mut fail, mut left, mut runs, mut all_runs) = (0, 0, 0, 0, 0);
+    let mut differences = Vec::new();
+    for (number, body) in bodies.iter().enumerate() {
+        let name = format!("{kind}_{number}");
+        let all = search(&name, *body, "all", "exhaustive", most);
+        if !all.through {
+            left += 1;
+            continue;
+        }
+        let few = search(&name, *body, "default", "exhaustive", most);
+        (compared, fail) = (compared + 1, fail + usize::from(all.fails));
+        (runs, all_runs) = (runs + few.runs + few.blocked, all_runs + all.runs + all.blocked);
+        let same = few.fails == all.fails && (few.fails || few.outcomes == all.outcomes);
+        if !same || !few.through {
+            let missing: Vec<_> = all.outcomes.difference(&few.outcomes).collect();
+            let more: Vec<_> = few.outcomes.difference(&all.outcomes).collect();
+            differences.push(format!(
+                "{name}: fails {} {}, missing {missing:?}, more {more:?}, {}",
+                few.fails, all.fails, few.text
+            ));
+        }
+    }
+    eprintln!(
+        "{compared} programs, {fail} with a deadlock, {left} too large; {all_runs} runs with all points, {runs} without"
+    );
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    Compared { programs: compared, fail }
+}

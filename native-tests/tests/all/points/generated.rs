@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, OnceLock, RwLock};
 use std::thread;
 
-use super::{outcome, search};
+use super::{compare, outcome};
 
 /// A body for each number below 300.
 fn body<const N: u64>() {
@@ -149,31 +149,6 @@ fn generated(number: u64) {
 fn generated_programs_have_the_same_outcomes_with_all_points() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
     let (programs, most) = if long { (300, 3_000) } else { (60, 500) };
-    let (mut compared, mut left, mut runs, mut all_runs) = (0, 0, 0, 0);
-    let mut differences = Vec::new();
-    for (number, body) in BODIES.iter().enumerate().take(programs) {
-        let name = format!("generated_{number}");
-        let all = search(&name, *body, "all", "exhaustive", most);
-        if !all.through {
-            left += 1;
-            continue;
-        }
-        let few = search(&name, *body, "default", "exhaustive", most);
-        compared += 1;
-        (runs, all_runs) = (runs + few.runs + few.blocked, all_runs + all.runs + all.blocked);
-        let same = few.fails == all.fails && (few.fails || few.outcomes == all.outcomes);
-        if !same || !few.through {
-            let missing: Vec<_> = all.outcomes.difference(&few.outcomes).collect();
-            let more: Vec<_> = few.outcomes.difference(&all.outcomes).collect();
-            differences.push(format!(
-                "{name}: fails {} {}, missing {missing:?}, more {more:?}, {}",
-                few.fails, all.fails, few.text
-            ));
-        }
-    }
-    eprintln!(
-        "{compared} programs, {left} too large; {all_runs} runs with all points, {runs} without"
-    );
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    let compared = compare("generated", &BODIES[..programs], most).programs;
     assert!(compared > programs / 3);
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use sim::run::{Failure, Outcome};
 
-use super::{outcome, search};
+use super::{Compared, compare, outcome};
 
 /// A body for each number below 120.
 fn body<const N: u64>() {
@@ -134,32 +134,7 @@ fn generated(number: u64) {
 fn locks_that_are_shared_have_the_same_outcomes_with_all_points() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
     let (programs, most) = if long { (120, 5_000) } else { (50, 700) };
-    let (mut compared, mut fail, mut left, mut runs, mut all_runs) = (0, 0, 0, 0, 0);
-    let mut differences = Vec::new();
-    for (number, body) in BODIES.iter().enumerate().take(programs) {
-        let name = format!("shared_{number}");
-        let all = search(&name, *body, "all", "exhaustive", most);
-        if !all.through {
-            left += 1;
-            continue;
-        }
-        let few = search(&name, *body, "default", "exhaustive", most);
-        (compared, fail) = (compared + 1, fail + usize::from(all.fails));
-        (runs, all_runs) = (runs + few.runs + few.blocked, all_runs + all.runs + all.blocked);
-        let same = few.fails == all.fails && (few.fails || few.outcomes == all.outcomes);
-        if !same || !few.through {
-            let missing: Vec<_> = all.outcomes.difference(&few.outcomes).collect();
-            let more: Vec<_> = few.outcomes.difference(&all.outcomes).collect();
-            differences.push(format!(
-                "{name}: fails {} {}, missing {missing:?}, more {more:?}, {}",
-                few.fails, all.fails, few.text
-            ));
-        }
-    }
-    eprintln!(
-        "{compared} programs, {fail} with a deadlock, {left} too large; {all_runs} runs with all points, {runs} without"
-    );
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    let Compared { programs: compared, fail } = compare("shared", &BODIES[..programs], most);
     assert!(compared > programs / 5 && fail > 2, "{compared} programs, {fail} with a deadlock");
 }
 

@@ -81,7 +81,7 @@ fn entries() -> (Arc<Mutex<Vec<Weak<Entry>>>>, Arc<Entry>) {
     (list, entry)
 }
 
-/// An upgrade may hold the last reference for a moment, under the lock. Fixed: what it holds is dropped after the lock.
+/// An upgrade may hold the last reference for a moment, under the lock. Fixed: the reference is dropped after the unlock.
 fn visits(fixed: bool) {
     let (list, entry) = entries();
     let visitor = thread::spawn(move || {
@@ -100,7 +100,7 @@ fn visits(fixed: bool) {
 }
 
 /// A list that is cleared of entries without references, as a registry of subscribers is, under a lock that readers share.
-/// Fixed: the entries are looked at and not upgraded.
+/// Fixed: the entries are not upgraded.
 fn retains(fixed: bool) {
     struct Subscriber(Arc<RwLock<Vec<Weak<Subscriber>>>>);
     impl Drop for Subscriber {
@@ -143,7 +143,7 @@ fn ends(fixed: bool) {
     assert_eq!(ended.load(SeqCst), 2, "dropped by the first thread");
 }
 
-/// A thread reads what it reads already, beside a writer. Fixed: it reads once.
+/// A thread locks for reading twice, beside a writer. Fixed: it locks once.
 fn reads(fixed: bool) {
     let value = Arc::new(RwLock::new(0));
     let other = value.clone();
@@ -155,7 +155,7 @@ fn reads(fixed: bool) {
     writer.join().unwrap();
 }
 
-/// The same. Fixed: the inner read is one that may be recursive.
+/// The same. Fixed: the inner call is `read_recursive`.
 fn reads_of_parking_lot(fixed: bool) {
     let value = Arc::new(parking_lot::RwLock::new(0));
     let other = value.clone();
@@ -168,7 +168,7 @@ fn reads_of_parking_lot(fixed: bool) {
     reader.join().unwrap();
 }
 
-/// A method that locks is called by one that has locked. Fixed: by one that has unlocked.
+/// A method holds a lock and calls another method that locks. Fixed: it unlocks before the call.
 fn reads_in_a_method(fixed: bool) {
     #[derive(Default)]
     struct Table(RwLock<Vec<u32>>);
@@ -212,7 +212,7 @@ fn reads_beside_two(fixed: bool) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Two threads read two locks in two orders, which is right without writers. Fixed: in one order.
+/// Two threads read two locks in different orders, beside writers. Fixed: both use the same order.
 fn reads_of_two(fixed: bool) {
     let locks = Arc::new([0, 1].map(RwLock::new));
     let read = |first: usize, second: usize| {

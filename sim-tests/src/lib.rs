@@ -12,6 +12,7 @@ pub mod judge;
 pub mod moments;
 pub mod odd_models;
 pub mod online;
+pub mod page;
 pub mod programs;
 pub mod real_cost;
 pub mod seeds;

@@ -27,6 +27,9 @@ mod form;
 #[path = "tidy/words.rs"]
 mod words;
 
+#[path = "tidy/pages.rs"]
+mod pages;
+
 #[path = "tidy/source.rs"]
 mod source;
 
@@ -99,6 +102,17 @@ fn every_function_of_a_run_is_an_operation_or_says_why_not() {
 #[test]
 fn no_file_names_a_machine_or_a_registry_host() {
     assert_none(each(words::check));
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    assert_none(pages::broken_links(&Tree::of_the_repository().files));
+}
+
+#[test]
+fn pages_have_short_sentences_and_cells() {
+    assert_none(each(pages::long_sentences));
+    assert_none(each(pages::long_cells));
 }
 
 /// The offences of all files of the repository, checked one by one.

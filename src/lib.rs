@@ -1,13 +1,28 @@
-//! Deterministic testing of concurrent Rust. A test is an `async fn` that runs under a scheduler of the library:
-//! each seed is one interleaving, so a bug that shows up once in a million runs is found in seconds, shrunk to the
-//! steps that matter, explained on one screen and replayed at will.
+//! Deterministic testing of concurrent Rust. A test runs under a scheduler of the library, and each seed is one
+//! interleaving. A bug that shows up once in a million runs is found in seconds, shrunk to the steps that matter,
+//! explained on one screen and replayed at will.
+//!
+//! # Two doors
+//!
+//! | your code | the test | the command |
+//! |---|---|---|
+//! | async code over the primitives of this crate | `#[sim::test] async fn` | `cargo test`: each await on a primitive is a point |
+//! | plain threads, with std and any other crates | `#[sim::test(native)] fn` | `cargo unpause test`: each atomic operation, lock and socket is a point |
+//! | plain threads of a crate that does not depend on this crate | its own `#[test] fn` | `cargo unpause test --any` |
+//!
+//! Both doors have the same seeds, strategies, searches, traces, histories and screens. Applications over tokio take the
+//! first door with the package `unpause-tokio`, and the second door without a change. This page is about the first door.
+//! `docs/native.md` of the repository is about the second door, and `docs/method.md` leads from a crate to a bug or a
+//! bound. The package `unpause-histories` and `cargo unpause check` check histories that another system has recorded.
+//!
+//! The first door in five links:
 //!
 //! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] is the same as a function.
-//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`rand`]: the primitives of tests and of the code under test. Without
+//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`mod@rand`]: the primitives of tests and of the code under test. Without
 //!   the feature `sim` they are the real primitives.
 //! - [`History`] and [`check`]: record the calls of clients and their results, and check them against a model.
 //! - [`parallel()`]: concurrent programs generated from a model.
-//! - [`mod@strategy`]: random walks, PCT, POS and others; [`exhaustive`](runner#proofs) search proves that no
+//! - [`mod@strategy`]: random walks, PCT, POS and others. The [`exhaustive`](runner#proofs) search proves that no
 //!   interleaving fails.
 //!
 //! ```toml
@@ -86,12 +101,12 @@
 //! A **point** is an await on a primitive of this library: [`Atomic`], [`Cell`], [`Mutex`], a [`JoinHandle`],
 //! [`yield_now`](task::yield_now). The task announces its next operation there, and any other task may go first. A
 //! **step** is the code from one point to the next, without interruption. Spawning a task and dropping a guard take
-//! effect at once and are no points. A task that waits for a lock or another task is blocked; when a lock is freed,
-//! all waiters are enabled, and the one that steps first gets it. A task in [`spin_until`] is blocked until the memory
+//! effect at once and are no points. A task that waits for a lock or another task is blocked. When a lock is freed, all
+//! waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked until the memory
 //! that it read has changed.
 //!
-//! A **run** is one execution of the body. Its **decisions**, which task steps and which value [`rand`] draws,
-//! determine it; written down they are its **trace**, which replays it without seed and strategy. A run fails if
+//! A **run** is one execution of the body. Its **decisions** determine it: the task that steps next, and the value that
+//! [`mod@rand`] draws. A **trace** is the list of these decisions, and replays the run without seed and strategy. A run fails if
 //!
 //! - a task panics, or the body returns an error;
 //! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;
@@ -150,16 +165,34 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`sync`], [`task`], [`mod@rand`] | primitives, tasks, random values that are decisions |
-//! | [`mod@node`], [`net`] | nodes that die, links and sockets between them |
-//! | [`fs`] | files, and what a power failure leaves of them |
+//! | [`sync`] | atomics, locks, cells that are set once: std's names for tasks |
+//! | [`task`] | tasks, their handles, `select!` and `join!`, cancellation, parking |
+//! | [`mod@rand`] | random values that are decisions of the run |
 //! | [`time`] | sleeps, time-outs, intervals; a virtual clock |
+//! | [`tokio`](https://docs.rs/unpause/latest/sim/tokio/) | tokio's names, with the feature `tokio` |
+//! | [`mod@node`] | nodes: processes on machines of their own, which die and restart |
+//! | [`net`] | links, datagrams and sockets between nodes, and their faults |
+//! | [`fs`] | files, and their contents after a power failure |
+//! | [`nemesis`] | faults of nodes, links, clocks and disks, drawn by the run |
 //! | [`recorder`], [`check`] | histories, models, checkers |
-//! | [`generate`], [`parallel()`] | programs from a model |
+//! | [`generate`], [`mod@parallel`] | programs from a model |
 //! | [`runner`] | settings of a test, coverage, proofs |
-//! | [`mod@strategy`] | strategies and searches, and the contract for one of your own |
+//! | [`mod@strategy`] | strategies and searches, and the contract for a strategy of your own |
 //! | [`report`], [`run`], [`shrink`] | results as data: the report, the failing run, its [trace](run::trace), shrinking |
 //! | [`census`] | classes of interleavings |
+//!
+//! Properties are macros: [`always!`](macro@always), [`eventually!`](macro@eventually),
+//! [`sometimes!`](macro@sometimes), [`cover!`](macro@cover), and the function [`invariant`].
+//! [`buggify!`](macro@buggify) marks rare cases.
+//!
+//! # Features
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `sim`, the default | the scheduler. Without it each primitive is the real one: see [the two builds](#the-two-builds) |
+//! | `tokio` | the module `tokio`, the sockets of [`net`], and tokio's traits for the files of [`fs`] |
+//! | `proptest` | arguments of generated commands from strategies of proptest: `Gen::strategy` |
+//! | `arbitrary` | arguments of generated commands from types that fuzzers know: `Gen::arbitrary` |
 //!
 //! # The two builds
 //!
@@ -177,8 +210,8 @@
 //! strategies, searches and traces have no effect on real threads; a replay is refused. A test in which no task moves
 //! for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
 //!
-//! A run may give a lock to any waiter, however often others had it since. The real [`Mutex`] is fairer: a task that
-//! waited for half a millisecond is next.
+//! A run may give a lock to any waiter, however often other tasks had it meanwhile. The real [`Mutex`] is fairer: a task
+//! that waited for half a millisecond is next.
 //!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!
@@ -194,15 +227,16 @@
 //!
 //! - Memory is sequentially consistent in a run, for every [`Ordering`]: the behaviours that weaker orderings add are
 //!   not explored, and a [`fence`] does nothing.
-//! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step,
-//!   with all that its branches do in it.
+//! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step, and so are
+//!   all operations of its branches in that poll.
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
-//! - The order of a `HashMap` (except under `cargo unpause test`, where its keys belong to the run), clocks other than [`mod@time`]'s, random generators, real threads, files other than [`fs`]'s,
-//!   sockets other than [`net`]'s and the polling order of
-//!   another library's `select!` (use [`select!`](macro@select)) are not controlled. The first seed and every failing one are run twice, and the first step that
-//!   differs is [reported](run::Failure::NonDeterminism).
+//! - Not controlled are random generators, real threads, clocks other than those of [`mod@time`], files other than those of
+//!   [`fs`], and sockets other than those of [`net`]. The order of a `HashMap` is controlled under `cargo unpause test` only,
+//!   where its keys belong to the run. The polling order of another library's `select!` is not controlled: use
+//!   [`select!`](macro@select). The first seed and every failing seed are run twice, and the first step that differs is
+//!   [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
 //!   ends the process. [`block_on`] in a run panics.
 //! - An atomic or cell in a `static` is made with `const_new` and starts each run afresh; on real threads
@@ -354,7 +388,13 @@ pub mod __private {
     }
 }
 
-// Its code blocks are tests.
+// Their code blocks are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide.md")]
+mod guide {}
+#[cfg(doctest)]
+#[doc = include_str!("../docs/method.md")]
+mod method {}

@@ -1,4 +1,4 @@
-//! The screens of `cargo unpause` in the README are up to date.
+//! The screens of `cargo unpause` in the README and in the pages are up to date.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p cargo-unpause --test readme` rewrites them.
 
@@ -6,16 +6,26 @@
 
 use std::path::Path;
 
-/// The beginning of a command in the README.
+/// The beginning of a command whose screen follows.
 const COMMAND: &str = "cargo run -p cargo-unpause -- ";
 
 #[test]
-fn the_readme_shows_what_is_printed() {
+fn pages_show_what_is_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     // The files are named from there, and no other test is in this process.
     std::env::set_current_dir(root).unwrap();
-    let readme = std::fs::read_to_string("README.md").unwrap();
-    let (mut written, mut rest, mut screens) = (String::new(), &*readme, 0);
+    let folder = std::fs::read_dir("docs").unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<_> =
+        folder.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect();
+    pages.push("README.md".into());
+    let screens: usize = pages.iter().map(|page| screens(page)).sum();
+    assert!(screens >= 1, "no screen in the pages");
+}
+
+/// Checks the screens of a page, and returns their number.
+fn screens(page: &Path) -> usize {
+    let text = std::fs::read_to_string(page).unwrap();
+    let (mut written, mut rest, mut screens) = (String::new(), &*text, 0);
     while let Some(at) = rest.find(COMMAND) {
         let (before, after) = rest.split_at(at + COMMAND.len());
         let (command, screen) = after.split_once("```text\n").expect("a screen after the command");
@@ -31,10 +41,11 @@ fn the_readme_shows_what_is_printed() {
         (rest, screens) = (after, screens + 1);
     }
     written += rest;
-    assert!(screens >= 1, "no screen in the README");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write("README.md", written).unwrap();
-    } else if let Some((old, new)) = readme.lines().zip(written.lines()).find(|(a, b)| a != b) {
-        panic!("README.md has\n{old}\nand printed is\n{new}\nUPDATE_EXPECT=1 writes it anew");
+        std::fs::write(page, written).unwrap();
+    } else if let Some((old, new)) = text.lines().zip(written.lines()).find(|(a, b)| a != b) {
+        let page = page.display();
+        panic!("{page} has\n{old}\nand printed is\n{new}\nUPDATE_EXPECT=1 writes it anew");
     }
+    screens
 }

@@ -1,6 +1,6 @@
-//! The screens in the README and in the examples are those of today.
+//! The screens in the README and in the examples are those of today, and so are the lists in the guide.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen and its list of strategies, the
+//! `UPDATE_EXPECT=1 cargo test -p sim-tests --test readme` rewrites the README's screen, the guide's list of strategies, the
 //! table of the strategies and the report at the end of each example. In the real build the examples only have to
 //! succeed, because the output of real threads varies.
 
@@ -240,7 +240,7 @@ fn the_architecture_names_the_renderers_that_there_are() {
 }
 
 #[test]
-fn the_readme_lists_the_variables_of_the_configuration() {
+fn the_guide_lists_the_variables_of_the_configuration() {
     let variables = |path: &str| -> Vec<String> {
         let text = fs::read_to_string(root().join(path)).unwrap();
         let rows =
@@ -251,7 +251,31 @@ fn the_readme_lists_the_variables_of_the_configuration() {
     };
     let known = variables("src/engine/runner/mod.rs");
     assert!(known.len() > 10, "{known:?}");
-    assert_eq!(variables("README.md"), known);
+    assert_eq!(variables("docs/guide.md"), known);
+}
+
+/// A command of a page with a variable that was renamed would do something else than the page says.
+#[test]
+fn pages_name_variables_that_exist() {
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let manual = read(&root().join("src/engine/runner/mod.rs"));
+    let mut pages: Vec<PathBuf> =
+        fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let packages = ["", "cargo-unpause", "unpause-tokio"];
+    pages.extend(packages.map(|folder| root().join(folder).join("README.md")));
+    assert!(pages.len() > 10, "{pages:?}");
+    let mut named = 0;
+    for path in pages {
+        let text = read(&path);
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        for word in words.filter(|word| word.starts_with("SIM_") && word.len() > 4) {
+            let is_known = manual.contains(&format!("//! | `{word}` |"));
+            assert!(is_known, "{}: there is no variable {word}", path.display());
+            named += 1;
+        }
+    }
+    assert!(named > 50, "{named} variables in all pages");
 }
 
 #[test]
@@ -288,17 +312,17 @@ fn the_table_of_the_strategies_has_the_texts_of_their_rows() {
 }
 
 #[test]
-fn the_readme_names_every_strategy() {
-    let path = root().join("README.md");
-    let readme = fs::read_to_string(&path).unwrap();
-    let (_, list) = readme.split_once("The others sample:\n").expect("the list of the strategies");
+fn the_guide_names_every_strategy() {
+    let path = root().join("docs/guide.md");
+    let guide = fs::read_to_string(&path).unwrap();
+    let (_, list) = guide.split_once("The others sample:\n").expect("the list of the strategies");
     let (old, _) = list.split_once('\n').unwrap();
     let [_, others @ ..] = sim::strategy::STRATEGIES else { panic!("no strategy") };
     let names: Vec<String> = others.iter().map(|row| format!("`{}`", row.name)).collect();
-    expect(&path, &readme, old, &format!("  {},", names.join(", ")));
+    expect(&path, &guide, old, &format!("  {},", names.join(", ")));
     for row in sim::strategy::SEARCHES {
         let name = format!("`{}`", row.name);
-        assert!(readme.contains(&name), "name {name} under \"Limits\" in README.md");
+        assert!(guide.contains(&name), "name {name} under \"Limits\" in docs/guide.md");
     }
 }
 

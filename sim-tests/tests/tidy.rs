@@ -30,6 +30,9 @@ mod words;
 #[path = "tidy/pages.rs"]
 mod pages;
 
+#[path = "tidy/first_page.rs"]
+mod first_page;
+
 #[path = "tidy/source.rs"]
 mod source;
 
@@ -113,6 +116,12 @@ fn links_between_pages_lead_somewhere() {
 fn pages_have_short_sentences_and_cells() {
     assert_none(each(pages::long_sentences));
     assert_none(each(pages::long_cells));
+    assert_none(each(pages::long_first_page));
+}
+
+#[test]
+fn the_first_page_of_the_manual_names_all_modules_and_features() {
+    assert_none(first_page::check(&Tree::of_the_repository().files));
 }
 
 /// The offences of all files of the repository, checked one by one.

@@ -279,7 +279,7 @@ fn a_search_that_stops_at_the_limit_of_faults_names_it() {
     assert!(words.contains(&text) && !words.contains("instrumented"), "{shown}");
 }
 
-/// The program of the README.
+/// The program of docs/guide.md.
 async fn acknowledges(too_early: bool) {
     let [client, primary, backup] = ["client", "primary", "backup"].map(node);
     let (ask, mut asked) = net::link(&client, &primary);

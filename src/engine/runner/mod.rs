@@ -153,7 +153,7 @@
 //! | `SIM_CANCEL_SELECTS` | true if the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment | `1`, `0` |
 //! | `SIM_BUGGIFY` | true if code that is marked with [`buggify!`](macro@crate::buggify) may be executed | `1`, `0` |
 //! | `SIM_PROGRESS` | the guarantee of progress to test: tasks may stall for good at any point | `lock-free`, `obstruction-free`, `wait-free:N` |
-//! | `SIM_CHANCES` | events that may happen to plain threads at any moment; `weak` to awaited tasks, too | `timers`, `spurious,weak`, `none` |
+//! | `SIM_CHANCES` | events that may happen at any moment: `timers` to plain threads, `spurious` and `weak` to awaited tasks, too | `timers`, `spurious,weak`, `none` |
 //! | `SIM_JOBS` | worker threads; the default is the number of cores | `4` |
 //! | `SIM_SHARD` | every n-th seed, beginning with the k-th | `2/4` |
 //! | `SIM_HANG` | time limit of a step, or of real threads on which no task moves; the default is 10 s, `0s` is no limit | `30s` |
@@ -229,7 +229,7 @@ use crate::run::{Failure, Outcome};
 
 /// Runs a test body under many seeds, one run each.
 ///
-/// Each setting has a default. The environment (`SIM_SEED` and others, see the README) overrides all settings.
+/// Each setting has a default. The environment (`SIM_SEED` and others, see [`runner`](self)) overrides all settings.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, Runner};

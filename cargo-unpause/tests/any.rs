@@ -131,9 +131,11 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let (exit, again, _) = run(&folder, &alone, &[("SIM_REPLAY", replay.unwrap())]);
     assert!(exit == 1 && again.contains("replay of a given trace"), "{again}");
     let proof = [("SIM_STRATEGY", "exhaustive"), ("SIM_MUST_PROVE", "1")];
-    let (exit, proven, errors) =
-        run(&folder, &["--lib", "one_step_loses_none", "--", "--nocapture"], &proof);
+    let (exit, proven, errors) = run(&folder, &["--lib", "one_step_loses_none"], &proof);
     assert!(exit == 0 && errors.contains("explored all"), "{proven}{errors}");
+    let coverage = [("SIM_COVERAGE", "1")];
+    let (exit, seen, errors) = run(&folder, &["--lib", "one_step_loses_none"], &coverage);
+    assert!(exit == 0 && errors.contains("\nseen    "), "{seen}{errors}");
 
     // Code that is not instrumented takes the proof from a test that enters it, and from no other.
     let suite = |test| ["--test", "suite", test, "--", "--exact", "--nocapture"];

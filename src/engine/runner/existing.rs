@@ -12,7 +12,7 @@ use super::outcome::FunctionBody;
 use super::site::{self, Site};
 use super::target::{TestTarget, without_hash};
 use super::terminal::style;
-use super::told::remarks;
+use super::told::{remarks, told};
 use super::{Runner, TestBody};
 use crate::engine::config::{InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
@@ -105,8 +105,15 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         searched |= report.searched.is_some();
         let reason = reason(&report);
         let shown = !report.warnings.is_empty() || report.replayed.is_some();
+        // A harness hides the screen of a test that passes.
+        let requested = match report.finding {
+            None => told(&report, &style()),
+            Some(_) => String::new(),
+        };
+        verdict.remarks += &requested;
         if report.finding.is_some() && reason.is_none() || shown || report.searched.is_some() {
-            verdict.screen += &text(&report, &style());
+            let screen = text(&report, &style());
+            verdict.screen += screen.strip_prefix(&*requested).unwrap_or(&screen);
         }
         let Some(reason) = reason else {
             verdict.passed = report.finding.is_none();

@@ -50,7 +50,7 @@ pub(super) fn remarks(report: &Report) -> String {
 
 /// The beginning of the screen, as far as the user requested it: all of a replay, of coverage, other orders of calls and
 /// statistics; the first line of a search that did what was requested.
-fn told(report: &Report, style: &Style) -> String {
+pub(super) fn told(report: &Report, style: &Style) -> String {
     let (warnings, notes) = (Vec::new(), Vec::new());
     let screen = || text(&Report { warnings, notes, ..report.clone() }, style);
     let requested = report.replayed.is_some()

@@ -190,7 +190,10 @@ fn the_readme_shows_what_its_test_prints() {
         let mut cargo = cargo(&folder);
         cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"));
         cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
-        output(cargo.args(arguments).args(["--config", "profile.dev.package.unpause.opt-level=0"]))
+        for package in ["unpause", "unpause-run"] {
+            cargo.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
+        }
+        output(cargo.args(arguments))
     };
     let test = cargo(&["test", "--lib"]);
     let printed = stdout(&test);
@@ -383,13 +386,11 @@ fn root() -> PathBuf {
 }
 
 /// Builds an example as the tests are built, so that nothing is built twice, and runs it as `cargo run` does.
-/// With `UNPAUSE_EXAMPLES`, which has other arguments in the place of `--workspace`, it is built as those say.
 fn run_example(name: &str, environment: &[(&str, &str)]) -> Output {
     let program = std::env::current_exe().unwrap();
     let profile = program.parent().and_then(Path::parent).unwrap();
     let mut build = cargo(&root());
-    let selected = std::env::var("UNPAUSE_EXAMPLES").unwrap_or_else(|_| "--workspace".to_owned());
-    build.args(["build", "--quiet", "--example", name]).args(selected.split(' '));
+    build.args(["build", "--quiet", "--workspace", "--example", name]);
     build.arg("--target-dir").arg(profile.parent().unwrap());
     match profile.file_name().unwrap().to_str().unwrap() {
         "debug" => &mut build,

@@ -80,6 +80,7 @@ fn compile() -> String {
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     // The library keeps the level of its own profile. The atomics use no other crate.
     cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    cargo.args(["--config", "profile.release.package.unpause-run.opt-level=0"]);
     // The pairs use those functions of the library that the compiler can inline into other crates.
     // The library's own machine code is not used, and was most of the work.
     cargo.args(["--", "-C", "no-prepopulate-passes", "-C", "linker-plugin-lto"]);

@@ -252,11 +252,17 @@ pub(crate) use unpause_run::disk;
 #[doc(inline)]
 pub use unpause_run::{census, report, run, shrink, strategy};
 
-// L1: makes a run
+// L1: two executors: one makes a run, one has real threads
+mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod rt;
 
 // L2: the contract between primitives and a run
+#[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
+mod native;
+#[cfg(not(all(unpause_native, feature = "sim", not(sim_real))))]
+#[path = "native/absent.rs"]
+mod native;
 mod seam;
 
 // L3: the items that users name
@@ -318,7 +324,7 @@ pub const SIMULATED: bool = seam::SIMULATED;
 pub mod __private {
     /// Tests of the bridge to plain threads.
     #[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
-    pub use crate::seam::native::CHECKS as NATIVE_CHECKS;
+    pub use crate::native::CHECKS as NATIVE_CHECKS;
 
     pub use crate::engine::runner::{
         Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::seam::{self, native::on_carrier};
+use crate::seam::{self, on_carrier};
 
 /// A number below `bound`, every one with the same probability. Shrinks to 0.
 ///

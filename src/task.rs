@@ -338,7 +338,7 @@ pub fn set_spawner<S>(spawner: S) -> Result<(), SpawnerSet>
 where
     S: Fn(BoxFuture<'static, ()>) + Send + Sync + 'static,
 {
-    if seam::threads::set_spawner(Box::new(spawner)) { Ok(()) } else { Err(SpawnerSet) }
+    if seam::set_spawner(Box::new(spawner)) { Ok(()) } else { Err(SpawnerSet) }
 }
 
 /// The spawner had been set before.
@@ -371,5 +371,5 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         !seam::in_run(),
         "block_on inside a run would keep the scheduler from running other tasks: await the future"
     );
-    ::futures::executor::block_on(seam::own::Owning::new(future))
+    ::futures::executor::block_on(seam::Owning::new(future))
 }

@@ -31,12 +31,12 @@ pub(crate) use self::row::ProofRuns;
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
 use self::strategy::meant;
+use crate::native;
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::isolation::Isolation;
 use crate::run::points::Points;
-use crate::seam::native;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
 /// Seeds run when nothing says how many.

@@ -19,15 +19,15 @@ use crate::engine::results::{Results, Tally};
 use crate::engine::runner::outcome::TestFuture;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks, unchecked};
+use crate::real::crew::block_on_and;
+use crate::real::jitter::SHAKES;
+use crate::real::own::Owning;
+use crate::real::stress::{InRun, StressRun, hear};
 use crate::report::{Finding, Origin, Report};
 use crate::run::ids::{Place, Seed};
 use crate::run::panics;
 use crate::run::statistics::Statistics;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
-use crate::seam::crew::block_on_and;
-use crate::seam::jitter::SHAKES;
-use crate::seam::own::Owning;
-use crate::seam::stress::{InRun, StressRun, hear};
 
 /// The time that tasks left over may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);

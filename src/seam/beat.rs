@@ -33,7 +33,7 @@ pub(crate) fn hang_limit() -> Option<Duration> {
 
 /// Reports progress within a long step.
 pub(crate) fn beat() {
-    super::native::alive();
+    super::stepped::alive();
     BEATS.with(|beats| {
         if let Some(beats) = &*beats.borrow() {
             beats.fetch_add(1, Ordering::Relaxed);

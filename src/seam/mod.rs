@@ -24,42 +24,22 @@
 //! | [`clock()`] | operations that took effect in the run | a counter |
 
 pub(crate) mod atomic;
-pub(crate) mod backoff;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) mod beat;
 pub(crate) mod budget;
-// A simulating build has no stress runs; only its random numbers outside runs come from here.
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod cargo;
-pub(crate) mod crew;
-pub(crate) mod groups;
-#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
-pub(crate) mod jitter;
-mod join_error;
-mod kept;
-#[cfg(not(all(feature = "sim", not(sim_real))))]
-mod nameless;
-#[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
-pub(crate) mod native;
-#[cfg(not(all(unpause_native, feature = "sim", not(sim_real))))]
-#[path = "native/absent.rs"]
-pub(crate) mod native;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod once;
-pub(crate) mod own;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]
 mod sim;
-#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code))]
-mod start;
-#[cfg(not(all(feature = "sim", not(sim_real))))]
-mod statics;
-#[cfg_attr(all(feature = "sim", not(sim_real)), allow(dead_code, unused_imports))]
-pub(crate) mod stress;
-mod task_id;
-pub(crate) mod threads;
-pub(crate) mod timer;
+#[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
+pub(crate) mod stepped;
+#[cfg(not(all(unpause_native, feature = "sim", not(sim_real))))]
+#[path = "stepped/absent.rs"]
+pub(crate) mod stepped;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 pub(crate) mod value;
 
@@ -68,13 +48,16 @@ use std::task::Waker;
 #[cfg_attr(not(feature = "tokio"), allow(unused_imports))]
 pub(crate) use self::cargo::{Cargo, carry};
 pub(crate) use self::cargo::{Guard, Transit, Way};
-pub use self::join_error::JoinError;
 pub(crate) use self::once::OnceOps;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 pub(crate) use self::real::*;
 #[cfg(all(feature = "sim", not(sim_real)))]
 pub(crate) use self::sim::*;
-pub use self::task_id::Id;
+pub(crate) use self::stepped::on_carrier;
+pub(crate) use crate::real::own::Owning;
+pub(crate) use crate::real::threads::set_spawner;
+pub(crate) use crate::real::timer::set_timer;
+pub use crate::real::{Id, JoinError};
 
 /// Returns `true` for a no-op waker: the caller checks once if the future is ready and does not poll again
 /// (`now_or_never`).

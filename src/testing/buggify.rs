@@ -1,6 +1,6 @@
 //! Code that makes rare cases common, in the runs of tests that ask for it.
 
-use crate::seam::{self, native::on_carrier};
+use crate::seam::{self, on_carrier};
 
 /// Is true now and then in the runs of a test that asks for it, and false everywhere else: it marks code that makes a rare
 /// case common, such as a buffer of one entry, a delay, an error that an interface may return.

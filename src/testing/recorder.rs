@@ -39,7 +39,7 @@ use crate::run::Failure;
 use crate::run::board::CallPoint;
 use crate::run::ids::Place;
 use crate::seam;
-use crate::seam::native::on_carrier;
+use crate::seam::on_carrier;
 use crate::testing::generate::Guess;
 use unpause_check::history::Operation;
 use unpause_check::online::{OnlineChecker, OnlineStatus};

@@ -4,7 +4,7 @@
 use std::panic::Location;
 
 use crate::run::Condition;
-use crate::seam::{self, native::on_carrier};
+use crate::seam::{self, on_carrier};
 
 /// Requires that a condition holds sometimes: a test in which it holds in no run fails, although every run of
 /// it passed.

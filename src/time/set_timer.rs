@@ -31,7 +31,7 @@ pub fn set_timer<F>(make: F) -> Result<(), TimerSet>
 where
     F: Fn(Duration) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> + Send + Sync + 'static,
 {
-    if seam::timer::set_timer(Box::new(make)) { Ok(()) } else { Err(TimerSet) }
+    if seam::set_timer(Box::new(make)) { Ok(()) } else { Err(TimerSet) }
 }
 
 /// The timers had been set before.

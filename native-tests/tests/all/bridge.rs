@@ -1,4 +1,4 @@
-//! Tests of the files of `src/seam/native`, which only an instrumented build of the library has.
+//! Tests of the files of `src/native`, which only an instrumented build of the library has.
 
 #[test]
 fn the_bridge_passes_its_checks() {

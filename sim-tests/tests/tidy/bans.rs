@@ -122,7 +122,8 @@ fn is_promised(text: &str, line: usize) -> bool {
 }
 
 /// The files that may ask which build this is. All others are written once, over the seam.
-const FEATURE_FILES: [&str; 3] = ["src/lib.rs", "src/seam/mod.rs", "src/engine/mod.rs"];
+const FEATURE_FILES: [&str; 4] =
+    ["src/lib.rs", "src/real/mod.rs", "src/seam/mod.rs", "src/engine/mod.rs"];
 
 /// `feature = "sim"` and `sim_real` in a source of the library that is not for them.
 pub(crate) fn feature_outside_its_files(file: &File) -> Vec<Offence> {
@@ -133,7 +134,7 @@ pub(crate) fn feature_outside_its_files(file: &File) -> Vec<Offence> {
     let tokens = file.text.parse().unwrap_or_else(|e| panic!("{}: {e}", file.path));
     let mut lines = Vec::new();
     collect_feature_lines(tokens, &mut lines);
-    let message = "the build is asked for in src/lib.rs, src/engine/mod.rs and src/seam/mod.rs only: let \
+    let message = "the build is asked for in src/lib.rs and the `mod.rs` of real, seam and engine only: let \
                    `seam` offer what differs, and write this file over it";
     lines.into_iter().map(|line| Offence::new(file, line, message)).collect()
 }

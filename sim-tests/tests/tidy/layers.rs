@@ -14,7 +14,9 @@ enum Layer {
     Data,
     /// L1, each does one thing with the data: names data.
     Sibling,
-    /// L2, the contract between primitives and a run: names data and `rt`.
+    /// L1 too, the executor of real threads: names data, and may use threads and clocks.
+    Threads,
+    /// L2, the contract between primitives and a run: names data, `rt` and `real`.
     Seam,
     /// L3, the items that users name: it imports data and the seam.
     Surface,
@@ -26,12 +28,14 @@ enum Layer {
 const TABLE: &[(&str, Layer)] = &[
     ("run", Layer::Data),
     ("rt", Layer::Sibling),
+    ("real", Layer::Threads),
     ("strategy", Layer::Sibling),
     ("census", Layer::Sibling),
     ("disk", Layer::Sibling),
     ("shrink", Layer::Sibling),
     ("report", Layer::Sibling),
     ("seam", Layer::Seam),
+    ("native", Layer::Surface),
     ("sync", Layer::Surface),
     ("tokio", Layer::Surface),
     ("task", Layer::Surface),
@@ -56,6 +60,8 @@ type Exception = (&'static str, &'static str, &'static str);
 
 /// The permitted imports that the layers do not cover.
 const EXCEPTIONS: &[Exception] = &[
+    ("native", "rt", "its tasks step plain threads"),
+    ("testing", "native", "commands of a blocking program run on plain threads"),
     ("testing", "task", "the branches of a generated program are tasks"),
     ("testing", "time", "what holds eventually does so in a time"),
     ("testing", "nemesis", "a generated program has a branch of faults"),
@@ -171,7 +177,7 @@ fn arrow<'n>(
     };
     let drawn_by_the_layers = layer_from == Layer::Wiring
         || layer_to == Layer::Data
-        || (layer_from == Layer::Seam && to == "rt")
+        || (layer_from == Layer::Seam && matches!(to, "rt" | "real"))
         || (layer_from == Layer::Surface && layer_to == Layer::Seam);
     if drawn_by_the_layers || exceptions.iter().any(|(a, b, _)| *a == from && b == to) {
         return Ok(Some(to));

@@ -16,9 +16,9 @@ use super::told::{remarks, told};
 use super::{Runner, TestBody};
 use crate::engine::config::{InvalidSetting, Settings, TestKind};
 use crate::engine::results::MustFail;
+use crate::native::take_spawned_in_turn;
 use crate::report::{Report, one_line, text};
 use crate::run::{Failure, Outcome};
-use crate::seam::native::take_spawned_in_turn;
 
 /// The number of seeds when nothing says how many: a suite has many tests, and each was written for one run.
 const SEEDS: u64 = 20;
@@ -180,7 +180,7 @@ fn site_of(test: &ExistingTest<'_>) -> Site {
         package,
         version: std::env::var("CARGO_PKG_VERSION").unwrap_or_default(),
         manifest_dir,
-        place: crate::seam::native::place(test.file, test.line, test.column),
+        place: crate::native::place(test.file, test.line, test.column),
         filter: Some(test.name.to_owned()),
         hermetic: false,
         variables: Vec::new(),

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::TestResult;
-use crate::seam::native;
+use crate::native;
 
-pub(super) use crate::seam::native::{alone, exclusive};
+pub(super) use crate::native::{alone, exclusive};
 
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::engine::config::Config;
-use crate::seam::native::TEST;
+use crate::native::TEST;
 
 use super::target::{TestTarget, without_hash};
 

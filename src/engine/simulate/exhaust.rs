@@ -17,13 +17,13 @@ use super::session::Session;
 use super::watchdog::WorkerJob;
 use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks, unchecked};
+use crate::native;
 use crate::report::{Bound, Cause, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
-use crate::seam::native;
 use crate::strategy::Search;
 use crate::strategy::search::{Apart, SearchBound, SearchProgress};
 

@@ -5,11 +5,11 @@ use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
+use crate::native;
 use crate::report::runtimes;
 use crate::rt::in_run;
 use crate::run::panics::{self, PanicHandling, Panicked};
 use crate::run::place::is_std;
-use crate::seam::native;
 
 thread_local! {
     /// True if panics in runs are passed on to the previous hook as well.

@@ -26,11 +26,11 @@ use crate::engine::results::Results;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::seeds::{Explored, Found};
 use crate::engine::underway::Mark;
+use crate::native;
 use crate::report::{Finding, Report};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
-use crate::seam::native;
 
 use self::exhaust::audit::{Sampled, audit};
 use self::exhaust::{RunVisitor, exhaust};

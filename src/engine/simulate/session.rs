@@ -11,6 +11,7 @@ use crate::engine::config::{Config, LogMode};
 use crate::engine::persistence;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::underway::RunNotes;
+use crate::native;
 use crate::report::Report;
 use crate::rt::{RunLimits, TaskBody, WORLD, Worker};
 use crate::run::choice::Strategy;
@@ -18,7 +19,6 @@ use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
-use crate::seam::native;
 use crate::strategy::{LenientReplay, Replay, Rerun};
 
 /// An inline trace longer than this is not put on the screen; the file serves.

@@ -18,6 +18,7 @@ use crate::engine::patience::Patience;
 use crate::engine::persistence;
 use crate::engine::runner::{Site, end_process};
 use crate::engine::underway::{Note, RunNotes};
+use crate::native;
 use crate::report::{Finding, Origin, Style, text};
 use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
@@ -25,7 +26,6 @@ use crate::run::schedule::Schedule;
 use crate::run::trace::Trace;
 use crate::run::{Failure, Run};
 use crate::seam::beat::{self, Watcher};
-use crate::seam::native;
 use crate::strategy::{Chosen, Search};
 
 /// The current job of a worker, complete enough to repeat it.

@@ -8,10 +8,10 @@ use super::{account, failed_run, names};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::patience::Patience;
 use crate::engine::runner::{Site, end_process};
+use crate::real::stress::StressRun;
 use crate::report::{Finding, Style, text};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::{Failure, TaskRecord};
-use crate::seam::stress::StressRun;
 
 /// The time that tasks of a spawner may wait for a thread, if there is no limit for hangs.
 const STALL: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
 //! The order in which the branches of a combinator are polled: it begins at a random one.
 
-use crate::seam::jitter;
+use crate::real::jitter;
 
 /// The order of `N` branches.
 #[derive(Debug)]

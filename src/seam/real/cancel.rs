@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 use super::Here;
-use crate::seam::jitter;
+use crate::real::jitter;
 
 /// The maximum number of points that a future passes before it is dropped.
 const POINTS: u64 = 16;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Here, NodeClock};
-use crate::seam::groups;
+use crate::real::groups;
 
 /// A group of tasks; see [`node`](mod@crate::node).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -58,5 +58,5 @@ impl Group {
 
 /// The value of this type that the process keeps, made when it is first asked for.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
-    crate::seam::kept::of_process()
+    crate::real::kept::of_process()
 }

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use futures::future::LocalBoxFuture;
 
 use super::{Here, Unparker};
-use crate::seam::{Id, JoinError, threads};
+use crate::real::threads;
+use crate::seam::{Id, JoinError};
 
 /// The handle of a task.
 #[derive(Debug)]
@@ -120,11 +121,11 @@ impl<T> Handle<T> {
 }
 
 /// Tasks that borrow from the task that spawned them.
-pub(crate) struct Crew<'a>(crate::seam::crew::Crew<'a>);
+pub(crate) struct Crew<'a>(crate::real::crew::Crew<'a>);
 
 impl<'a> Crew<'a> {
     pub(crate) fn new() -> Crew<'a> {
-        Crew(crate::seam::crew::Crew::new())
+        Crew(crate::real::crew::Crew::new())
     }
 
     pub(crate) fn lend<W, F>(&self, _: Here, work: W) -> Handle<()>

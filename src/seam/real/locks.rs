@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::super::jitter::jitter;
-use super::super::nameless::Object;
 use super::Here;
 use super::point::give_way;
+use crate::real::jitter::jitter;
+use crate::real::nameless::Object;
 use crate::run::op::Op;
 
 /// The scheduler's side of a lock; empty in this build.

@@ -1,8 +1,8 @@
 //! The real primitives, for code outside of runs and for stress tests.
 //!
 //! All of them compile to nothing: an `Atomic` is its std atomic, a point is its effect, a gate is empty. Builds with
-//! debug assertions check, at each point, for the jitter of a stress test on this thread ([`crate::seam::jitter`])
-//! and for its value of a static ([`crate::seam::statics`]).
+//! debug assertions check, at each point, for the jitter of a stress test on this thread ([`crate::real::jitter`])
+//! and for its value of a static ([`crate::real::statics`]).
 
 mod bell;
 mod branches;
@@ -56,8 +56,8 @@ pub(crate) use self::wrapped::{
     suffers_rarely,
 };
 
-pub(crate) use super::jitter::up_to;
-use super::threads;
+pub(crate) use crate::real::jitter::up_to;
+use crate::real::{jitter, stress, threads};
 use crate::run::board::CallPoint;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
@@ -100,7 +100,7 @@ pub(crate) fn path_number() -> u64 {
 
 /// A random number below `bound`.
 pub(crate) fn draw(bound: u64, _: &'static str) -> u64 {
-    super::jitter::draw(bound)
+    jitter::draw(bound)
 }
 
 /// A given number, which is not drawn.
@@ -110,7 +110,7 @@ pub(crate) fn given(_: u64, value: u64, _: &'static str) -> u64 {
 
 /// The seed of the stress run, 0 outside one.
 pub(crate) fn seed() -> Option<u64> {
-    Some(super::stress::seed())
+    Some(stress::seed())
 }
 
 /// The number of values drawn in the run, and its step: there is no run in this build.
@@ -156,7 +156,7 @@ pub(crate) fn mark_call(_: Option<&usize>, _: CallPoint) {}
 
 /// Adds a history that begins. Returns its number in the stress run; none outside of one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
-    super::stress::add_history(history)
+    stress::add_history(history)
 }
 
 /// The state of a run in words: empty, as there is none in this build.
@@ -166,7 +166,7 @@ pub(crate) fn standing(_: u64) -> String {
 
 /// Counts a condition in the stress run, if there is one.
 pub(crate) fn note_condition(condition: Condition) {
-    super::stress::note_condition(condition);
+    stress::note_condition(condition);
 }
 
 /// Does nothing: faults are counted in simulated runs.
@@ -192,7 +192,7 @@ pub(crate) fn shows_order_of_nodes() {}
 
 /// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
-    super::stress::add_program(program);
+    stress::add_program(program);
 }
 
 /// Panics, because an operation of the current task would end its process.
@@ -202,17 +202,17 @@ pub(crate) fn crash(cause: &str, message: String, _: Here) -> ! {
 
 /// Ends the run as failed; outside a stress run, does nothing.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
-    super::stress::fail(failure);
+    stress::fail(failure);
 }
 
 /// Reports progress within a long step of the task of this thread.
 pub(crate) fn beat() {
-    super::stress::beat();
+    stress::beat();
 }
 
 /// The time for which no task of the stress run of this thread may move; none outside of one.
 pub(crate) fn hang_limit() -> Option<std::time::Duration> {
-    super::stress::hang_limit()
+    stress::hang_limit()
 }
 
 /// Returns `true` if a simulated run is on on this thread: never in this build.

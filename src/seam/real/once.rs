@@ -2,8 +2,8 @@
 
 use super::Here;
 use super::point::point;
+use crate::real::nameless::Object;
 use crate::run::op::Op;
-use crate::seam::nameless::Object;
 use crate::seam::once::{OnceOps, RealOnce};
 
 /// A value that is made once.

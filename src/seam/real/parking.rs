@@ -2,7 +2,7 @@
 
 use super::Here;
 use super::point::point;
-use crate::seam::own::{self, AtEnd, RealParking};
+use crate::real::own::{self, AtEnd, RealParking};
 
 /// A handle that gives a task its token.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Here;
+use crate::real::jitter::{jitter, jitter_at_turn};
 use crate::run::op::Op;
 use crate::seam::SPENT;
-use crate::seam::jitter::{jitter, jitter_at_turn};
 
 /// The object that an operation changes: the real one.
 #[derive(Debug)]

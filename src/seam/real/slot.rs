@@ -4,10 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Here;
 use super::point::{Backend, Point};
+use crate::real::nameless::Object;
+use crate::real::statics::StaticValues;
 use crate::run::event::Values;
 use crate::run::op::Op;
-use crate::seam::nameless::Object;
-use crate::seam::statics::StaticValues;
 
 /// A value of any type that is read and written as a whole.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use super::Here;
 use super::point::YieldPoint;
+use crate::real::backoff::Backoff;
 use crate::run::op::Op;
-use crate::seam::backoff::Backoff;
 
 /// Evaluates a condition until it holds.
 #[derive(Debug)]

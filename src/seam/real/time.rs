@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::Here;
+use crate::real::timer::{RealTimer, add};
 use crate::run::op::Op;
-use crate::seam::timer::{RealTimer, add};
 
 /// The time of the system.
 pub(crate) fn now(_: &'static Op, _: Here) -> Instant {

@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::{Backend, Point, give_way};
+use crate::real::jitter::jitter;
+use crate::real::nameless::Object;
+use crate::real::statics::StaticValues;
 use crate::run::op::Op;
 use crate::seam::SPENT;
-use crate::seam::jitter::jitter;
-use crate::seam::nameless::Object;
-use crate::seam::statics::StaticValues;
 use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 
 /// A word of shared memory.

@@ -4,8 +4,8 @@
 //! or if a `select!` is polled for the first time. In the last two cases it is known only afterwards that no branch had
 //! an effect; the draw is then settled, and a search does not vary it.
 
+use crate::real::jitter;
 use crate::rt::{BranchKeys, LogMark, OrderDraw, WORLD, World, in_run};
-use crate::seam::jitter;
 
 /// The order of `N` branches.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::task::Poll;
 
 use super::handle::{Handle, lend};
 use super::{Here, client};
+use crate::real::crew as real;
 use crate::rt::{WORLD, World, in_run};
-use crate::seam::crew as real;
 
 /// The future of a task.
 type Member<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::clock::NodeClock;
 use super::{Here, in_run};
+use crate::real::groups;
 use crate::rt::{self, WORLD};
-use crate::seam::groups;
 
 /// A group of tasks; see [`node`](mod@crate::node).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -107,5 +107,5 @@ impl Group {
 
 /// The value of this type that the run keeps, made when it is first asked for; outside of runs that of the process.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
-    if in_run() { WORLD.with(rt::World::kept) } else { crate::seam::kept::of_process() }
+    if in_run() { WORLD.with(rt::World::kept) } else { crate::real::kept::of_process() }
 }

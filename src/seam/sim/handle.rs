@@ -8,10 +8,11 @@ use std::task::{Context, Poll};
 use futures::future::LocalBoxFuture;
 
 use super::{Here, Unparker, in_world};
+use crate::real::threads;
 use crate::rt::{Announcement, Ended, Readiness, TaskBody, WORLD, World, in_run, is_by_hand, run};
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
-use crate::seam::{Id, JoinError, threads, wakes_nobody};
+use crate::seam::{Id, JoinError, wakes_nobody};
 
 /// The handle of a task.
 pub(crate) enum Handle<T> {

@@ -68,7 +68,8 @@ pub(crate) use self::word::Word;
 pub(crate) use self::wrapped::{CallOps, Came, Deed, Owner, Passed, Wrapped, record_all};
 
 pub(crate) use super::beat::{beat, hang_limit};
-use super::{jitter, native, threads};
+use super::stepped;
+use crate::real::{jitter, threads};
 use crate::rt::{Buggify, WORLD, World};
 pub(crate) use crate::rt::{by_hand, in_run};
 use crate::run::board::CallPoint;
@@ -106,13 +107,13 @@ pub(crate) fn up_to<R>(_: u32, poll: impl FnOnce() -> R) -> (R, u32) {
 /// of runs.
 #[inline]
 fn in_world<R>(act: impl FnOnce(&World) -> R, otherwise: impl FnOnce() -> R) -> R {
-    native::on_carrier(|| if in_run() { WORLD.with(act) } else { otherwise() })
+    stepped::on_carrier(|| if in_run() { WORLD.with(act) } else { otherwise() })
 }
 
 /// A random number below `bound`: in a run, one of its decisions.
 pub(crate) fn draw(bound: u64, why: &'static str) -> u64 {
     let drawn = |world: &World| {
-        native::note(|| Note::Drawn { bound, why });
+        stepped::note(|| Note::Drawn { bound, why });
         world.draw(bound, why)
     };
     in_world(drawn, || jitter::draw(bound))
@@ -123,7 +124,7 @@ pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     if !in_run() {
         return value;
     }
-    native::note(|| Note::Given { bound, value, why });
+    stepped::note(|| Note::Given { bound, value, why });
     WORLD.with(|world| world.given(bound, value, why))
 }
 
@@ -271,7 +272,7 @@ pub(crate) fn client_name() -> String {
 /// Adds a history that begins. Returns its number in the run; none outside one.
 pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     in_run().then(|| {
-        native::note(|| Note::History);
+        stepped::note(|| Note::History);
         WORLD.with(|world| world.add_history(history))
     })
 }
@@ -285,7 +286,7 @@ pub(crate) fn standing(since: u64) -> String {
 /// Counts one evaluation of a condition; outside a run, does nothing.
 pub(crate) fn note_condition(condition: Condition) {
     let noted = |world: &World| {
-        native::note(|| Note::Condition(condition));
+        stepped::note(|| Note::Condition(condition));
         world.note_condition(condition);
     };
     in_world(noted, || ());
@@ -319,7 +320,7 @@ pub(crate) fn shows_order_of_nodes() {
 /// Records that a call of the current task reached a point. Searches use this to order steps that conflict.
 pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
     if let (Some(history), true) = (history, in_run()) {
-        native::note(|| Note::Call { history: *history, point });
+        stepped::note(|| Note::Call { history: *history, point });
         WORLD.with(|world| world.mark_call(*history, point));
     }
 }
@@ -327,7 +328,7 @@ pub(crate) fn mark_call(history: Option<&usize>, point: CallPoint) {
 /// Adds a generated program that begins to run.
 pub(crate) fn add_program(program: Arc<dyn ProgramSource>) {
     if in_run() {
-        native::note(|| Note::Program);
+        stepped::note(|| Note::Program);
         WORLD.with(|world| world.add_program(program));
     }
 }
@@ -347,7 +348,7 @@ pub(crate) fn crash(cause: &str, message: String, here: Here) -> ! {
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if in_run() {
         let failure = failure();
-        native::note(|| Note::Failed(failure.clone()));
+        stepped::note(|| Note::Failed(failure.clone()));
         WORLD.with(|world| world.fail(failure))
     }
 }

@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 
 use super::Here;
 use super::point::RunObject;
+use crate::real::own::{self, AtEnd, RealParking};
 use crate::rt::{Ear, Parking, PendingOp, WORLD, World, in_run, object_id, run};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, parking};
 use crate::seam::SPENT;
-use crate::seam::own::{self, AtEnd, RealParking};
 
 const PARK: Op = Op::of_kind("park", Access::Act, parking::TAKE);
 const REST: Op = Op::of_kind("begin_to_park", Access::Act, parking::REST);

@@ -8,9 +8,9 @@ use pin_project_lite::pin_project;
 
 use super::Here;
 use super::point::YieldPoint;
+use crate::real::backoff::Backoff;
 use crate::rt::{HeldOp, ReadSet, WORLD, World, in_run, is_by_hand};
 use crate::run::op::Op;
-use crate::seam::backoff::Backoff;
 
 /// Evaluates a condition until it holds.
 #[derive(Debug)]

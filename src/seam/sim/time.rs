@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::Here;
 use super::group::Group;
 use super::point::RunObject;
+use crate::real::timer::{FAR, RealTimer, add};
 use crate::rt::{
     CLOCK, Cancellation, Moment, PendingOp, WORLD, World, in_run, is_by_hand, object_id,
 };
@@ -20,7 +21,6 @@ use crate::run::Failure;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, cancellation, clock};
-use crate::seam::timer::{FAR, RealTimer, add};
 use crate::seam::wakes_nobody;
 
 const END: Op = Op::of_kind("end", Access::Tell, cancellation::END);

@@ -7,10 +7,11 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use super::book::{Payload, RunningProgram};
 use super::draw;
+use crate::native;
 use crate::run::ids::Place;
 use crate::run::panic_text;
 use crate::run::program::Fate;
-use crate::seam::{self, native, native::on_carrier};
+use crate::seam::{self, on_carrier};
 use crate::testing::generate::{CommandId, Program, Script, Shape};
 use crate::testing::recorder::History;
 use unpause_check::Budget;

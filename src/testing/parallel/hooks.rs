@@ -11,7 +11,7 @@ use crate::nemesis::Nemesis;
 use crate::node::Node;
 use crate::run::ids::Place;
 use crate::run::program::INITIAL;
-use crate::seam::{self, Here, here, native::on_carrier};
+use crate::seam::{self, Here, here, on_carrier};
 use crate::testing::generate::{CommandId, Gen, Program};
 use crate::testing::recorder::Make;
 use unpause_check::Model;

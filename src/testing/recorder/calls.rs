@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::History;
-use crate::seam::native::on_carrier;
+use crate::seam::on_carrier;
 use crate::seam::{self, SPENT};
 use unpause_check::Model;
 

@@ -13,7 +13,7 @@ use super::threads::{Waiter, with};
 use super::timed::{TimedWait, Woken};
 use crate::run::event::Values;
 use crate::run::op::{Access, Op};
-use crate::seam::sim::ForeignWord;
+use crate::seam::ForeignWord;
 
 /// An operation, and the wait for it by the same name.
 type Ops = (Op, Op);

@@ -29,13 +29,10 @@ struct Left {
 /// A search in a process of its own does not check other orders of the calls of a run.
 const ORDERS: &str = "other orders of recorded calls, which isolate = \"process\" does not check";
 
-/// Writes a note, if this process was made for the run and a thread of the run has called.
-pub(crate) fn note(note: impl FnOnce() -> Note) {
-    if !unpause_native::is_noted() {
-        return;
-    }
+/// Writes a note for the process that reports the run.
+pub(super) fn write(note: Note) {
     let mut bytes = Vec::new();
-    match note() {
+    match note {
         Note::Drawn { bound, why } => (0u8, bound, why).write(&mut bytes),
         Note::Given { bound, value, why } => (1u8, bound, value, why).write(&mut bytes),
         Note::History => 2u8.write(&mut bytes),

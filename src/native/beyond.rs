@@ -27,7 +27,7 @@ use super::sites::Site;
 use super::spin::Looks;
 use super::threads::{Threads, with};
 use crate::rt::{WORLD, World};
-use crate::seam::sim::YieldPoint;
+use crate::seam::YieldPoint;
 
 /// The turns of a thousand operations after which a run gives up: some seconds.
 const TURNS: u32 = 1_000_000;

@@ -31,9 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unpause_native::{Death, Ended, Execution};
 
-pub(crate) use unpause_native::{
-    alive, inside as is_stepped, location as place, on_carrier, outside, point,
-};
+pub(crate) use unpause_native::{inside as is_stepped, location as place, outside, point};
 
 pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{noting_calls, take_calls};
@@ -41,16 +39,16 @@ pub(crate) use self::chances::set as set_chances;
 use self::detail::Detail;
 pub(crate) use self::detail::begin_instructions;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
-pub(crate) use self::notes::note;
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
 pub(crate) use self::turns::take_spawned_in_turn;
-use super::sim::{draw_points as draw, fail, here};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;
 use crate::run::note::Note;
 use crate::run::points::Points;
+use crate::seam::stepped::{note, set_writer};
+use crate::seam::{draw_points as draw, fail, here, on_carrier};
 
 /// Tests of the files of this folder, by name. Only an instrumented build has these files, so the tests are functions that
 /// `native-tests` calls: unit tests would need a build of the library for them alone.
@@ -95,7 +93,8 @@ pub(crate) async fn run(
     body: Box<dyn FnOnce() -> Option<String> + Send>,
     leaks: bool,
 ) -> Option<String> {
-    assert!(super::in_run(), "plain threads are stepped in a run only");
+    assert!(crate::seam::in_run(), "plain threads are stepped in a run only");
+    set_writer(notes::write);
     let error = Arc::new(Mutex::new(None));
     let slot = error.clone();
     let with_error = Box::new(move || {
@@ -192,7 +191,7 @@ pub(crate) fn takes_panic(info: &PanicHookInfo<'_>) -> bool {
 pub(crate) fn fail_by_panic() {
     let Some((message, place)) = unpause_native::last_panic() else { return };
     on_carrier(|| {
-        let task = TaskId(super::client() as u32);
+        let task = TaskId(crate::seam::client() as u32);
         fail(|| Failure::Panic { task, message, place });
     });
 }

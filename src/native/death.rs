@@ -9,7 +9,7 @@ use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::{Place, TaskId};
 use crate::run::panics::{self, Panicked};
-use crate::seam::sim::{client, hang_limit};
+use crate::seam::{client, hang_limit};
 
 /// Ends the run, because its thread `thread`, which the current task steps, has died. Its last request was at `last`.
 pub(super) fn fail(thread: usize, death: Death, last: Place) -> ! {

@@ -10,11 +10,11 @@ use std::time::Duration;
 use futures::future::AbortHandle;
 
 use super::{CheckFailed, Member};
+use crate::real::jitter::{self, Shaker};
 use crate::run::panics::{self, PanicHandling, Panicked};
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
-use crate::seam::jitter::{self, Shaker};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
@@ -45,7 +45,7 @@ impl Drop for PollGuard<'_> {
     }
 }
 
-pub(in crate::seam) fn current() -> Option<Arc<Member>> {
+pub(in crate::real) fn current() -> Option<Arc<Member>> {
     CURRENT.with(|current| current.borrow().clone())
 }
 

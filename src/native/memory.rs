@@ -8,7 +8,7 @@ use super::threads::with;
 use crate::run::chances::Chances;
 use crate::run::ids::TaskId;
 use crate::run::{Failure, MemoryError, MemoryStep};
-use crate::seam::sim::{draw_heap, fail};
+use crate::seam::{draw_heap, fail};
 
 /// The heaps that a run draws one of, the simplest first.
 const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];

@@ -14,7 +14,7 @@ pub(crate) use self::own::StaticValues;
 mod own {
     use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
-    use crate::seam::stress::{StressRun, current};
+    use crate::real::stress::{StressRun, current};
 
     /// The values of a static beside the one that it was made with, which does not change.
     #[derive(Debug)]

@@ -26,7 +26,7 @@ use crate::rt::{WORLD, World};
 use crate::run::chances::Chance;
 use crate::run::event::Values;
 use crate::run::ids::Place;
-use crate::seam::sim::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
+use crate::seam::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
 
 /// `errno` of a wait for a word that has another value than the expected one.
 const EAGAIN: u64 = 11;

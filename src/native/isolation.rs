@@ -6,7 +6,7 @@ use std::time::Duration;
 use unpause_native::Watch;
 
 use crate::run::isolation::Isolation;
-use crate::seam::sim::{beat, hang_limit};
+use crate::seam::{beat, hang_limit};
 
 /// True if each run has a process of its own.
 static PROCESS: AtomicBool = AtomicBool::new(false);

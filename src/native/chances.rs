@@ -19,7 +19,7 @@ use crate::run::chances::{Chance, Chances};
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
 use crate::run::untried::Untried;
-use crate::seam::sim::{ForeignWord, client, draw, given, seed};
+use crate::seam::{ForeignWord, client, draw, given, seed};
 
 /// A timer ends although other threads can go on.
 pub(super) const ENDS_EARLY: Op = Op::new("ends_early", Access::Wake);

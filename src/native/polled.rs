@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 
 use unpause_native::Polled;
 
-use crate::seam::sim::{draw_key, in_run};
+use crate::seam::{draw_key, in_run};
 
 thread_local! {
     /// True while a test has the process for itself and makes its runs on this thread.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use futures_timer::Delay;
 
 /// A time that is not waited for: about 30 years.
-pub(super) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
+pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 /// A future that ends when its time has passed.
 pub(crate) type TimerFuture = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
@@ -26,13 +26,13 @@ pub(crate) fn set_timer(make: MakeTimer) -> bool {
 }
 
 /// The moment that is `after` from `now`; [`FAR`] from it, if the clock cannot represent that.
-pub(super) fn add(now: Instant, after: Duration) -> Instant {
+pub(crate) fn add(now: Instant, after: Duration) -> Instant {
     now.checked_add(after).unwrap_or_else(|| now + FAR)
 }
 
 /// A timer on the clock of the system. A panic elsewhere leaves it as it is.
 #[derive(Debug)]
-pub(super) struct RealTimer(AssertUnwindSafe<Source>);
+pub(crate) struct RealTimer(AssertUnwindSafe<Source>);
 
 enum Source {
     OfThread(Delay),
@@ -48,7 +48,7 @@ struct MadeTimer {
 }
 
 impl RealTimer {
-    pub(super) fn new(deadline: Instant) -> RealTimer {
+    pub(crate) fn new(deadline: Instant) -> RealTimer {
         let after = left(deadline);
         let source = match MAKE.get() {
             Some(make) => Source::Made(MadeTimer { future: Some(make(after)), waker: None }),
@@ -58,7 +58,7 @@ impl RealTimer {
     }
 
     /// Ready if the deadline has passed; else the waker is called when it has.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut *self.0 {
             Source::OfThread(delay) => Pin::new(delay).poll(cx),
             Source::Made(timer) => {
@@ -70,7 +70,7 @@ impl RealTimer {
     }
 
     /// Changes the deadline. The waker of the last poll is called at the new one.
-    pub(super) fn reset(&mut self, deadline: Instant) {
+    pub(crate) fn reset(&mut self, deadline: Instant) {
         let after = left(deadline);
         match &mut *self.0 {
             Source::OfThread(delay) => delay.reset(after),

@@ -8,7 +8,6 @@ use crate::run::CallRecord;
 use crate::run::chances::Chances;
 use crate::run::event::Event;
 use crate::run::isolation::Isolation;
-use crate::run::note::Note;
 use crate::run::points::Points;
 use crate::run::untried::Untried;
 
@@ -54,15 +53,6 @@ pub(crate) fn ends_child() -> EndsChild {
     EndsChild
 }
 
-/// Has no effect: no run has a process of its own.
-#[inline]
-#[allow(dead_code, reason = "runs on real threads are watched from within")]
-pub(crate) fn alive() {}
-
-/// Has no effect: no run has a process of its own.
-#[inline]
-#[allow(dead_code, reason = "runs on real threads have nothing to note")]
-pub(crate) fn note(_note: impl FnOnce() -> Note) {}
 /// Calls `act`.
 #[allow(dead_code, reason = "runs on real threads have no calls")]
 pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
@@ -138,10 +128,4 @@ pub(crate) const TEST: &str = "cargo test";
 #[track_caller]
 pub(crate) fn place(_file: &str, _line: u32, _column: u32) -> &'static Location<'static> {
     Location::caller()
-}
-
-/// Calls `act`.
-#[inline]
-pub(crate) fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
-    act()
 }

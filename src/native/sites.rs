@@ -11,7 +11,7 @@ use super::queues;
 use super::turns;
 use crate::run::ids::Place;
 use crate::run::points::Points;
-use crate::seam::sim::here;
+use crate::seam::here;
 
 /// A place in the code that has requested an operation. Never freed: the program has so many.
 #[derive(Clone, Copy, Debug)]

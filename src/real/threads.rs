@@ -25,7 +25,7 @@ use super::{jitter, start};
 
 type Spawner = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
-pub(super) static SPAWNER: OnceLock<Spawner> = OnceLock::new();
+pub(crate) static SPAWNER: OnceLock<Spawner> = OnceLock::new();
 
 /// Has `spawner` spawn tasks from here on. Returns `false` if one was set before; then that one stays.
 pub(crate) fn set_spawner(spawner: Spawner) -> bool {
@@ -35,11 +35,11 @@ pub(crate) fn set_spawner(spawner: Spawner) -> bool {
 /// The real handle of a task.
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
-    pub(super) id: Id,
-    pub(super) parking: RealParking,
-    pub(super) result: oneshot::Receiver<Result<T, JoinError>>,
-    pub(super) abort: AbortHandle,
-    pub(super) finished: Arc<AtomicBool>,
+    pub(crate) id: Id,
+    pub(crate) parking: RealParking,
+    pub(crate) result: oneshot::Receiver<Result<T, JoinError>>,
+    pub(crate) abort: AbortHandle,
+    pub(crate) finished: Arc<AtomicBool>,
 }
 
 /// Spawns a task for real.

@@ -9,7 +9,7 @@ use crate::run::chances::Chance;
 use crate::run::event::Values;
 use crate::run::ids::Place;
 use crate::run::op::Op;
-use crate::seam::sim::ForeignWord;
+use crate::seam::ForeignWord;
 
 /// A wait of the current task that has joined its queue.
 pub(super) struct TimedWait<'a> {

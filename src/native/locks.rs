@@ -30,7 +30,7 @@ use crate::rt::{Vacancy, WORLD};
 use crate::run::functions::last_name;
 use crate::run::op::{self, Op};
 use crate::run::points::Points;
-use crate::seam::sim::{ForeignLock, ForeignWord};
+use crate::seam::{ForeignLock, ForeignWord};
 
 const LOCK: Op = Op::new("lock", op::Access::Lock);
 const TRY_LOCK: Op = Op::new("try_lock", op::Access::TryLock);

@@ -13,9 +13,9 @@ use futures::future::AbortHandle;
 use pin_project_lite::pin_project;
 
 use super::{Member, PollGuard};
+use crate::real::jitter::Shaker;
+use crate::real::start::release;
 use crate::run::ids::TaskId;
-use crate::seam::jitter::Shaker;
-use crate::seam::start::release;
 
 pin_project! {
     /// A future that takes part in a run, if it belongs to one, whenever it is polled.

@@ -13,7 +13,7 @@ use crate::run::event::Event;
 use crate::run::functions::{is_of_primitives, last_name};
 use crate::run::ids::TaskId;
 use crate::run::{CallRecord, Requested, Within};
-use crate::seam::sim::client;
+use crate::seam::client;
 
 thread_local! {
     static SHOWN: Cell<bool> = const { Cell::new(false) };

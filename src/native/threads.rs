@@ -20,7 +20,7 @@ use crate::run::ids::TaskId;
 use crate::run::op::Op;
 use crate::run::panics::{Panicked, with_causes};
 use crate::run::points::Points;
-use crate::seam::sim::{ForeignLock, ForeignWord, Handle, client};
+use crate::seam::{ForeignLock, ForeignWord, Handle, client};
 
 thread_local! {
     static THREADS: RefCell<Threads> = RefCell::new(Threads::default());

@@ -1,0 +1,19 @@
+//! Builds that are not instrumented: no plain thread is stepped.
+
+use crate::run::note::Note;
+
+/// Has no effect: no run has a process of its own.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads are watched from within")]
+pub(crate) fn alive() {}
+
+/// Has no effect: no run has a process of its own.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads have nothing to note")]
+pub(crate) fn note(_note: impl FnOnce() -> Note) {}
+
+/// Calls `act`.
+#[inline]
+pub(crate) fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
+    act()
+}

@@ -6,6 +6,7 @@ use std::time::Duration;
 use unpause_native::Watch;
 
 use crate::run::isolation::Isolation;
+use crate::seam::quiet::silence;
 use crate::seam::{beat, hang_limit};
 
 /// True if each run has a process of its own.
@@ -49,9 +50,8 @@ impl Drop for EndsChild {
 /// does.
 pub(super) fn quiet() {
     if tracing::dispatcher::has_been_set() {
-        let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
         // Until the end of the process.
-        std::mem::forget(tracing::dispatcher::set_default(&silence));
+        std::mem::forget(tracing::dispatcher::set_default(silence()));
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) mod budget;
 mod cargo;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod once;
+#[cfg(all(feature = "sim", not(sim_real)))]
+pub(crate) mod quiet;
 #[cfg(not(all(feature = "sim", not(sim_real))))]
 mod real;
 #[cfg(all(feature = "sim", not(sim_real)))]

@@ -8,6 +8,7 @@ mod beyond;
 mod bridge;
 mod chances;
 mod corpus;
+mod dispatchers;
 mod fold;
 mod histories;
 mod locks;

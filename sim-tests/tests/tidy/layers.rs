@@ -177,7 +177,7 @@ fn arrow<'n>(
     };
     let drawn_by_the_layers = layer_from == Layer::Wiring
         || layer_to == Layer::Data
-        || (layer_from == Layer::Seam && matches!(to, "rt" | "real"))
+        || (layer_from == Layer::Seam && matches!(to.as_str(), "rt" | "real"))
         || (layer_from == Layer::Surface && layer_to == Layer::Seam);
     if drawn_by_the_layers || exceptions.iter().any(|(a, b, _)| *a == from && b == to) {
         return Ok(Some(to));

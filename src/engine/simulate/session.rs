@@ -19,6 +19,7 @@ use crate::run::ids::Seed;
 use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
+use crate::seam::quiet::silence;
 use crate::strategy::{LenientReplay, Replay, Rerun};
 
 /// An inline trace longer than this is not put on the screen; the file serves.
@@ -180,8 +181,7 @@ impl<'a> Session<'a> {
         if self.config.log == LogMode::All || !tracing::dispatcher::has_been_set() {
             return act();
         }
-        let silence = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
-        tracing::dispatcher::with_default(&silence, act)
+        tracing::dispatcher::with_default(silence(), act)
     }
 
     // ---- reports

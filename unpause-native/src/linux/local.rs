@@ -59,6 +59,12 @@ impl Workers {
     }
 }
 
+impl Drop for Workers {
+    fn drop(&mut self) {
+        statics::forget_dispatchers();
+    }
+}
+
 /// The state of a run, which its threads know too.
 pub(crate) struct Run {
     /// The carrier, suspended while a thread goes on.

@@ -85,6 +85,7 @@ impl Drop for Polled {
         }
         DESTRUCTORS.set(std::ptr::null_mut());
         RANDOM.set(None);
+        statics::forget_dispatchers();
         let mut before = &self.before[..];
         for (variable, address) in variables() {
             let (bytes, rest) = before.split_at(variable.size);

@@ -37,10 +37,16 @@ const OF_UNPAUSE: &[&str] = &[
     "unpause_run",
 ];
 
+/// The crates that the engine shares with tested code, and whose statics have pointers to what tested code makes:
+/// dispatchers and call sites.
+const OF_TRACING: &[&str] = &["tracing", "tracing_core"];
+
 /// A static: its address, and the bytes that it begins each run with.
 struct Saved {
     address: usize,
     bytes: Vec<u8>,
+    /// One that the engine uses between runs, too.
+    of_tracing: bool,
 }
 
 static SAVED: OnceLock<Result<Vec<Saved>, String>> = OnceLock::new();
@@ -55,7 +61,18 @@ pub(crate) fn save() -> Result<(), String> {
 
 /// Puts the saved bytes back. For the carrier, between two runs.
 pub(crate) fn restore() {
-    for saved in SAVED.get().iter().filter_map(|saved| saved.as_ref().ok()).flatten() {
+    put_back(|_| true);
+}
+
+/// Puts the statics of tracing back. For the carrier, at the end of a run: its dispatchers end with its memory, and the
+/// engine would call them.
+pub(crate) fn forget_dispatchers() {
+    put_back(|saved| saved.of_tracing);
+}
+
+fn put_back(which: impl Fn(&Saved) -> bool) {
+    let Some(Ok(all)) = SAVED.get() else { return };
+    for saved in all.iter().filter(|saved| which(saved)) {
         // SAFETY: the static is writable and this long. No thread of a run exists; threads of the system do not use
         // statics of tested crates while a run is on.
         unsafe {
@@ -100,23 +117,25 @@ fn read() -> Result<Vec<Saved>, String> {
         return Err("the program has no symbols: build it without `strip`".to_owned());
     }
     let base = load_address();
-    let mut statics: Vec<(usize, usize)> = Vec::new();
+    let mut statics: Vec<(usize, usize, bool)> = Vec::new();
     for symbol in program.symbols() {
         let section = symbol.section_index().and_then(|index| program.section_by_index(index).ok());
         let writable = section.is_some_and(|section| is_writable(&section));
         if symbol.kind() != SymbolKind::Data || symbol.size() == 0 || !writable {
             continue;
         }
-        if symbol.name().is_ok_and(is_tested) {
-            statics.push((base + symbol.address() as usize, symbol.size() as usize));
+        let Ok(name) = symbol.name() else { continue };
+        let of_tracing = is_of_tracing(name);
+        if of_tracing || is_tested(name) {
+            statics.push((base + symbol.address() as usize, symbol.size() as usize, of_tracing));
         }
     }
     statics.sort_unstable();
     statics.dedup();
-    let save = |(address, size): (usize, usize)| {
+    let save = |(address, size, of_tracing): (usize, usize, bool)| {
         // SAFETY: the symbol table says that the program has a static of this size there.
         let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size) };
-        Saved { address, bytes: bytes.to_vec() }
+        Saved { address, bytes: bytes.to_vec(), of_tracing }
     };
     Ok(statics.into_iter().map(save).collect())
 }
@@ -161,6 +180,22 @@ pub(crate) fn is_tested(symbol: &str) -> bool {
     !is_ours && !is_of_toolchain(symbol)
 }
 
+/// Returns `true` for a static of tracing that begins each run as before the first one, though the engine uses it: the
+/// list of dispatchers, the global one, the list of call sites, and each call site of the engine, which is in that list.
+///
+/// The number of scoped dispatchers is none of these: the engine may have one across the begin of a run. It is a hint, so
+/// a run that ends within a scope does no harm.
+fn is_of_tracing(symbol: &str) -> bool {
+    if cfg!(unpause_linked) {
+        return false;
+    }
+    let Some(krate) = krate(symbol) else { return false };
+    match OF_TRACING.contains(&&*krate) {
+        true => !symbol.contains("SCOPED_COUNT"),
+        false => OF_UNPAUSE.contains(&&*krate) && symbol.contains("CALLSITE"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +206,17 @@ mod tests {
         assert!(!is_tested("_ZN3std2io5stdio6STDOUT17h0123456789abcdefE"));
         assert!(!is_tested("_ZN3sim6engine4LAST17h0123456789abcdefE"));
         assert!(!is_tested("environ"));
+    }
+
+    #[test]
+    fn statics_of_tracing_begin_each_run_anew() {
+        let core = "_ZN12tracing_core10dispatcher15GLOBAL_DISPATCH17h0123456789abcdefE";
+        let site = "_ZN3sim2rt8executor8Executor3run10__CALLSITE17h0123456789abcdefE";
+        assert!(is_of_tracing(core) && is_of_tracing(site));
+        assert!(!is_of_tracing("_ZN12tracing_core10dispatcher12SCOPED_COUNT17h0123456789abcdefE"));
+        assert!(!is_of_tracing("_ZN3sim6engine4LAST17h0123456789abcdefE"));
+        // Variables of threads are another question: a scope of the engine is around the run.
+        assert!(!is_tested(core) && !is_tested(site));
     }
 
     #[test]

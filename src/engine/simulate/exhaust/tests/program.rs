@@ -70,6 +70,7 @@ impl Program {
 
 impl Program {
     /// The same, with one more task from the start, which is awaited.
+    #[cfg(feature = "tokio")]
     pub(super) fn beside(self, acts: Vec<Act>) -> Program {
         let mut tasks = (*self.tasks).clone();
         tasks.insert(1 + self.early, acts);

@@ -81,7 +81,7 @@ pub(super) fn exhaust(
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);
     // One that makes every run has no classes, and rests on nothing that could be wrong.
-    let reduces = search.has_class(0).is_some();
+    let reduces = search.has_classes();
     let (mut numbers, mut sampled, mut clash) = (0..end, None, None);
     let ended = loop {
         let give_up_at = half.filter(|half| numbers.start < *half);
@@ -294,7 +294,7 @@ impl Runs<'_, '_, '_> {
     /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a way
     /// that its operations do not show.
     fn begins_in_detail(&mut self) -> bool {
-        let is_able = self.search.has_class(0).is_some();
+        let is_able = self.search.has_classes();
         let sees_each = matches!(self.visit, RunVisitor::Each(_));
         let begins =
             is_able && !sees_each && native::begin_instructions(&mut self.explored.untried);

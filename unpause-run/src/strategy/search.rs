@@ -44,8 +44,13 @@ pub trait Search: Send + Sync {
         None
     }
 
-    /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if it does not compute
-    /// classes, because it makes every run.
+    /// Returns `true` if the search computes the classes of its runs. A search that makes every run does not.
+    fn has_classes(&self) -> bool {
+        false
+    }
+
+    /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if that is not known.
+    /// The first call after a run sorts the classes of all runs, so it has no place between two runs.
     ///
     /// [`HappensBefore::class`]: super::happens_before::HappensBefore::class
     fn has_class(&self, _class: u64) -> Option<bool> {

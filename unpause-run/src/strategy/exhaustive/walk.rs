@@ -59,6 +59,10 @@ impl Search for Exhaustive {
         self.explorer().observer.contact().map(str::to_owned)
     }
 
+    fn has_classes(&self) -> bool {
+        true
+    }
+
     fn has_class(&self, class: u64) -> Option<bool> {
         self.explorer().classes.has(class)
     }

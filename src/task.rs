@@ -143,8 +143,9 @@ impl Builder {
 
 /// Waits for a task and gives its result: tokio's `JoinHandle`.
 ///
-/// The await is a point: even if the task has ended, others may step first. A poll [by hand](by_hand()) is not a point,
-/// and returns the result if there is one. A poll after the result was returned panics.
+/// The await is a point: even if the task has ended, others may step first. A poll [by
+/// hand](by_hand()) is not a point, and returns the result, if any. A poll after the result was
+/// returned panics.
 ///
 /// Dropping it detaches the task. A run reports tasks that had not ended when the test body did,
 /// unless they were detached before.
@@ -171,8 +172,8 @@ impl<T> JoinHandle<T> {
         spawn_at(name, future, here)
     }
 
-    /// Ends the task before its next step. Not a point; waiting for the task then gives an
-    /// error that [is an abort](JoinError::is_cancelled), unless it ended first.
+    /// Aborts the task before its next step. Not a point; waiting for the task then gives an error
+    /// that [is an abort](JoinError::is_cancelled), unless it ended first.
     #[track_caller]
     pub fn abort(&self) {
         if let Some(handle) = &self.handle {
@@ -327,13 +328,14 @@ impl<T> Drop for AbortOnDrop<T> {
 ///
 /// With smol: `set_spawner(|task| smol::spawn(task).detach())`. With tokio, from its threads only:
 /// `set_spawner(|task| { tokio::spawn(task); })`; a stress test may run on any thread and needs the handle of the
-/// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that calls the
-/// [`Runner`](crate::Runner), and blocks that: the spawner must not need that thread to poll tasks, so call it from
-/// outside of the runtime. If no task is polled for half of [`Runner::hang`](crate::Runner::hang), the test fails and
-/// names the place of the body and this remedy.
+/// runtime, `set_spawner(move |task| { handle.spawn(task); })`. It runs its body on the thread that
+/// calls the [`Runner`](crate::Runner), and blocks it. The spawner must not need that thread to
+/// poll tasks, so call the runner from outside of the runtime. If no task is polled for half of
+/// [`Runner::hang`](crate::Runner::hang), the test fails and names the place of the body and this
+/// remedy.
 ///
 /// # Errors
-/// [`SpawnerSet`] if there is one already; then that one stays.
+/// [`SpawnerSet`] if a spawner is already set; it stays set.
 pub fn set_spawner<S>(spawner: S) -> Result<(), SpawnerSet>
 where
     S: Fn(BoxFuture<'static, ()>) + Send + Sync + 'static,

@@ -1,6 +1,6 @@
 //! Values of hosts, found by the number of the host and a key.
 
-/// Values, each with a key among those of its host.
+/// Values by host, each with a key that is unique within its host.
 #[derive(Debug)]
 pub(super) struct ByHost<K, V> {
     /// By the number of the host, each list in the order of the keys.
@@ -27,7 +27,7 @@ impl<K: Ord, V> ByHost<K, V> {
         Some(&list[at].1)
     }
 
-    /// Adds a value, or replaces the one with its key.
+    /// Adds a value. Replaces the value with the same key, if any.
     pub(super) fn insert(&mut self, host: usize, key: K, value: V) {
         if self.lists.len() <= host {
             self.lists.resize_with(host + 1, Vec::new);

@@ -30,9 +30,10 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 /// When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
 /// [switched off](Node::power_off) nobody tells it.
 ///
-/// A link is no failure detector. The machine of a receiver that is gone answers the first message that arrives there by a
-/// reset, which goes over the link back like a message. From its arrival on, to send is an error. A cut of the way back holds
-/// it, and a machine that is switched off answers nothing before it is on again.
+/// A link is no failure detector. If the receiver is gone, its machine answers the first message
+/// that arrives there with a reset. The reset crosses the link back like a message. From its
+/// arrival on, to send is an error. A cut of the way back holds it, and a machine that is switched
+/// off answers nothing before it is on again.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -52,8 +53,9 @@ pub fn link<M: Send + 'static>(from: &Node, to: &Node) -> (Sender<M>, Receiver<M
     (Sender { sides }, Receiver { way, recv: GuardedCall::new(&RECV, here), here })
 }
 
-/// As [`link`], for datagrams: they overtake each other, are lost while the link is cut, and get lost or arrive twice as
-/// [`faults`](super::faults()) say. A receiver with 64 of them drops others. The sender learns nothing of all that.
+/// Like [`link`], for datagrams: they overtake each other, are lost while the link is cut, and get
+/// lost or arrive twice as [`faults`](super::faults()) say. A receiver with 64 of them drops
+/// others. The sender learns nothing of all that.
 ///
 /// ```
 /// use sim::net::{self, Faults};

@@ -163,7 +163,8 @@ impl Link {
         self.met.fetch_add(1, Relaxed);
     }
 
-    /// Returns `true` if it is cut, for one that holds its messages. Their operations are recorded by the [`Flow`].
+    /// Returns `true` if the link is cut, for a caller that holds its own messages. Their
+    /// operations are recorded by the [`Flow`].
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.load(Relaxed)
     }
@@ -175,7 +176,7 @@ impl Link {
         passes
     }
 
-    /// As [`passes`](Self::passes), with the operation for the caller to record.
+    /// Like [`passes`](Self::passes), with the operation for the caller to record.
     pub(crate) fn meet(&self) -> (bool, Deed<'_>) {
         let is_cut = self.is_cut();
         if is_cut {
@@ -206,7 +207,8 @@ struct FabricState {
     links: ByHost<Host, Arc<Link>>,
     /// In the order in which they were made.
     order: Vec<Arc<Link>>,
-    /// The object of all of them, for those that heal links which are not made yet. Made by the first change of one.
+    /// The object of all links: an operation on it conflicts with links that are not created yet.
+    /// Created by the first change of a link. Made by the first change of one.
     all_links: Option<Arc<Wrapped>>,
     faults: Arc<Faults>,
     listens: bool,
@@ -257,7 +259,7 @@ impl Fabric {
         self.link_of([(from, sender.as_ref()), (to, receiver.as_ref())], here)
     }
 
-    /// As [`link`](Self::link), between hosts with these nodes.
+    /// Like [`link`](Self::link), between hosts with these nodes.
     pub(crate) fn link_of(&self, ends: Ends<'_>, here: Here) -> Arc<Link> {
         let [from, to] = ends.map(|(host, _)| host);
         let faults = {
@@ -332,7 +334,7 @@ impl Fabric {
 
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
         seam::changes_setting(here);
-        // Outside of runs the net is that of the process, and has no faults.
+        // Outside of runs the network belongs to the process, and has no faults.
         if seam::in_run() && !self.state().order.is_empty() {
             seam::fail(|| Failure::Misuse {
                 message: "the faults of the net are set after its first use: call \

@@ -12,7 +12,8 @@ pub(super) const SHORT_WRITE: usize = 4;
 const RESET: usize = 5;
 const LOOKUP: usize = 6;
 
-/// The faults that the messages of a run may have, besides those that a test causes by [`cut`](super::cut()) and deaths of nodes.
+/// Random faults of messages in a run. Faults that a test injects by [`cut`](super::cut()) or by
+/// the death of a node come on top.
 ///
 /// Nothing does by default, but that datagrams overtake each other. Each kind is drawn when a message is sent, so shrinking
 /// removes those that a failure does not need. A task causes each kind as often as the setting says, at most.
@@ -100,8 +101,8 @@ impl Faults {
         Faults { latency: Some(latency), ..self }
     }
 
-    /// Has messages leave at so many bytes a second, one after the other over each link: one that is sent while others leave
-    /// waits for these. A value of a typed link has the size of its type.
+    /// Limits each link to this many bytes a second. Messages leave one after the other: a message
+    /// waits until earlier ones have left. A value of a typed link has the size of its type.
     ///
     /// ```
     /// use sim::net::{self, Faults};
@@ -218,7 +219,7 @@ impl Latency {
         Latency(Kind::Rungs([1, 20, 500].map(Duration::from_millis)))
     }
 
-    /// As [`lan`](Self::lan), with 30, 200 and 2000 ms.
+    /// Like [`lan`](Self::lan), with 30, 200 and 2000 ms.
     pub fn wan() -> Latency {
         Latency(Kind::Rungs([30, 200, 2000].map(Duration::from_millis)))
     }

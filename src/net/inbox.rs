@@ -57,7 +57,7 @@ impl<T> InboxState<T> {
         message
     }
 
-    /// Lets those go on that wait. The caller wakes what is returned.
+    /// Lets the waiting tasks continue. The caller wakes what is returned.
     #[must_use]
     fn open(&mut self) -> Vec<Waker> {
         self.latches.each(|latch| latch.set(true));
@@ -82,7 +82,8 @@ impl<T> Inbox<T> {
         self.put_within(usize::MAX, message)
     }
 
-    /// As [`put`](Self::put). The message is dropped, too, if there are `room` of them.
+    /// The same as for [`put`](Self::put). The message is dropped, too, if there are `room` of
+    /// them.
     pub(crate) fn put_within(&self, room: usize, message: T) -> bool {
         if self.is_full(room) {
             drop(message);
@@ -149,7 +150,7 @@ impl<T> Inbox<T> {
         self.close(false);
     }
 
-    /// Takes the first message if there is one.
+    /// Takes the first message, if any.
     pub(crate) fn try_take(&self) -> Option<T> {
         let (taken, end) = {
             let mut state = self.state();

@@ -1,8 +1,9 @@
 //! Keys of objects that any task may be the first to use: see [`Wrapped::outside_keyed`](crate::seam::Wrapped::outside_keyed).
 //! All have one bit that no key of a node or a file has.
 //!
-//! Links and ports are known by hashes of the names of their nodes, and not by the numbers of the nodes, which depend on the order
-//! in which tasks add them. Two objects with one key are harmless: a search then orders operations that it could swap.
+//! The key of a link or port is a hash of its nodes' names. The numbers of nodes would not do,
+//! because they depend on the order in which tasks add nodes. Two objects with one key are
+//! harmless: a search then orders operations that it could swap.
 //
 // 29 bits below it: 1 and the group; 01 and the port; 001 for all links; 000 and the link.
 
@@ -42,7 +43,7 @@ fn hashed(hash: u64, bits: u32) -> u32 {
     (hash >> (64 - bits)) as u32
 }
 
-/// The key of the names of a run: that of a port with a number that none has.
+/// The key of the names of a run: the key of a port whose number no port has.
 #[cfg(feature = "tokio")]
 pub(super) const NAMES: u32 = PORT;
 

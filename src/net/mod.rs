@@ -30,9 +30,9 @@
 //! names and with the traits of tokio and futures. A socket belongs to the node of the code that binds or connects it; the
 //! test, outside of nodes, is a host of its own, which reaches all.
 //!
-//! - A name is that of a node, one that `alias` gives, or `localhost`; an address is [`Node::addr`] or one of the loopback
-//!   device. Port 0 is a free one from 49152. Ports that are in use, unknown names and addresses of others are errors of the
-//!   kind that std has.
+//! - A name is the name of a node, an `alias`, or `localhost`. An address is [`Node::addr`] or an
+//!   address of the loopback device. Port 0 is a free one from 49152. Ports that are in use,
+//!   unknown names and addresses of others are errors of the kind that std has.
 //! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes them
 //!   and refuses others; when it is [switched off](Node::power_off) nobody tells or answers.
 //! - Datagrams are messages of their own, with all that may happen to these.
@@ -108,8 +108,8 @@ pub(crate) fn heal_all(here: Here) {
 /// Has messages that are sent from now on from one node to another take longer, by `by`, until [`unclog`] or [`heal`]. Those on
 /// their way stay as they are. Not a point.
 ///
-/// A message that is sent before others and arrives after them finds code that takes its order for granted: a late append of an
-/// old leader, a lease that is renewed after its end.
+/// A message that overtakes others finds code that relies on their order: a late append of an old
+/// leader, or a lease renewed after its end.
 ///
 /// ```
 /// use sim::net::{self, Latency};
@@ -135,7 +135,7 @@ pub fn clog(from: &Node, to: &Node, by: Latency) {
     clog_at(from, to, Some(by), here());
 }
 
-/// As [`clog`], in both directions.
+/// Like [`clog`], in both directions.
 #[track_caller]
 pub fn clog_pair(one: &Node, other: &Node, by: Latency) {
     let here = here();
@@ -223,7 +223,8 @@ pub fn delayed() -> u64 {
     fabric.delayed()
 }
 
-/// The number of messages that cuts have lost or held in the run so far: one that a cut holds counts once for this cut. Not a point.
+/// The number of messages that cuts have lost or held in the run so far. A held message counts once
+/// for each cut that holds it. Not a point.
 #[track_caller]
 pub fn met() -> u64 {
     let fabric = Fabric::of_run();
@@ -231,12 +232,12 @@ pub fn met() -> u64 {
     fabric.met()
 }
 
-/// As [`delayed`], for reports.
+/// Like [`delayed`], for reports.
 pub(crate) fn delayed_so_far() -> u64 {
     Fabric::of_run().delayed()
 }
 
-/// As [`met`], for reports.
+/// Like [`met`], for reports.
 pub(crate) fn met_so_far() -> u64 {
     Fabric::of_run().met()
 }

@@ -80,7 +80,7 @@ impl<T> Queue<T> {
         self.first.iter().chain(&self.others)
     }
 
-    /// Keeps those for which `is_kept` returns `true`.
+    /// Keeps the values for which `is_kept` returns `true`.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&T) -> bool) {
         if !self.others.is_empty() {
             self.others.retain(&mut is_kept);

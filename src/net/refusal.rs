@@ -1,4 +1,4 @@
-//! The answer to a message whose receiver is gone: a reset, which goes over the link back.
+//! The reset that answers a message to a receiver that is gone. It crosses the link back.
 //!
 //! A sender learns nothing before it arrives. So a cut of the link back holds the news, and a machine that is off sends none.
 
@@ -15,7 +15,7 @@ pub(super) trait Refused: Send + Sync {
     fn was_refused(&self, here: Here);
 }
 
-/// The sending end of that stream, at which the answer arrives.
+/// The sending end of the refused stream: the reset arrives there.
 pub(super) struct Refusal {
     mark: Arc<Wrapped>,
     of: Arc<dyn Refused>,

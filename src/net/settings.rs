@@ -1,6 +1,7 @@
 //! The settings of one direction between two hosts: its faults, and a clog.
 //!
-//! They are those of the net until a test or a nemesis changes them, and count for messages that are sent from then on.
+//! A link has the settings of the network until a test or a nemesis changes them. A change counts
+//! for messages sent after it.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -24,7 +25,7 @@ const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
 pub(super) struct Settings {
     /// Those of the net: they are set before the first link is made.
     of_net: Arc<Faults>,
-    /// They may differ from those of the net.
+    /// They may differ from the settings of the network.
     is_set: AtomicBool,
     /// The messages have no faults.
     has_none: AtomicBool,
@@ -38,7 +39,7 @@ pub(super) struct Settings {
 struct Own {
     faults: Option<Faults>,
     clog: Option<Latency>,
-    /// The moment at which the bytes that were sent have left, with a rate.
+    /// The time at which all bytes sent so far have left. Used with a rate.
     free_at: Option<Instant>,
 }
 
@@ -57,7 +58,7 @@ impl Settings {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The clog, if there is one.
+    /// The clog, if any.
     fn clog(&self) -> Option<Latency> {
         if self.is_set.load(Relaxed) { self.own().clog.clone() } else { None }
     }
@@ -93,8 +94,8 @@ impl Link {
         self.faults().map_or(1, |faults| faults.draw_copies())
     }
 
-    /// Draws the time before which a message of so many bytes, sent in this step, does not arrive. None for one that arrives
-    /// at any time.
+    /// Draws the earliest arrival time of a message of so many bytes that is sent in this step.
+    /// `None` if it may arrive at any time.
     ///
     /// The step has an operation on what [`Flow::was_set`](super::fabric::Flow::was_set) names, or a [`join`](Self::join).
     #[inline]
@@ -119,12 +120,13 @@ impl Link {
         (delay > Duration::ZERO).then(|| seam::true_deadline(&SEND, delay, here))
     }
 
-    /// Records that a message is sent over it, or that some will be, so that changes of its settings conflict with that.
+    /// Records that a message is sent over the link, or will be. A change of the link's settings
+    /// conflicts with this.
     pub(crate) fn join(&self, here: Here) {
         self.mark.record(&JOIN, here);
     }
 
-    /// Sets its faults in place of those of the net.
+    /// Sets faults of this link in place of the faults of the network.
     pub(crate) fn set_faults(&self, faults: Faults, here: Here) {
         self.set(&SET, here, |own| own.faults = Some(faults));
     }

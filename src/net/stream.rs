@@ -1,4 +1,4 @@
-//! Streams: messages from one host to another that arrive in the order in which they were sent.
+//! Streams: messages from one host to another, which arrive in the order of their sending.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,7 +105,8 @@ pub(crate) struct Stream<T, S = Inbox<T>> {
 }
 
 struct Flight<T> {
-    /// The number of messages that have arrived: that of the first one on its way.
+    /// The number of messages that have arrived. It is also the number of the first message on its
+    /// way.
     arrived: u64,
     /// Those on their way, in the order of their numbers.
     segments: Queue<Segment<T>>,
@@ -124,7 +125,7 @@ struct Flight<T> {
 
 /// A message of a stream on its way.
 struct Segment<T> {
-    /// The message, or the end. None of one that was lost.
+    /// The message, or the end. `None` if the message was lost.
     message: Option<Option<T>>,
     /// Of its announced arrival.
     latch: Option<Latch>,

@@ -33,8 +33,9 @@ const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
 /// `timeout`, `interval`. With a drift of 0.1 its clock is fast: a time-out of 10 s is over after 9.1 s. Timers and `Instant`s
 /// never jump.
 ///
-/// A new clock is true. It goes on when the node dies. Nothing here is a point. Outside of runs and in the real build all clocks
-/// are that of the system: nothing changes them, and they count as true.
+/// A new clock is true. It keeps running when the node dies. Nothing here is a point. Outside of
+/// runs and in the real build all clocks are the clock of the system: nothing changes them, and
+/// they count as true.
 ///
 /// ```
 /// use sim::node::Shift;
@@ -155,7 +156,7 @@ impl Node {
         self.set_pace(k, here());
     }
 
-    /// As [`slow`](Self::slow), called at `here`.
+    /// Like [`slow`](Self::slow), called at `here`.
     pub(crate) fn set_pace(&self, k: u32, here: Here) {
         let rest = [0, 1, 20, 500][k as usize % 4];
         self.0.mark.last(&PACE, here);
@@ -178,7 +179,7 @@ impl Clock {
         Shift::of(self.0.0.clock.state(here()).offset)
     }
 
-    /// Its rate, less that of true time: 0.1 is a tenth fast.
+    /// Its rate relative to true time: 0.1 means that it runs a tenth too fast.
     #[track_caller]
     pub fn drift(&self) -> f64 {
         self.0.0.clock.state(here()).drift as f64 / GIGA

@@ -25,7 +25,7 @@ const TABLE: u32 = 1 << 27;
 /// The end of a life of a node, or of its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Death {
-    /// The process ended; its kernel and its disk go on.
+    /// The process ended; its kernel and its disk continue.
     Killed,
     /// The machine ended, perhaps after its process.
     PoweredOff,
@@ -160,7 +160,7 @@ impl Cluster {
         self.members().nodes.get(number as usize).cloned()
     }
 
-    /// Records that the program can know the order in which nodes were added.
+    /// Records that the program can learn the order in which nodes were added.
     pub(super) fn show_order(&self) {
         if seam::in_run() && !std::mem::replace(&mut self.members().shows_order, true) {
             seam::shows_order_of_nodes();

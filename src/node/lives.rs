@@ -67,7 +67,8 @@ impl Node {
         self.start_again(here());
     }
 
-    /// As [`restart`](Self::restart), called at `here`. Returns the number of tasks that it ended.
+    /// Like [`restart`](Self::restart), called at `here`. Returns the number of tasks that it
+    /// ended.
     pub(crate) fn start_again(&self, here: Here) -> u32 {
         let ended = self.die(Death::Killed, &RESTART, here);
         let group = Group::begin(self.0.name.clone(), &self.0.clock);
@@ -81,21 +82,22 @@ impl Node {
         ended
     }
 
-    /// As [`kill`](Self::kill) or [`power_off`](Self::power_off), called at `here`. Returns the number of tasks that it
-    /// ended.
+    /// Like [`kill`](Self::kill) or [`power_off`](Self::power_off), called at `here`. Returns the
+    /// number of tasks that it ended.
     pub(crate) fn end(&self, death: Death, here: Here) -> u32 {
         self.die(death, if death == Death::PoweredOff { &POWER_OFF } else { &KILL }, here)
     }
 
-    /// Has the tasks of the node take no step until [`resume`](Self::resume), as in a long collection of garbage: the time
-    /// goes on, messages arrive. Nothing happens to a node that is down, and a restart ends the pause. Not a point. Outside of
-    /// runs and in the real build it does nothing.
+    /// Stops the tasks of the node until [`resume`](Self::resume), like a long garbage collection:
+    /// they take no step, but time advances and messages arrive. Nothing happens to a node that is
+    /// down, and a restart ends the pause. Not a point. Outside of runs and in the real build it
+    /// does nothing.
     #[track_caller]
     pub fn pause(&self) {
         self.set_paused(true, here());
     }
 
-    /// Has the tasks of the node go on after [`pause`](Self::pause). Not a point.
+    /// Lets the tasks of the node continue after [`pause`](Self::pause). Not a point.
     #[track_caller]
     pub fn resume(&self) {
         self.set_paused(false, here());
@@ -112,14 +114,15 @@ impl Node {
         self.wipe_at(here());
     }
 
-    /// As [`wipe`](Self::wipe), called at `here`, of a node that is down.
+    /// Like [`wipe`](Self::wipe), called at `here`, of a node that is down.
     pub(crate) fn wipe_at(&self, here: Here) {
         self.0.mark.last(&WIPE, here);
         self.state().has_lost_data = true;
         seam::kept::<Cluster>().tell(self, Death::Wiped, here);
     }
 
-    /// As [`pause`](Self::pause) or [`resume`](Self::resume), called at `here`. Returns the number of its tasks.
+    /// Like [`pause`](Self::pause) or [`resume`](Self::resume), called at `here`. Returns the
+    /// number of its tasks.
     pub(crate) fn set_paused(&self, is_paused: bool, here: Here) -> u32 {
         self.0.mark.last(if is_paused { &PAUSE } else { &RESUME }, here);
         let group = {

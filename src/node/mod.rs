@@ -1,8 +1,9 @@
 //! Nodes: parts of a run that share no memory, and that die one by one.
 //!
-//! A node stands for a process on a machine of its own. Its tasks, sockets and files belong to it, and it can be
-//! [killed](Node::kill), [switched off](Node::power_off), [restarted](Node::restart) and [paused](Node::pause). The body
-//! of the test, its clients and its faults are in no node: they are *outside*.
+//! A node models a process on its own machine. Its tasks, sockets and files belong to it, and it
+//! can be [killed](Node::kill), [switched off](Node::power_off), [restarted](Node::restart) and
+//! [paused](Node::pause). The body of the test, its clients and its faults are in no node: they are
+//! *outside*.
 //!
 //! ```
 //! use sim::{Atomic, Ordering::SeqCst};
@@ -30,8 +31,9 @@
 //! # The memory of a node
 //!
 //! Nodes share no memory. An atomic, a lock or a channel that was created in one node and is used by another one, or by the
-//! same node in a later life, fails the run at its end, with both places. Objects that were created [`outside`] are free to
-//! all: they are the test's, as those that were made before the run are. [`share_memory`] permits all of it.
+//! same node in a later life, fails the run at its end, with both places. Objects that were created
+//! [`outside`] are free to all nodes. They belong to the test, like objects created before the run.
+//! [`share_memory`] permits all of it.
 //!
 //! A `static` made with `const_new` is another one in each node and in each of its lives: it begins with its initial value.
 //! The tasks outside of nodes have one of their own, which no node sees. A `const_new` is the mark of a static: a constructor
@@ -101,7 +103,7 @@ const SPEED_UP: Op = Op::of_kind("speed_up", Access::Tell, word::WRITE);
 
 /// A node of the current run.
 ///
-/// A copy stands for the same node.
+/// A clone is the same node.
 #[derive(Clone)]
 pub struct Node(Arc<Inner>);
 
@@ -181,7 +183,7 @@ pub fn find(name: &str) -> Option<Node> {
     find_at(name, here())
 }
 
-/// As [`find`], called at `here`.
+/// Like [`find`], called at `here`.
 pub(crate) fn find_at(name: &str, here: Here) -> Option<Node> {
     seam::kept::<Cluster>().find(name, here)
 }
@@ -330,7 +332,7 @@ impl Node {
         self.state().has_lost_data
     }
 
-    /// Records a change of the node that all steps of its tasks depend on, those to come included.
+    /// Records a change of the node. All steps of its tasks depend on it, including later ones.
     pub(crate) fn touch(&self, here: Here) {
         self.0.mark.last(&PACE, here);
         let group = self.state().group;

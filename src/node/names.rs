@@ -1,5 +1,6 @@
-//! Names of nodes and of what is made for nodes. They are few, so the process keeps each of them once, and finds those of a
-//! link or a port by numbers: a run that begins makes no text.
+//! Names of nodes and of what is made for nodes. They are few, so the process keeps each of them
+//! once. The names of links and ports are found by numbers, so that the start of a run formats no
+//! text.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

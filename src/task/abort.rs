@@ -20,7 +20,7 @@ use crate::seam::{self, Id, here};
 pub struct AbortHandle(pub(super) seam::Stopper);
 
 impl AbortHandle {
-    /// Ends the task before its next step. Not a point. Without effect if it has ended.
+    /// Aborts the task before its next step. Not a point. Without effect if it has ended.
     #[track_caller]
     pub fn abort(&self) {
         self.0.abort(here());

@@ -5,10 +5,10 @@ use crate::seam;
 /// Has `work` done at the end of the current task: when its future has returned, when it is aborted, or when it is dropped
 /// with its executor or at the end of the run.
 ///
-/// The work is done once, after the values of the task's future are dropped and before a task that joins it can go on. It
-/// is a part of the task's last step. Of several pieces of work the last is done first, like the destructors of local
-/// values. It cannot await. Values of [`task_local!`](macro@crate::task_local) have died by then. A panic in it is one of
-/// the task.
+/// The work runs once, after the values of the task's future are dropped and before a joining task
+/// can continue. It is a part of the task's last step. Of several pieces of work the last is done
+/// first, like the destructors of local values. It cannot await. Values of
+/// [`task_local!`](macro@crate::task_local) have died by then. A panic in it is one of the task.
 ///
 /// # Panics
 /// Outside of tasks: in a future that another executor polls and that this library did not spawn. The body of a test and
@@ -35,7 +35,7 @@ use crate::seam;
 /// # });
 /// ```
 ///
-/// Work that stands behind the last await of a task is not done if the task is aborted:
+/// Work after the last await of a task is not done if the task is aborted:
 ///
 /// ```
 /// use sim::Runner;

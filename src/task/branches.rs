@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 
 use crate::seam;
 
-/// The branches of a combinator: which are polled, and in which order.
+/// The branches of a combinator: the branches to poll, and their order.
 #[derive(Debug)]
 pub struct Branches<const N: usize> {
     turns: seam::Turns<N>,
@@ -19,7 +19,7 @@ pub struct Branches<const N: usize> {
     /// The first branch of this poll, and the number of those that had their turn.
     start: usize,
     polled: usize,
-    /// The branch that is polled now, with the position of the run before it.
+    /// The branch that is polled now, with the position of the run before its poll.
     current: Option<(usize, seam::Before)>,
 }
 
@@ -30,7 +30,7 @@ impl<const N: usize> Branches<N> {
         Branches::new(seam::Turns::select(biased))
     }
 
-    /// The branches of `join!`, which are first polled in the order in which they are written.
+    /// The branches of `join!`. They are first polled in the order in which they are written.
     #[inline]
     pub fn join(biased: bool) -> Branches<N> {
         Branches::new(seam::Turns::join(biased))
@@ -51,7 +51,7 @@ impl<const N: usize> Branches<N> {
         (self.polled, self.waits, self.current) = (0, false, None);
     }
 
-    /// The next branch to poll; none if all had their turn.
+    /// The next branch to poll; `None` if all had their turn.
     #[allow(
         clippy::should_implement_trait,
         reason = "the end of one poll is not that of the branches"

@@ -114,7 +114,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
 #[must_use]
 pub struct RestoreOnPending {
     before: Cell<Option<u32>>,
-    /// The budget is the one of this thread.
+    /// The budget belongs to this thread.
     stays: PhantomData<*mut ()>,
 }
 

@@ -11,11 +11,11 @@ use futures::stream::FuturesUnordered;
 use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet, spawn_at};
 use crate::seam::here;
 
-/// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
+/// Tasks that are joined in the order of their ends: tokio's `JoinSet`.
 ///
-/// To join the next one is a point, and which one that is of several that have ended is decided by the order in which
-/// they ended. Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping the set aborts all of its
-/// tasks.
+/// Joining the next task is a point. Of several tasks that have ended, the task that ended first is
+/// joined first. Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping
+/// the set aborts all of its tasks.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -85,7 +85,7 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Removes all tasks, which go on by themselves.
+    /// Removes all tasks. They continue on their own.
     pub fn detach_all(&mut self) {
         for member in self.members.iter_mut() {
             if let Some(handle) = member.0.take() {
@@ -148,17 +148,18 @@ impl<T: 'static> JoinSet<T> {
         std::future::poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// As [`join_next`](Self::join_next), with the identity of the task, which a [`JoinError`] has anyway.
+    /// Like [`join_next`](Self::join_next), with the identity of the task, which a [`JoinError`]
+    /// has anyway.
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         std::future::poll_fn(|cx| self.poll_join_next_with_id(cx)).await
     }
 
-    /// As [`join_next`](Self::join_next), for hand-written futures.
+    /// Like [`join_next`](Self::join_next), for hand-written futures.
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         self.poll_next(cx).map(|joined| joined.map(|(_, result)| result))
     }
 
-    /// As [`join_next_with_id`](Self::join_next_with_id), for hand-written futures.
+    /// Like [`join_next_with_id`](Self::join_next_with_id), for hand-written futures.
     pub fn poll_join_next_with_id(
         &mut self,
         cx: &mut Context<'_>,
@@ -183,12 +184,12 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// The result of a task that has ended, if there is one. Not a point.
+    /// The result of a task that has ended, if any. Not a point.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         self.try_next().map(|(_, result)| result)
     }
 
-    /// As [`try_join_next`](Self::try_join_next), with the identity of the task.
+    /// Like [`try_join_next`](Self::try_join_next), with the identity of the task.
     pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         with_id(self.try_next())
     }
@@ -266,7 +267,8 @@ mod tests {
         let mut tasks = JoinSet::new();
         tasks.spawn(std::future::pending::<()>());
         assert!(tasks.poll_join_next(cx).is_pending());
-        // As `try_join_next` takes the handle of a task that has ended, whose waker was not called yet.
+        // `try_join_next` takes the handle of an ended task whose waker was not called yet; so does
+        // this.
         let handle = tasks.members.iter_mut().next().and_then(|member| member.0.take());
         tasks.len -= 1;
         assert!(matches!(tasks.poll_join_next(cx), Poll::Ready(None)));

@@ -19,7 +19,7 @@ use super::JoinHandle;
 use crate::seam::{self, Here, here};
 
 thread_local! {
-    /// The set of which the current task is, or that is being polled.
+    /// The set of the current task, or the set that is being polled.
     static CURRENT: RefCell<Option<Rc<LocalTasks>>> = const { RefCell::new(None) };
 }
 
@@ -162,7 +162,7 @@ impl LocalSet {
                 future.as_mut().poll(cx)
             };
             if polled.is_pending() && !seam::in_run() {
-                // The future goes on when a task wakes it.
+                // The future continues when a task wakes it.
                 let _ = self.tasks.poll(cx);
             }
             polled

@@ -261,7 +261,8 @@ pin_project! {
 }
 
 impl<T, F> TaskLocalFuture<T, F> {
-    /// Takes the value out; none if it was taken before. A future that goes on without a value has none in its scope.
+    /// Takes the value out; `None` if it was taken before. If the future is polled without a value,
+    /// its scope has no value.
     pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
         self.project().value.take()
     }

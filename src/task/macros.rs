@@ -4,12 +4,14 @@
 ///
 /// A branch is `pattern = future, if condition => handler`, with or without the condition. The futures are polled in one
 /// task. The first that is ready with a value of its pattern ends the others, which are dropped, and its handler is
-/// the result. A branch whose condition is false is not polled; one whose value does not match its pattern is not polled
-/// again. If no branch is left, the handler of `else` is the result. Handlers may use `?`, `break`, `return` and `.await`.
+/// the result. A branch is not polled if its condition is false, and not polled again if its value
+/// does not match its pattern. If no branch is left, the handler of `else` is the result. Handlers
+/// may use `?`, `break`, `return` and `.await`.
 ///
-/// In a run, one poll of all branches is one step. The branch that is polled first is a decision of the run, which is
-/// drawn if two of them may go on; the others follow as they are written. With `biased;` before the branches, the order
-/// is that in which they are written, and there is no decision. Outside of runs, the first branch is a random one.
+/// In a run, one poll of all branches is one step. The branch that is polled first is a decision of
+/// the run, drawn if two branches may continue; the others follow as they are written. With
+/// `biased;` before the branches, they are polled in the order in which they are written, without a
+/// decision. Outside of runs, the first branch is a random one.
 ///
 /// A search does not vary the first branch of a poll in which no operation of this library took effect and no task was
 /// spawned: code of two branches before their first await is not tried in both orders.
@@ -50,8 +52,8 @@ macro_rules! select {
 /// Waits for all of several futures, and gives their outputs as a tuple: tokio's `join!`.
 ///
 /// They are polled in one task, at first in the order in which they are written. In a run, one poll of all of them is
-/// one step. The future that is polled first in a later step is a decision of the run, which is drawn if two of them may
-/// go on; with `biased;` before the futures, it is always the first.
+/// one step. The future that is polled first in a later step is a decision of the run, drawn if two
+/// futures may continue; with `biased;` before the futures, it is always the first.
 ///
 /// ```
 /// # sim::block_on(async {
@@ -68,8 +70,8 @@ macro_rules! join {
 
 /// Waits for all of several futures, or until one ends with an error: tokio's `try_join!`.
 ///
-/// Gives the values as a tuple in `Ok`, or the first error; the other futures are then dropped. The futures are polled as
-/// those of [`join!`](macro@crate::join).
+/// Gives the values as a tuple in `Ok`, or the first error; the other futures are then dropped. The
+/// futures are polled like the futures of [`join!`](macro@crate::join).
 ///
 /// ```
 /// # sim::block_on(async {

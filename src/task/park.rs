@@ -12,7 +12,7 @@ use crate::seam::{self, here};
 /// `chances = "spurious"` the wait may end without the token, as std allows: check the condition in a loop. To wait for a
 /// time at most, use [`timeout`](crate::time::timeout).
 ///
-/// Outside of tasks that this library spawned, the token is that of the thread.
+/// Outside of tasks of this library, the token belongs to the thread.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst};
@@ -87,7 +87,8 @@ impl fmt::Debug for Unparker {
     }
 }
 
-/// The handle that unparks the current task; that of the thread outside of tasks that this library spawned.
+/// Returns the handle that unparks the current task. Outside of tasks of this library, it unparks
+/// the thread.
 ///
 /// ```
 /// # sim::block_on(async {

@@ -14,7 +14,7 @@ const NOW: Op = Op::of_kind("now", Access::Peek, clock::READ);
 /// of one, have nothing to do with each other: a run in which they are compared or subtracted fails, and they are never equal.
 /// A node's clock counts at the rate of the clock, and never jumps.
 ///
-/// All functions are those of [`std::time::Instant`], from and to which it converts.
+/// It has the functions of [`std::time::Instant`], and converts from and to it.
 ///
 /// ```
 /// use sim::time::{Duration, Instant};
@@ -75,7 +75,7 @@ macro_rules! __instant {
                 self.std.saturating_duration_since(earlier.std)
             }
 
-            /// The time from an earlier moment to this one; none if the other one is later.
+            /// The time from an earlier moment to this one; `None` if the other one is later.
             #[track_caller]
             pub fn checked_duration_since(
                 &self,
@@ -85,7 +85,7 @@ macro_rules! __instant {
                 self.std.checked_duration_since(earlier.std)
             }
 
-            /// As [`duration_since`](Self::duration_since).
+            /// The same as for [`duration_since`](Self::duration_since).
             #[track_caller]
             pub fn saturating_duration_since(&self, earlier: $instant) -> ::std::time::Duration {
                 self.duration_since(earlier)
@@ -97,12 +97,12 @@ macro_rules! __instant {
                 $instant::now().duration_since(*self)
             }
 
-            /// The moment so much later; none if the clock cannot represent it.
+            /// The moment so much later; `None` if the clock cannot represent it.
             pub fn checked_add(&self, duration: ::std::time::Duration) -> Option<$instant> {
                 self.std.checked_add(duration).map($instant::from_std)
             }
 
-            /// The moment so much earlier; none if the clock cannot represent it.
+            /// The moment so much earlier; `None` if the clock cannot represent it.
             pub fn checked_sub(&self, duration: ::std::time::Duration) -> Option<$instant> {
                 self.std.checked_sub(duration).map($instant::from_std)
             }
@@ -209,7 +209,8 @@ macro_rules! __instant {
 __instant!(Instant);
 
 impl fmt::Debug for Instant {
-    /// In a run, the time since its begin, or that of the node's clock, which is the same in every process.
+    /// In a run, prints the time since the start of the run on the node's clock. It is the same in
+    /// every process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match seam::since_start(self.std) {
             Some(since) => write!(f, "Instant({since:?})"),

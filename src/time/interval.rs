@@ -52,7 +52,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval::new(start, period, here())
 }
 
-/// The time of the next tick of an [`Interval`] after one that was awaited too late.
+/// The time of the next tick of an [`Interval`] after a tick that was awaited too late.
 ///
 /// ```
 /// use sim::time::{Duration, MissedTickBehavior, interval};
@@ -68,12 +68,12 @@ pub enum MissedTickBehavior {
     Burst,
     /// A period after the late one.
     Delay,
-    /// The next planned one that is still to come.
+    /// The next planned tick in the future.
     Skip,
 }
 
 impl MissedTickBehavior {
-    /// The tick after the one that was planned at `planned` and was awaited at `now`.
+    /// The tick after the tick that was planned at `planned` and awaited at `now`.
     fn next(self, planned: Instant, now: Instant, period: Duration) -> Instant {
         match self {
             MissedTickBehavior::Burst => after(planned, period),

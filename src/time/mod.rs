@@ -4,8 +4,9 @@
 //! step: to the earliest deadline. So an hour costs as many steps as things happen in it, and a time-out never ends
 //! a wait that another task could still end. Tasks that are due at one time step in any order.
 //!
-//! Outside of runs, and in the real build, time is that of the system. No runtime is needed: one thread of the process
-//! wakes the tasks of any executor. [`set_timer()`] has the timers of a runtime in its place.
+//! Outside of runs, and in the real build, time is the time of the system. No runtime is needed:
+//! one thread of the process wakes the tasks of any executor. [`set_timer()`] has the timers of a
+//! runtime in its place.
 //!
 //! | item | in a run |
 //! |---|---|
@@ -18,8 +19,9 @@
 //! With `#[sim::test(clock = "any")]`, [`Runner::clock`](crate::Runner::clock) or `SIM_CLOCK=any`, the time may move at
 //! any moment: a task may take any time between two of its points, so time-outs race with what they guard. The clock is
 //! then a task of the run, whose steps move the time to the next deadline. With `late:K` in place of `any` there are at most
-//! `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is about single deadlines: those
-//! of time-outs, and of timers in branches of `select!`, may pass at any point of what they can end.
+//! `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is
+//! about single deadlines. The deadline of a time-out, or of a timer in a branch of `select!`, may
+//! pass at any point of the work that it can end.
 //!
 //! Tasks of a node have the [clock of the node](crate::Node::clock): timers and [`Instant`]s go at its rate, and [`SystemTime`] is its
 //! wall clock. It is true unless the test changes it. The test, outside of nodes, has the true clock.
@@ -97,8 +99,8 @@ pub fn truth() -> Instant {
     Instant::read_truth(&TRUTH, here())
 }
 
-/// Does nothing: the clock of a run always stands while a task can step. tokio's `pause`, for code that is written for
-/// it.
+/// Does nothing: the clock of a run never advances while a task can step. For code that calls
+/// tokio's `pause`.
 ///
 /// Outside of runs, and in the real build, the clock does not stop: sleeps last as long as they say, and so does
 /// [`advance`], so that a test means the same in both builds.

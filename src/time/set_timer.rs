@@ -1,4 +1,4 @@
-//! The timers of the program, in the place of those of the library.
+//! The timers of the program, in place of the library's timers.
 
 use std::fmt;
 use std::future::Future;

@@ -8,11 +8,12 @@ use crate::seam::{self, here};
 
 const WALL: Op = Op::of_kind("read_the_wall_clock", Access::Peek, clock::READ);
 
-/// A time of the day and year: in a run that of the [clock of the node](crate::Node::clock), which may be wrong and jump; outside
-/// of runs that of the system.
+/// A time of the day and year. In a run it is read from the [clock of the
+/// node](crate::Node::clock), which may be wrong and jump; outside of runs, from the clock of the
+/// system.
 ///
 /// Runs begin with the year 2026. Times of several nodes may be compared, as in real clusters: the result depends on the clocks.
-/// All functions are those of [`std::time::SystemTime`], from and to which it converts.
+/// It has the functions of [`std::time::SystemTime`], and converts from and to it.
 ///
 /// ```
 /// use sim::node::Shift;
@@ -59,12 +60,12 @@ impl SystemTime {
         SystemTime::now().duration_since(*self)
     }
 
-    /// The time so much later; none if it cannot be represented.
+    /// The time so much later; `None` if it cannot be represented.
     pub fn checked_add(&self, duration: Duration) -> Option<SystemTime> {
         self.std.checked_add(duration).map(SystemTime::from)
     }
 
-    /// The time so much earlier; none if it cannot be represented.
+    /// The time so much earlier; `None` if it cannot be represented.
     pub fn checked_sub(&self, duration: Duration) -> Option<SystemTime> {
         self.std.checked_sub(duration).map(SystemTime::from)
     }

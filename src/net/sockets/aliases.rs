@@ -1,4 +1,5 @@
-//! Further names of nodes, which a test gives and moves; lookups that fail, or find the node that a name stood for before.
+//! Aliases of nodes, which a test adds and moves. Lookups that fail or return the previous node of
+//! an alias.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,14 +15,14 @@ use crate::seam::{self, Here, Wrapped, here};
 const MOVE: Op = Op::of_kind("alias", Access::Tell, word::WRITE);
 const LOOK_UP: Op = Op::of_kind("look_up", Access::Peek, word::READ).quiet();
 
-/// The names of a run beside those of its nodes.
+/// The aliases of a run, beside the names of its nodes.
 #[derive(Default)]
 struct Aliases(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     mark: Option<std::sync::Arc<Wrapped>>,
-    /// The nodes that a name stands for and stood for before, if there is one.
+    /// By alias: its node, and the node that it named previously, if any.
     nodes: BTreeMap<String, (Node, Option<Node>)>,
 }
 
@@ -42,8 +43,8 @@ impl Aliases {
     }
 }
 
-/// Has a name stand for a node, beside the node's own, from now on: for services that move from node to node. Names of nodes
-/// go first. Not a point.
+/// Makes a name stand for a node from now on, beside the node's own name. For services that move
+/// from node to node. Names of nodes go first. Not a point.
 ///
 /// [`Faults::lookups`](crate::net::Faults::lookups) has lookups fail, or find the node that the name stood for before.
 ///
@@ -74,7 +75,7 @@ pub fn alias(name: &str, node: &Node) {
     state.nodes.insert(name.to_owned(), (node.clone(), before));
 }
 
-/// The node that a name stands for, as a lookup finds it.
+/// Looks up the node of a name.
 pub(super) fn look_up(name: &str, here: Here) -> io::Result<Option<Node>> {
     let own = crate::node::find_at(name, here);
     let (now, before) = match own {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use super::TcpStream;
 
-/// The socket of the system whose descriptor stands in for that of a socket of a run, made when it is asked for. Options
-/// that it is given have no effect in the run.
+/// A socket of the system that lends its descriptor to a socket of a run. Created when the
+/// descriptor is first requested. Options that it is given have no effect in the run.
 #[derive(Default)]
 pub(super) struct StandIn {
     #[cfg(unix)]
@@ -24,7 +24,8 @@ impl StandIn {
     }
 }
 
-/// A socket of std for a connection of a run, with the descriptor that stands in for that.
+/// Returns a socket of std for a connection of a run, with the descriptor of the connection's
+/// stand-in.
 ///
 /// # Errors
 /// Those of the system. On systems that are not Unix.
@@ -54,8 +55,8 @@ macro_rules! has_descriptor {
     ($socket:ty) => {
         #[cfg(unix)]
         impl std::os::fd::AsFd for $socket {
-            /// The descriptor of the socket. In a run that of another one, which is neither bound nor connected: its options have no
-            /// effect.
+            /// The descriptor of the socket. In a run it is the descriptor of a stand-in, which is
+            /// neither bound nor connected. Options set on it have no effect.
             fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
                 match &self.0 {
                     Inner::Run(socket) => socket.stand_in.descriptor(),

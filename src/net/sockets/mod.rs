@@ -1,4 +1,4 @@
-//! Sockets under tokio's names: those of the run, and tokio's outside of runs.
+//! Sockets under tokio's names: sockets of the run, and tokio's outside of runs.
 //!
 //! A socket belongs to the host of the code that binds or connects it: a node, or the outside.
 
@@ -28,7 +28,8 @@ impl Origin {
         Origin(seam::run_number())
     }
 
-    /// Returns `true` if a socket that is dropped is to tell: not in another run, and not for the dead, whose kernel does.
+    /// Returns `true` if the drop of a socket must notify the other side. That is so neither in
+    /// another run nor in a dead group, whose kernel does it.
     fn tells(self) -> bool {
         self == Origin::here() && Group::current().lives()
     }

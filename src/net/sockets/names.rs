@@ -9,8 +9,9 @@ use crate::seam::{self, Here, here};
 
 /// Values that are converted to addresses of sockets: an address, an IP address and a port, or a name and a port.
 ///
-/// In a run a name is that of a node, an [`alias`](crate::net::alias) or `localhost`. Outside of runs a name of a node is on the
-/// loopback device, and others are looked up by the system. The trait is tokio's under its name, and it is sealed as that.
+/// In a run a name is the name of a node, an [`alias`](crate::net::alias) or `localhost`. Outside
+/// of runs a name of a node is on the loopback device, and others are looked up by the system. The
+/// trait is tokio's under its name, and it is sealed as that.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {

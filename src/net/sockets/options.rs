@@ -1,6 +1,6 @@
-//! Options of sockets: a method that reads each, and one that sets it.
+//! Options of sockets: for each, a getter and a setter.
 
-/// Calls the method of tokio's socket, by its old name if there is one.
+/// Calls the method of tokio's socket, by its old name if it has one.
 macro_rules! of_tokio {
     ($socket:ident, $name:ident($($value:ident)?)) => { $socket.$name($($value)?) };
     ($socket:ident, $name:ident($($value:ident)?), $old:ident) => {{
@@ -21,7 +21,7 @@ macro_rules! options {
             $(#[$get_doc])*
             ///
             /// # Errors
-            /// If the socket is of another run; outside of runs, those of the system.
+            /// If the socket is of another run; outside of runs, the errors of the system.
             #[track_caller]
             pub fn $get(&self) -> io::Result<$type> {
                 match &self.0 {
@@ -33,7 +33,7 @@ macro_rules! options {
             $(#[$set_doc])*
             ///
             /// # Errors
-            /// If the socket is of another run; outside of runs, those of the system.
+            /// If the socket is of another run; outside of runs, the errors of the system.
             #[track_caller]
             pub fn $set(&self, value: $type) -> io::Result<()> {
                 match &self.0 {

@@ -257,7 +257,8 @@ impl Ports {
 
     /// The port of a socket that is not bound.
     //
-    // By task and not by host: the numbers of a task would then depend on those of others.
+    // Numbered per task and not per host: otherwise the numbers of one task would depend on the
+    // calls of others.
     pub(super) fn number(&self, host: Host) -> u16 {
         let task = seam::path_number();
         let mut state = self.state();

@@ -169,7 +169,7 @@ impl OfRun {
         Ok(())
     }
 
-    /// Takes the answer that nobody is there, if there is one.
+    /// Takes the refusal, if any.
     fn take_refusal(&self) -> bool {
         let mut is_there = false;
         self.mailbox.inbox.look().visit(|datagram| match datagram.bytes {
@@ -230,7 +230,8 @@ impl Drop for Receiving<'_> {
 }
 
 impl UdpSocket {
-    /// Binds an address: `0.0.0.0:53`, a name of the host with a port, port 0 for one that is free. Not a point in a run.
+    /// Binds an address: `0.0.0.0:53`, or a name of the host with a port. Port 0 selects a free
+    /// port. Not a point in a run.
     ///
     /// # Errors
     /// If the port is in use, or the address is of another host.
@@ -277,7 +278,7 @@ impl UdpSocket {
     /// Its address.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Inner::Run(socket) => Ok(socket.mailbox.addr),
@@ -357,20 +358,20 @@ impl UdpSocket {
         self.receive(buf, true, here())
     }
 
-    /// As [`recv_from`](Self::recv_from), without the address of the sender.
+    /// Like [`recv_from`](Self::recv_from), without the address of the sender.
     ///
     /// # Errors
-    /// As [`recv_from`](Self::recv_from).
+    /// The same as for [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
         let receive = self.receive(buf, true, here());
         async move { receive.await.map(|(count, _)| count) }
     }
 
-    /// As [`recv_from`](Self::recv_from), but the datagram stays.
+    /// Like [`recv_from`](Self::recv_from), but the datagram stays.
     ///
     /// # Errors
-    /// As [`recv_from`](Self::recv_from).
+    /// The same as for [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek_from(
         &self,
@@ -414,8 +415,8 @@ const REPORT: [Op; 2] = [
 ];
 const CONNECT: Op = Op::of_kind("connect", Access::Tell, net::CLOSE);
 
-/// Records at the port of a socket that the answer came that nobody is there, or that a call reports it: of the next calls that
-/// send or receive, the first one does.
+/// Records at the port of a socket that a refusal arrived, or that a call reports it. Only the
+/// first of the next calls to send or receive reports it.
 fn report(mark: &Wrapped, here: Here) {
     REPORT.iter().for_each(|op| mark.record(op, here));
 }

@@ -74,7 +74,7 @@ pub(super) fn try_write_vectored(
 }
 
 impl TcpStream {
-    /// Waits until it can read or write, one of those in `interest`. A point.
+    /// Waits until the connection can do one of the things in `interest`: read or write. A point.
     ///
     /// # Errors
     /// If the connection is of another run.
@@ -95,7 +95,7 @@ impl TcpStream {
         }
     }
 
-    /// As [`readable`](Self::readable), for one task at a time.
+    /// Like [`readable`](Self::readable), for one task at a time.
     #[track_caller]
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {
@@ -109,7 +109,7 @@ impl TcpStream {
         }
     }
 
-    /// As [`writable`](Self::writable), for one task at a time.
+    /// Like [`writable`](Self::writable), for one task at a time.
     #[track_caller]
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {
@@ -123,7 +123,7 @@ impl TcpStream {
         }
     }
 
-    /// As [`peek`](Self::peek), for one task at a time.
+    /// Like [`peek`](Self::peek), for one task at a time.
     #[track_caller]
     pub fn poll_peek(
         &self,
@@ -147,10 +147,10 @@ impl TcpStream {
         }
     }
 
-    /// As [`try_read`](Self::try_read), into several buffers.
+    /// Like [`try_read`](Self::try_read), into several buffers.
     ///
     /// # Errors
-    /// As [`try_read`](Self::try_read).
+    /// The same as for [`try_read`](Self::try_read).
     #[track_caller]
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match &self.0 {
@@ -162,10 +162,10 @@ impl TcpStream {
         }
     }
 
-    /// As [`try_write`](Self::try_write), from several buffers.
+    /// Like [`try_write`](Self::try_write), from several buffers.
     ///
     /// # Errors
-    /// As [`try_write`](Self::try_write).
+    /// The same as for [`try_write`](Self::try_write).
     #[track_caller]
     pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.0 {
@@ -227,7 +227,7 @@ impl TcpStream {
     /// The number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn ttl(&self) -> io::Result<u32> {
         match &self.0 {
@@ -239,7 +239,7 @@ impl TcpStream {
     /// Sets the number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         match &self.0 {
@@ -252,7 +252,7 @@ impl TcpStream {
     /// run other times have no effect.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[deprecated = "a drop that waits for what is sent blocks the thread"]
     #[track_caller]
     pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
@@ -266,8 +266,9 @@ impl TcpStream {
         }
     }
 
-    /// The connection as one of std. In a run a socket that stands for it, until [`from_std`](Self::from_std) has the connection
-    /// back: libraries set options in between, which have no effect. It reads and writes nothing.
+    /// The connection as one of std. In a run it is a socket that stands for the connection until
+    /// [`from_std`](Self::from_std) takes the connection back. Libraries set options in between;
+    /// these have no effect. It reads and writes nothing.
     ///
     /// # Errors
     /// Those of the system. In a run, on systems that are not Unix.

@@ -59,7 +59,7 @@ impl Parcel {
     }
 }
 
-/// The one who has an end of a connection.
+/// The owner of an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
     Process,
@@ -188,7 +188,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection between two hosts. The addresses are those of the client and of the server.
+    /// A connection between two hosts. The addresses are the client's and the server's.
     pub(super) fn new(
         [client, server]: [(Host, SocketAddr); 2],
         options: [Options; 2],
@@ -359,7 +359,7 @@ impl Connection {
         }
     }
 
-    /// Takes the error of the end, if it has one that no call has reported.
+    /// Takes the error of the end that no call has reported yet, if any.
     pub(super) fn take_error(&self, at: usize, here: Here) -> Option<io::Error> {
         let end = &self.ends[at];
         end.window.record(&BREAK, here);

@@ -302,7 +302,7 @@ fn poll_writable(turn: &mut Turn, end: &Endpoint, cx: &mut Context<'_>) -> Poll<
     turn.poll(window, cx, ask, |_| Came::Done)
 }
 
-/// Calls that write, one after the other, and the one that sends the end.
+/// Calls that write, one after the other, and the call that sends the end.
 pub(super) struct Writer {
     write: Turn,
     finish: Turn,

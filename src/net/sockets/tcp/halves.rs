@@ -113,7 +113,7 @@ macro_rules! addresses {
             /// The address of this side.
             ///
             /// # Errors
-            /// Outside of runs, those of the system.
+            /// Outside of runs, the errors of the system.
             pub fn local_addr(&self) -> io::Result<SocketAddr> {
                 match &self.0 {
                     $run => Ok($end.local_addr()),
@@ -124,7 +124,7 @@ macro_rules! addresses {
             /// The address of the other side.
             ///
             /// # Errors
-            /// Outside of runs, those of the system.
+            /// Outside of runs, the errors of the system.
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                 match &self.0 {
                     $run => Ok($end.peer_addr()),
@@ -138,7 +138,8 @@ macro_rules! addresses {
 /// The call of a half that waits until it is ready.
 macro_rules! ready {
     ($half:ident) => {
-        /// Waits until the connection can read or write, one of those in `interest`. A point.
+        /// Waits until the connection can do one of the things in `interest`: read or write. A
+        /// point.
         ///
         /// # Errors
         /// If the connection is of another run.
@@ -178,10 +179,10 @@ macro_rules! read_half {
                 }
             }
 
-            /// As [`try_read`](Self::try_read), into several buffers.
+            /// Like [`try_read`](Self::try_read), into several buffers.
             ///
             /// # Errors
-            /// As [`try_read`](Self::try_read).
+            /// The same as for [`try_read`](Self::try_read).
             #[track_caller]
             pub fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<usize> {
                 match &self.0 {
@@ -276,10 +277,10 @@ macro_rules! write_half {
                 }
             }
 
-            /// As [`try_write`](Self::try_write), from several buffers.
+            /// Like [`try_write`](Self::try_write), from several buffers.
             ///
             /// # Errors
-            /// As [`try_write`](Self::try_write).
+            /// The same as for [`try_write`](Self::try_write).
             #[track_caller]
             pub fn try_write_vectored(&self, bufs: &[io::IoSlice<'_>]) -> io::Result<usize> {
                 match &self.0 {

@@ -1,7 +1,7 @@
 //! Keep-alive: the kernel of an idle end asks if the other one is there.
 //
-// It asks only since the other machine is gone or the link is cut: to ask one that answers has no effect, and a run in which
-// time passes for ever would have no deadlock.
+// Probes are sent only after the other machine is gone or the link is cut. A probe to a machine
+// that answers has no effect, and a run whose time advances for ever would have no deadlock.
 
 use std::io;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Has an end ask, if it is one that does.
+    /// Starts the probes of an end, if its keepalive is on.
     pub(super) fn begin(connection: &Arc<Connection>, at: usize, here: Here) {
         if connection.ends[at].keepalive && connection.ends[at].is_in_use(here) {
             Question { connection: connection.clone(), at, asked: 0, here }.wait(IDLE);

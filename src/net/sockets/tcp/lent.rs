@@ -18,7 +18,7 @@ impl Lent {
     }
 }
 
-/// A socket of std that stands for a connection of the run.
+/// Returns a socket of std as a stand-in for a connection of the run.
 pub(super) fn lend(stream: TcpStream) -> io::Result<std::net::TcpStream> {
     let of_std = stand_in_of_std(&stream)?;
     let before = seam::kept::<Lent>().streams().insert(number_of(&of_std), stream);
@@ -27,7 +27,7 @@ pub(super) fn lend(stream: TcpStream) -> io::Result<std::net::TcpStream> {
     Ok(of_std)
 }
 
-/// The connection that a socket of std stands for.
+/// Returns the connection of a stand-in socket of std.
 pub(super) fn take_back(of_std: &std::net::TcpStream) -> Option<TcpStream> {
     // One that is connected is the system's, with a number that was free.
     if !seam::in_run() || of_std.peer_addr().is_ok() {

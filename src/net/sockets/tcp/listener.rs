@@ -150,7 +150,8 @@ impl Drop for Accepting<'_> {
 }
 
 impl TcpListener {
-    /// Binds an address: `0.0.0.0:7000`, a name of the host with a port, port 0 for one that is free. Not a point in a run.
+    /// Binds an address: `0.0.0.0:7000`, or a name of the host with a port. Port 0 selects a free
+    /// port. Not a point in a run.
     ///
     /// # Errors
     /// If the port is in use, or the address is of another host.
@@ -191,7 +192,7 @@ impl TcpListener {
         }
     }
 
-    /// As [`accept`](Self::accept), for one task at a time.
+    /// Like [`accept`](Self::accept), for one task at a time.
     #[track_caller]
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let polled = match &self.0 {
@@ -214,7 +215,7 @@ impl TcpListener {
     /// Its address.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Inner::Run(listener) => Ok(listener.backlog.addr),
@@ -229,7 +230,7 @@ impl TcpListener {
     /// The number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn ttl(&self) -> io::Result<u32> {
         match &self.0 {
@@ -241,7 +242,7 @@ impl TcpListener {
     /// Sets the number of hops of its packets. In a run it has no effect.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         match &self.0 {

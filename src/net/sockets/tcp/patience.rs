@@ -1,4 +1,5 @@
-//! The patience of kernels: one that gets no answer to what it has sent sends it again, and then gives the connection up.
+//! The patience of kernels. A kernel that gets no answer sends its bytes again, and finally gives
+//! the connection up.
 
 use std::io;
 use std::sync::Arc;
@@ -16,15 +17,15 @@ const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet
 /// The time after which Linux gives up, with its fifteen retransmissions.
 const LONGEST: Duration = Duration::from_secs(924);
 
-/// The times of those that are modelled, to a machine that is gone: it may be up again. Bytes sent over a link that is cut
-/// arrive once the link is healed.
+/// The times of the modelled retransmissions, to a machine that is gone: it may be up again. Bytes
+/// sent over a link that is cut arrive once the link is healed.
 const AGAINS: [u64; 4] = [3, 15, 63, 247];
 
 /// One end of a connection that waits for an answer.
 pub(super) struct Patience {
     connection: Arc<Connection>,
     at: usize,
-    /// The change of the link since which it waits; none if the other machine is gone.
+    /// The change of the link since which it waits; `None` if the other machine is gone.
     since: Option<u64>,
     /// The number of times that it has sent again.
     tries: usize,

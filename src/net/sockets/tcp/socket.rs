@@ -193,7 +193,7 @@ impl TcpSocket {
     /// A socket for addresses of IPv4.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     #[track_caller]
     pub fn new_v4() -> io::Result<TcpSocket> {
         TcpSocket::new(tokio::net::TcpSocket::new_v4)
@@ -202,7 +202,7 @@ impl TcpSocket {
     /// A socket for addresses of IPv6. In a run there is no difference, and addresses of nodes are of IPv4.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     #[track_caller]
     pub fn new_v6() -> io::Result<TcpSocket> {
         TcpSocket::new(tokio::net::TcpSocket::new_v6)
@@ -219,7 +219,7 @@ impl TcpSocket {
     /// Has the drop of its connections reset them.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn set_zero_linger(&self) -> io::Result<()> {
         match &self.0 {
@@ -232,7 +232,7 @@ impl TcpSocket {
     /// other times have no effect.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[deprecated = "a drop that waits for what is sent blocks the thread"]
     #[track_caller]
     pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
@@ -251,7 +251,7 @@ impl TcpSocket {
     /// Returns `Some(Duration::ZERO)` if the drop of its connections resets them.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         match &self.0 {
@@ -263,7 +263,8 @@ impl TcpSocket {
         }
     }
 
-    /// Binds an address: that of its connection, or that at which it listens. Not a point in a run.
+    /// Binds an address: the local address of the connection, or the address at which the socket
+    /// listens. Not a point in a run.
     ///
     /// # Errors
     /// If the port is in use, the address is of another host, or it is bound.
@@ -292,7 +293,7 @@ impl TcpSocket {
     /// Its address: with port 0 if it is not bound.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
@@ -307,7 +308,7 @@ impl TcpSocket {
     /// The error that no call has reported yet. In a run there is none before it is connected.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         match &self.0 {
             Inner::Run(_) => Ok(None),
@@ -364,8 +365,9 @@ impl TcpSocket {
         }
     }
 
-    /// The socket of the system. In a run it becomes a socket of the run, with its options: clients of HTTP set those of the system
-    /// before they connect. A run fails if it is bound or connected already.
+    /// The socket of the system. In a run it becomes a socket of the run, with its options, because
+    /// HTTP clients set options of the system's socket before they connect. A run fails if it is
+    /// bound or connected already.
     #[track_caller]
     pub fn from_std_stream(stream: std::net::TcpStream) -> TcpSocket {
         if !seam::in_run() {

@@ -100,8 +100,8 @@ impl TcpStream {
         })
     }
 
-    /// The connection of the system, outside of runs. In a run that for which a socket of
-    /// [`into_std`](Self::into_std) stands.
+    /// The connection of the system, outside of runs. In a run: the connection of a stand-in socket
+    /// from [`into_std`](Self::into_std).
     ///
     /// # Errors
     /// In a run, if it is another one.
@@ -117,7 +117,7 @@ impl TcpStream {
     /// The address of this side.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Inner::Run(OfRun { end, .. }) => Ok(end.local_addr()),
@@ -128,7 +128,7 @@ impl TcpStream {
     /// The address of the other side.
     ///
     /// # Errors
-    /// Outside of runs, those of the system.
+    /// Outside of runs, the errors of the system.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Inner::Run(OfRun { end, .. }) => Ok(end.peer_addr()),
@@ -238,7 +238,7 @@ impl TcpStream {
     /// Returns `true` if small writes are not delayed. In a run none is.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn nodelay(&self) -> io::Result<bool> {
         match &self.0 {
@@ -250,7 +250,7 @@ impl TcpStream {
     /// Sets if small writes are not delayed.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         match &self.0 {
@@ -262,7 +262,7 @@ impl TcpStream {
     /// Has the drop of the connection reset it.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn set_zero_linger(&self) -> io::Result<()> {
         match &self.0 {
@@ -274,7 +274,7 @@ impl TcpStream {
     /// Returns `Some(Duration::ZERO)` if the drop of the connection resets it.
     ///
     /// # Errors
-    /// If the socket is of another run; outside of runs, those of the system.
+    /// If the socket is of another run; outside of runs, the errors of the system.
     #[track_caller]
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         match &self.0 {
@@ -300,7 +300,7 @@ impl TcpStream {
         }
     }
 
-    /// Its halves. When the one that writes is dropped the other side reads the end.
+    /// Its halves. When the writing half is dropped, the other side reads the end.
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         match self.0 {
             Inner::Run(OfRun { reader, writer, end, .. }) => {

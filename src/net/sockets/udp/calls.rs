@@ -1,4 +1,4 @@
-//! Calls of a socket beside those that send and receive: without a wait, by polls, and those that look.
+//! Calls of a UDP socket that do not wait, that poll, or that peek.
 
 use std::future::poll_fn;
 use std::io;
@@ -108,7 +108,7 @@ impl OfRun {
         peer.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Takes the answer that nobody is there, if there is one.
+    /// Takes the refusal, if any.
     fn take_error(&self, here: Here) -> io::Result<Option<io::Error>> {
         self.origin.check(here)?;
         let take = || {
@@ -154,7 +154,7 @@ impl UdpSocket {
         }
     }
 
-    /// As [`send`](Self::send), for one task at a time.
+    /// Like [`send`](Self::send), for one task at a time.
     #[track_caller]
     pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match &self.0 {
@@ -166,7 +166,7 @@ impl UdpSocket {
         }
     }
 
-    /// As [`send_to`](Self::send_to), for one task at a time.
+    /// Like [`send_to`](Self::send_to), for one task at a time.
     #[track_caller]
     pub fn poll_send_to(
         &self,
@@ -198,19 +198,19 @@ impl UdpSocket {
         }
     }
 
-    /// As [`try_recv_from`](Self::try_recv_from), without the address of the sender.
+    /// Like [`try_recv_from`](Self::try_recv_from), without the address of the sender.
     ///
     /// # Errors
-    /// As [`try_recv_from`](Self::try_recv_from).
+    /// The same as for [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.try_recv_from(buf).map(|(count, _)| count)
     }
 
-    /// As [`try_recv_from`](Self::try_recv_from), but the datagram stays.
+    /// Like [`try_recv_from`](Self::try_recv_from), but the datagram stays.
     ///
     /// # Errors
-    /// As [`try_recv_from`](Self::try_recv_from).
+    /// The same as for [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         match &self.0 {
@@ -222,10 +222,10 @@ impl UdpSocket {
         }
     }
 
-    /// As [`try_peek_from`](Self::try_peek_from), without the address of the sender.
+    /// Like [`try_peek_from`](Self::try_peek_from), without the address of the sender.
     ///
     /// # Errors
-    /// As [`try_recv_from`](Self::try_recv_from).
+    /// The same as for [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.try_peek_from(buf).map(|(count, _)| count)
@@ -234,16 +234,16 @@ impl UdpSocket {
     /// The address of the sender of the next datagram, which stays. Not a point.
     ///
     /// # Errors
-    /// As [`try_recv_from`](Self::try_recv_from).
+    /// The same as for [`try_recv_from`](Self::try_recv_from).
     #[track_caller]
     pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
         self.try_peek_from(&mut []).map(|(_, from)| from)
     }
 
-    /// As [`recv`](Self::recv), but the datagram stays.
+    /// Like [`recv`](Self::recv), but the datagram stays.
     ///
     /// # Errors
-    /// As [`recv_from`](Self::recv_from).
+    /// The same as for [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
         let peek = self.peek_from(buf);
@@ -253,14 +253,14 @@ impl UdpSocket {
     /// The address of the sender of the next datagram, which stays. A point, which waits while there is none.
     ///
     /// # Errors
-    /// As [`recv_from`](Self::recv_from).
+    /// The same as for [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek_sender(&self) -> impl Future<Output = io::Result<SocketAddr>> + Send + use<'_> {
         let here = here();
         async move { self.receive(&mut [], false, here).await.map(|(_, from)| from) }
     }
 
-    /// As [`recv_from`](Self::recv_from), for one task at a time.
+    /// Like [`recv_from`](Self::recv_from), for one task at a time.
     #[track_caller]
     pub fn poll_recv_from(
         &self,
@@ -276,13 +276,13 @@ impl UdpSocket {
         }
     }
 
-    /// As [`recv`](Self::recv), for one task at a time.
+    /// Like [`recv`](Self::recv), for one task at a time.
     #[track_caller]
     pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_recv_from(cx, buf).map_ok(drop)
     }
 
-    /// As [`peek_from`](Self::peek_from), for one task at a time.
+    /// Like [`peek_from`](Self::peek_from), for one task at a time.
     #[track_caller]
     pub fn poll_peek_from(
         &self,
@@ -298,13 +298,13 @@ impl UdpSocket {
         }
     }
 
-    /// As [`peek`](Self::peek), for one task at a time.
+    /// Like [`peek`](Self::peek), for one task at a time.
     #[track_caller]
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_peek_from(cx, buf).map_ok(drop)
     }
 
-    /// As [`peek_sender`](Self::peek_sender), for one task at a time.
+    /// Like [`peek_sender`](Self::peek_sender), for one task at a time.
     #[track_caller]
     pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
         self.poll_peek_from(cx, &mut ReadBuf::new(&mut []))
@@ -350,7 +350,8 @@ impl UdpSocket {
         }
     }
 
-    /// Waits until a datagram is there, or can be sent: one of those in `interest`. A point if that is to receive alone.
+    /// Waits until the socket can do one of the things in `interest`: receive a datagram or send
+    /// one. A point if that is to receive alone.
     ///
     /// # Errors
     /// If the socket is of another run.
@@ -378,7 +379,7 @@ impl UdpSocket {
         }
     }
 
-    /// As [`readable`](Self::readable), for one task at a time.
+    /// Like [`readable`](Self::readable), for one task at a time.
     #[track_caller]
     pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {
@@ -390,7 +391,7 @@ impl UdpSocket {
         }
     }
 
-    /// As [`writable`](Self::writable), for one task at a time.
+    /// Like [`writable`](Self::writable), for one task at a time.
     #[track_caller]
     pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {

@@ -24,7 +24,7 @@ const ALL: [Ipv4Addr; 2] = [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 255, 255, 255
 /// The sockets that a datagram is for.
 #[derive(Clone)]
 pub(super) enum Aim {
-    /// The one that is bound to the address.
+    /// The socket that is bound to the address.
     One,
     /// Whichever is bound to the port of a host.
     Any,

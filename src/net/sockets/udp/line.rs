@@ -46,8 +46,8 @@ impl Mailbox {
 }
 
 impl Mailbox {
-    /// The kernel of `port`, which nothing is bound to, answers a datagram. A connected sender learns that nobody is there: one
-    /// error, however often it is told before a call reports it.
+    /// The kernel of `port`, which nothing is bound to, answers a datagram. A connected sender gets
+    /// one error, however many refusals arrive before a call reports it.
     fn is_refused(&self, port: &Port, to: SocketAddr, here: Here) {
         let back = Fabric::of_run().link(port.host, self.port.host, here);
         if back.passes(here) {
@@ -115,12 +115,12 @@ impl seam::Transit for Mailbox {
 pub(super) struct Lines {
     /// In the order of their keys.
     all: Vec<(Key, Arc<Line>)>,
-    /// The position of the one that was used last.
+    /// The position of the address that was used last.
     last: usize,
 }
 
 impl Lines {
-    /// The position of the way to an address, or the one at which it is inserted.
+    /// The position of the way to an address. If there is none, the position at which to insert it.
     fn find(&self, named: &Key) -> Result<usize, usize> {
         match self.all.get(self.last) {
             Some((known, _)) if known == named => Ok(self.last),

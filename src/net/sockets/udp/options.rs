@@ -1,4 +1,5 @@
-//! The options of a socket. In a run they are kept; those of groups and broadcasts have their effect.
+//! The options of a socket. In a run they are kept; options of groups and broadcasts have their
+//! effect.
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -10,7 +10,7 @@ type AtEnd = Box<dyn FnOnce() + Send>;
 /// The maximum number of rounds of work that adds work at the end of a task.
 const ROUNDS_MAX: u32 = 16;
 
-/// The work of all tasks that have not ended, in the order in which it was added.
+/// The end work of all tasks that have not ended, in the order of its registration.
 #[derive(Default)]
 pub(super) struct Ends(Vec<(TaskId, AtEnd)>);
 

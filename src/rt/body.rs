@@ -24,7 +24,8 @@ pub(crate) trait Body {
 
 /// A spawned task.
 //
-// Not `Send`: the tasks of a run are on one thread, and those of a `LocalSet` need it.
+// Not `Send`: the tasks of a run are on one thread, and tasks of a `LocalSet` may hold values that
+// are not `Send`.
 pub(crate) type BoxBody = Pin<Box<dyn Body>>;
 
 pin_project! {

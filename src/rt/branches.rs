@@ -1,7 +1,7 @@
 //! The branches of a `select!` or `join!`: the pending operations of each, and the order in which they are polled.
 //!
-//! All branches of one poll are one step. The order in which they are polled is a decision of the run, which is drawn
-//! only if it can make a difference.
+//! All branches of one poll are one step. Their order is a decision of the run, drawn only if it
+//! can make a difference.
 
 use super::now::{self, plain_key};
 use super::state::RunState;
@@ -123,8 +123,8 @@ impl BranchKeys {
 }
 
 impl World {
-    /// Keeps the log of polls, in the current step. Returns `true` if the task was woken for this step by a future that
-    /// is not of this library; any branch may go on then.
+    /// Keeps the log of polls, in the current step. Returns `true` if a future of another library
+    /// woke the task for this step; any branch may then continue.
     pub(crate) fn log_polls(&self) -> bool {
         let mut state = self.state();
         let step = state.board.step;
@@ -173,7 +173,8 @@ impl World {
         state.polls.raced_in == state.board.step + 1
     }
 
-    /// Adds the operations that a branch has announced or checked since `mark`, and forgets those that are done.
+    /// Adds the operations that a branch has announced or checked since `mark`, and removes those
+    /// already done.
     pub(crate) fn add_polled(&self, mark: LogMark, branch: &mut BranchKeys) {
         let state = self.state();
         let row = state.board.tasks.at(state.current().index());

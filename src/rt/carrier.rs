@@ -1,5 +1,6 @@
-//! Carriers: tasks whose steps are messages that arrive. A message on its way is a candidate like any task, so strategies,
-//! traces, searches and shrinking treat its arrival as they treat all steps.
+//! Carriers: tasks that each model the arrival of a message. A message on its way is a candidate
+//! like any task, so strategies, traces, searches and shrinking treat its arrival as they treat all
+//! steps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -108,7 +109,7 @@ impl World {
         self.suffers_if(kind, (bound, budget), why, |drawn| drawn != 0)
     }
 
-    /// As [`suffers`](Self::suffers), a fault that one draw of `rate` has.
+    /// Like [`suffers`](Self::suffers), a fault that one draw of `rate` has.
     pub(crate) fn suffers_rarely(
         &self,
         kind: usize,
@@ -118,7 +119,8 @@ impl World {
         self.suffers_if(kind, (rate, budget), why, |drawn| drawn == rate - 1) == rate - 1
     }
 
-    // By task and not by run: the decisions of a task would then depend on those of others, which no search sees.
+    // Per task and not per run: otherwise the decisions of a task would depend on other tasks'
+    // decisions, unseen by searches.
     fn suffers_if(
         &self,
         kind: usize,

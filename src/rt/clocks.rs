@@ -1,8 +1,9 @@
 //! Clocks of nodes. Each counts the time of the run at a rate of its own, and has a wall clock that may jump.
 //!
-//! All lives of a node have one clock. Its count goes on when its rate changes, so a change makes no timer due at once, and
-//! steps of the same time may be swapped with it. Timers of a node have deadlines on its clock, from which the time of the run
-//! at which they are due follows; a change of the rate computes these anew. Outside of nodes the clock is true.
+//! All lives of a node have one clock. Its count is continuous when its rate changes. So a change
+//! makes no timer due at once, and commutes with steps of the same time. Timers of a node have
+//! deadlines on its clock. The due time of a timer in the run follows from its deadline, and is
+//! computed anew when the rate changes. Outside of nodes the clock is true.
 
 use std::time::Duration;
 
@@ -32,8 +33,8 @@ const LATE: [u64; 4] = [0, 1_000_000, 20_000_000, 500_000_000];
 
 /// A moment on the clock of a group.
 ///
-/// As a time since the begin of the run it is so far from those of all other groups that they have nothing to do with
-/// each other: each group has a span of 2^40 seconds.
+/// Each group has a span of 2^40 seconds of the run's time. The spans are so far apart that moments
+/// of different groups never meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
     pub(crate) group: Group,
@@ -66,7 +67,7 @@ pub(super) struct NodeClock {
     /// The time of the run at which the rate changed last, and the count of the clock then.
     since: u64,
     counted: u64,
-    /// Its rate, less that of true time, in billionths.
+    /// Its rate relative to true time, in billionths.
     drift: i64,
     /// Its wall clock, less its count.
     ahead: i64,
@@ -140,7 +141,7 @@ fn signed(nanoseconds: u64) -> i64 {
 }
 
 impl RunState {
-    /// The clock of a group; none of those outside of nodes, whose clock is true.
+    /// The clock of a group. `None` outside of nodes: there the clock is true.
     pub(super) fn clock_of(&mut self, group: Group) -> Option<&mut NodeClock> {
         let clock = self.groups.clock_of(group)?;
         self.groups.clocks.get_mut(clock as usize)

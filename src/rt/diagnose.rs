@@ -1,4 +1,4 @@
-//! Diagnoses of a run that cannot go on, from its state.
+//! Diagnoses of a stuck run, from its state.
 
 use std::sync::atomic::Ordering;
 
@@ -64,7 +64,8 @@ fn last(state: &RunState, task: TaskId) -> Option<&Event> {
     events.filter(|event| event.op.access != Access::Join).find(|event| event.task == task)
 }
 
-/// The last known place of a task without announcements: that of its last event, or the place where it was spawned.
+/// The last known place of a task without announcements: the place of its last event, or the place
+/// where it was spawned.
 pub(super) fn last_place(state: &RunState, task: TaskId) -> Place {
     last(state, task).map_or(state.board.tasks[task.index()].place, |event| event.place)
 }

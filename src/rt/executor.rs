@@ -24,7 +24,8 @@ use crate::run::board::{Announced, Status, TaskRow};
 use crate::run::clock::ClockMode;
 use crate::run::ids::TaskId;
 
-/// The maximum number of rounds in which tasks are dropped that destructors spawned at the end of a run.
+/// The maximum number of rounds at the end of a run. A round drops the tasks that the destructors
+/// of the previous round spawned.
 const DROP_ROUNDS_MAX: u32 = 100;
 
 /// A run in progress.
@@ -165,7 +166,7 @@ impl Executor<'_> {
         true
     }
 
-    /// Returns `true` for the step in which the task that moves the time is spawned, in runs that may have one.
+    /// Returns `true` for the step that spawns the hand of the clock, in runs that may have one.
     fn spawns_hand(&self, step: u32) -> bool {
         step == 0 && self.limits.clock != ClockMode::Last
     }
@@ -332,7 +333,7 @@ impl Executor<'_> {
         Some(copy)
     }
 
-    /// Shows the operations of the step just taken to the subscriber of `tracing`, if there is one.
+    /// Shows the operations of the step just taken to the subscriber of `tracing`, if any.
     #[cold]
     fn show_step(&self) {
         let mut index = {

@@ -1,4 +1,4 @@
-//! Faults: events that befall a task, or a future, at a moment that the scheduler chooses.
+//! Faults: events that the scheduler injects into a task or a future, at a moment of its choice.
 //!
 //! Each fault is a task of the run with a single step. A value that is drawn when the victim begins decides if the run
 //! has it: 0 is none, so that shrinking removes what is not needed. Its moment is then a choice like any other: a trace
@@ -28,8 +28,8 @@ use crate::run::op::{Access, Op, cancellation, task};
 use crate::run::rng::mix;
 use crate::run::untried::Untried;
 
-/// The maximum number of faults of one kind that one task decides on. Not of a run: the decisions of a task would then
-/// depend on those of others, which no search sees.
+/// The maximum number of faults of one kind that one task decides on. Not of a run: otherwise the
+/// decisions of a task would depend on other tasks' decisions, unseen by searches.
 const FAULTS_MAX: u32 = 2;
 
 const STALL: Op = Op::of_kind("stall", Access::Tell, task::STALL);
@@ -83,7 +83,7 @@ pub(super) struct FaultCounts {
     deadlines: u32,
     spurious: u32,
     weak: u32,
-    /// The places of `buggify!` that it has passed, and those that were true.
+    /// The number of `buggify!` passes so far, and the number that returned `true`.
     passes: u64,
     buggified: u32,
 }
@@ -115,7 +115,7 @@ impl FaultState {
     }
 }
 
-/// A future that may be dropped, or a timer whose deadline may pass at any moment, and the fault that does it.
+/// A future that may be dropped or a timer that may expire at any moment, with the fault for it.
 #[derive(Debug)]
 pub(crate) struct Cancellation {
     object: Object,
@@ -237,8 +237,8 @@ impl World {
         is_possible && self.decides(|counts| &mut counts.spurious, "a spurious wake-up")
     }
 
-    /// The way in which the place of this name decides, for the pass of the current task; none if the run has no such
-    /// decisions.
+    /// The way in which the place of this name decides, for the pass of the current task; `None` if
+    /// the run has no such decisions.
     ///
     /// A seed switches a quarter of the places on. There a quarter of the passes are true. The value is not the strategy's,
     /// which then has the same stream with and without these decisions. A search tries both, for two of each task.
@@ -318,7 +318,7 @@ impl World {
         true
     }
 
-    /// Has all tasks but one stall of those that were spawned by the task that spawned the current one.
+    /// Stalls all other tasks that have the same spawner as the current task, except one.
     fn stall_others(&self, place: Place) {
         let (spawner, victims) = {
             let mut state = self.state();
@@ -389,7 +389,8 @@ impl RunState {
         self.happened(&STALL, None, place, Values::Task(task));
     }
 
-    /// Returns `true` if each task that is left has stalled, or waits for one that has: the run is over, and passed.
+    /// Returns `true` if each remaining task has stalled, or waits for a stalled task: the run is
+    /// over, and passed.
     pub(super) fn waits_for_stalled_only(&self) -> bool {
         if !self.faults.has_stalled {
             return false;

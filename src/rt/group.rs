@@ -1,8 +1,9 @@
 //! Groups: tasks that end together, and objects that are theirs. The tasks of a node of a cluster, in one life of it.
 //!
-//! A task is in the group of the task that spawned it, or in the one that was [entered](World::in_group) then. A group
-//! ends in one step, that of its killer: none of its tasks takes a step after it, and their futures are dropped at the
-//! end of the step without the state borrowed: children before their parents, of one task's children the newest first.
+//! A task is in the group of its spawner, or in the group that was [entered](World::in_group) at
+//! its spawn. A group ends in one step, the step of its killer. None of its tasks steps after it.
+//! Their futures are dropped at the end of the step, while the state is not borrowed: children
+//! before their parents, and the newest child first.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL).quiet();
 const PAUSE: Op = Op::of_kind("pause", Access::Tell, task::STALL).quiet();
 const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME).quiet();
 
-/// A group of a run. The default is the one of the body, which has no end.
+/// A group of a run. The default is the group of the body, which never ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Group(u32);
 
@@ -65,9 +66,9 @@ pub(super) struct Groups {
     pub(super) clocks: Vec<NodeClock>,
     /// The object of the time, if a node is slow.
     pub(super) slow: Option<ObjectId>,
-    /// The group of the code that runs, if it is not that of the current task.
+    /// The group of the running code, if it differs from the current task's group.
     entered: Option<Group>,
-    /// Tasks of groups that are over, with futures to drop, in the order in which they are dropped from the end.
+    /// Tasks of ended groups, with futures to drop. They are dropped from the end of the list.
     dying: Vec<TaskId>,
     /// True if objects may be used by several groups.
     pub(super) share: bool,
@@ -195,7 +196,7 @@ impl World {
         ended
     }
 
-    /// Has the tasks of a group take no step, or go on. Returns the number of these tasks.
+    /// Pauses the tasks of a group, or resumes them. Returns the number of these tasks.
     pub(crate) fn set_paused(&self, group: Group, is_paused: bool, place: Place) -> u32 {
         let Some(at) = group.row() else { return 0 };
         let mut state = self.state();
@@ -253,8 +254,9 @@ impl RunState {
         self.give(object, group);
     }
 
-    /// The members of the group in this row that have not ended, which the current step finds out. In the order of their paths: it
-    /// does not depend on the order in which different tasks spawned them, so that two spawns into one group can be swapped.
+    /// The members of the group in this row that have not ended, which the current step finds out.
+    /// They are sorted by path. This does not depend on the order in which different tasks spawned
+    /// them, so two spawns into one group commute.
     pub(super) fn living(&mut self, row: usize) -> Vec<TaskId> {
         let mut members = self.groups.rows[row].members.clone();
         members.retain(|task| {
@@ -329,7 +331,7 @@ impl RunState {
             return;
         }
         let owner = |row: &ObjectRow| match (row.owner, row.record.creator) {
-            // Its operations are those of all nodes.
+            // All nodes operate on it.
             _ if row.record.place == CLOCK.place() => Some(Group::OUTSIDE),
             (Owner::Nobody | Owner::Each, _) => Some(Group::OUTSIDE),
             (Owner::Creator, Some(_)) => Some(row.group),

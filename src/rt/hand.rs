@@ -1,12 +1,14 @@
-//! The hand of the clock: a task of the run that moves the time, in runs whose time may move although tasks can step.
+//! The hand of the clock: a task of the run that moves the time. It exists in runs whose time may
+//! move while tasks can step.
 //!
 //! Its pending operation is the move to the next deadline, which is enabled while there is one. So a strategy chooses
 //! when the time moves, a trace has it as a step, and a search explores it like any other step.
 //!
 //! If the number of its moves is bounded, it draws before each move of the time if that is one of its own. If not, it
 //! rests until the time has moved because no task could step. A value that is drawn at the start decides if the run has
-//! a hand at all: 0 is none. A counter of moves as a part of the guard would be no operation: a search that swaps a
-//! move with another step, after which no task can step, would lose one of both.
+//! a hand at all: 0 is none. The guard must not contain a counter of moves, because a counter is no
+//! operation: if a search swaps a move with another step, after which no task can step, it would
+//! lose one of the two.
 
 use std::future::Future;
 use std::pin::Pin;

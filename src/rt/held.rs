@@ -52,13 +52,13 @@ impl World {
         state.happened(op, Some(object), place, values);
     }
 
-    /// As [`did`](Self::did), of an operation without values that changes no holder.
+    /// Like [`did`](Self::did), of an operation without values that changes no holder.
     #[inline(never)]
     pub(crate) fn did_to(&self, op: &'static Op, object: ObjectId, place: Place) {
         self.state().happened(op, Some(object), place, Values::None);
     }
 
-    /// As [`did_to`](Self::did_to), on an object that may be new in the run.
+    /// Like [`did_to`](Self::did_to), on an object that may be new in the run.
     #[inline]
     pub(crate) fn did_alone(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// As [`did_alone`](Self::did_alone), of several operations.
+    /// Like [`did_alone`](Self::did_alone), of several operations.
     #[inline(never)]
     pub(crate) fn did_all(&self, deeds: &[Option<(&Object, &'static Op)>], place: Place) {
         let mut state = self.state();
@@ -88,8 +88,8 @@ impl World {
         }
     }
 
-    /// Adds an object of this kind and of no group, which the current task makes by the operation `op`, and enables the
-    /// announcements for which `each` calls its argument.
+    /// Adds an object of this kind without a group, created by the current task's operation `op`.
+    /// Enables the announcements that `each` passes to its argument.
     #[inline]
     pub(crate) fn create_by(
         &self,
@@ -121,8 +121,8 @@ impl World {
         state.touch(task, Contact::LeftWaker);
     }
 
-    /// As [`did`](Self::did), in a destructor, which must not add objects: nothing happens if the object is not of
-    /// this run.
+    /// Like [`did`](Self::did), in a destructor, which must not add objects: nothing happens if the
+    /// object is not of this run.
     pub(crate) fn did_last(&self, op: &'static Op, object: &Object, place: Place, hold: Hold) {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// As [`did_last`](Self::did_last), for an object that the task does not hold for that.
+    /// Like [`did_last`](Self::did_last), for an object that the task does not hold for that.
     pub(crate) fn did_last_alone(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {

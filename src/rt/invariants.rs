@@ -1,17 +1,18 @@
 //! Conditions that hold after every step.
 //!
-//! A condition is evaluated at the end of a step that has changed an object which it has read in this run, as the condition
-//! of a loop that waits is ([`watch`](super::watch)). A condition that reads no object is evaluated after each step, and no
-//! search is then a proof.
+//! A condition is evaluated at the end of a step that changed an object read by it in this run,
+//! like the condition of a waiting loop ([`watch`](super::watch)). A condition that reads no object
+//! is evaluated after each step, and no search is then a proof.
 //!
 //! # In a search
 //!
 //! Each read of the condition is an event of the step, so two steps conflict if one changes an object that the condition
 //! read in the other. That is enough: if two steps in a row do not conflict, each is followed by an evaluation in both
 //! orders or in none, with the same values. The reason is that the objects that make an evaluation due never become fewer.
-//! If they were those of the last evaluation alone, a step could take an object out of them that the next step changes.
-//! In the other order the change would be evaluated, and no event would tell that the orders differ. For the same reason
-//! the end of a condition reads all of these objects.
+//! If they were only the objects of the last evaluation, a step could remove an object from them
+//! that the next step changes. In the other order the change would be evaluated, and no event would
+//! tell that the orders differ. For the same reason the end of a condition reads all of these
+//! objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -52,7 +53,7 @@ struct InvariantRow {
     seen: usize,
 }
 
-/// The state of the run before an evaluation.
+/// The state of the run just before an evaluation.
 struct Before {
     events: usize,
     draws: usize,
@@ -129,7 +130,7 @@ impl World {
         }
     }
 
-    /// The objects that were read since then; none if anything else was done.
+    /// The objects that were read since then; `None` if anything else was done.
     fn looked_at(&self, before: &Before) -> Option<Vec<ObjectId>> {
         let Before { events, draws, contacts, announcements, by_hand } = *before;
         let state = self.state();
@@ -160,7 +161,8 @@ impl InvariantRow {
 }
 
 impl World {
-    /// Evaluates the conditions that the step may have changed, and fails the run at the first one that does not hold.
+    /// Evaluates the conditions that the step may have changed. Fails the run at the first false
+    /// one.
     #[cold]
     pub(super) fn check_invariants(&self) {
         let mut at = 0;
@@ -184,7 +186,7 @@ impl World {
             (row.number, condition)
         };
         let before = self.before();
-        // The statics that it reads are not those of the node whose step it follows.
+        // It must not read the statics of the node that took the step.
         let holds =
             catch_unwind(AssertUnwindSafe(|| self.in_group(Group::OUTSIDE, &mut condition)));
         let objects = self.looked_at(&before);

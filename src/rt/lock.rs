@@ -41,7 +41,7 @@ impl ObjectRow {
     /// One of the tasks that share it does so no longer: `task`, if it is among them.
     pub(super) fn end_share(&mut self, task: TaskId) {
         let own = self.sharers.iter().position(|sharer| sharer.task == task);
-        // A guard may be dropped by another task than the one that made it.
+        // A guard may be dropped by another task than its creator.
         if let Some(at) = own.or(self.sharers.len().checked_sub(1)) {
             self.sharers.remove(at);
         }

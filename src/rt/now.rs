@@ -65,8 +65,8 @@ pub(crate) struct Now {
     current: Cell<AnnouncementId>,
     /// The object of the announcement, and in the upper half its key; [`NO_KEY`] if it was retracted.
     mark: Cell<u64>,
-    /// The key of the announcement whose turn it is in this step, if the thread can decide that; else [`NO_KEY`].
-    /// [`DONE`] if its operation was done and the world has not seen it.
+    /// The key of the announcement whose turn it is in this step, if the thread can decide it; else
+    /// [`NO_KEY`]. [`DONE`] if its operation was done and the world has not seen it.
     turn: Cell<u32>,
     /// The values of the operation that was done.
     values: Cell<Values>,
@@ -156,8 +156,8 @@ pub(crate) fn run() -> u64 {
     NOW.with(|now| now.run.get())
 }
 
-/// The number of the current run in the slots of objects that each node has for itself. While the run has no nodes: then
-/// it is that of no run, so that the world finds the row.
+/// The number of the current run in the slots of objects that each node has for itself. While the
+/// run has no nodes, it is the number of no run, so that the world finds the row.
 #[inline]
 pub(crate) fn statics() -> u64 {
     NOW.with(|now| now.statics.get())
@@ -182,8 +182,8 @@ pub(super) fn is_own_waker(waker: &Waker) -> bool {
 
 // ---- a step
 
-/// Enters a step, in which `task` is polled. `turn` is the key of the announcement whose turn it is, [`NO_KEY`] if
-/// the world must decide that.
+/// Enters a step, in which `task` is polled. `turn` is the key of the announcement whose turn it
+/// is, or [`NO_KEY`] if the world must decide it.
 #[inline]
 pub(super) fn enter_step(step: u32, task: TaskId, turn: u32, waker: &Waker) {
     NOW.with(|now| {
@@ -193,7 +193,7 @@ pub(super) fn enter_step(step: u32, task: TaskId, turn: u32, waker: &Waker) {
     });
 }
 
-/// As [`enter_step`], of a task that has no future, and no waker.
+/// Like [`enter_step`], of a task that has no future, and no waker.
 #[inline]
 pub(super) fn enter_step_unpolled(step: u32, task: TaskId) {
     NOW.with(|now| {

@@ -1,7 +1,7 @@
 //! The shared objects of the program, and their rows in a run.
 //!
-//! A primitive contains an [`Object`]: its identity. The run has a row for it, found by the index
-//! that the object stores together with the number of the run in which the index is valid.
+//! A primitive contains an [`Object`]: its identity. The run has a row for it. The object stores
+//! the index of the row, with the number of the run in which the index is valid.
 //!
 //! There are two kinds of objects. *Local* ones (a mutex) belong to the run that created or first used them;
 //! their use in a second run is an error. *Shared* ones (an atomic, a cell) may be in a
@@ -44,7 +44,8 @@ fn made_key((task, nth): (TaskId, u32)) -> u64 {
     MADE | u64::from(task.0) << 32 | u64::from(nth)
 }
 
-/// The key of a node's own object: that of the object, and the name of the node with its life (FNV-1a).
+/// The key of a node's own object, computed from the object's key and the node's name with its life
+/// (FNV-1a).
 pub(super) fn key_by_node(key: u64, name: &str) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     (key ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, hash)) & !MADE
@@ -57,7 +58,7 @@ pub(super) const BY_NODE: u64 = 1 << (62 - INDEX_BITS);
 /// The nodes of a run to which an object belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
-    /// To the one that created it, or, if the run does not know that, to the one that uses it first.
+    /// To its creator. If the run does not know the creator: to the first node that uses it.
     Creator,
     /// To none: all may use it.
     Nobody,
@@ -88,7 +89,7 @@ impl Object {
         Object::owned(kind, place, shared, Owner::Creator)
     }
 
-    /// An object that may stand in a static, of which each node has its own.
+    /// An object for a static. Each node has its own.
     pub(crate) const fn of_static(kind: &'static str, place: Place) -> Object {
         Object::owned(kind, place, true, Owner::Each)
     }
@@ -218,7 +219,7 @@ impl std::fmt::Debug for AnnouncementId {
 pub(crate) struct ObjectRow {
     pub(crate) record: ObjectRecord,
     number: u64,
-    /// The life of the node whose row it is, of an object that has one for each.
+    /// For an object with one row per node: the life of the node.
     of_node: Group,
     pub(super) owner: Owner,
     /// See [`View::key_of`](crate::run::choice::View::key_of).

@@ -1,11 +1,12 @@
 //! Wait-freedom: the number of steps that a task needs for an operation, whatever others do.
 //!
 //! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last one are
-//! operations, too, so a task without calls is one. The step that announces the first access of an operation is the last one
-//! of the operation before it, so the number of steps is that of the points passed.
+//! operations, too, so a task without calls is one. The step that announces the first access of an
+//! operation is the last step of the previous operation, so the number of steps equals the number
+//! of passed points.
 //!
-//! The count depends on the task's own steps alone, so it is the same in runs that differ only in the order of independent
-//! steps: a search that finds no operation beyond the bound has shown that there is none.
+//! The count depends on the task's own steps alone, so it is equal in runs that differ only in the
+//! order of independent steps. If a search finds no operation beyond the bound, none exists.
 
 use super::state::RunState;
 use crate::run::Failure;

@@ -95,7 +95,8 @@ impl RunState {
         self.timers.resting.push((until, task));
     }
 
-    /// Lets tasks go on whose rest is over. `place` is that of the operation that moved the time, if one did.
+    /// Lets tasks continue when their rest is over. `place` is the place of the operation that
+    /// moved the time, if any.
     pub(super) fn end_rests(&mut self, place: Option<Place>) {
         if self.timers.resting.is_empty() {
             return;

@@ -69,7 +69,8 @@ impl PendingOp {
         self.announcement = now::announcement_by_hand();
     }
 
-    /// Announces the operation to the world: one that may have to wait, or that the thread cannot record.
+    /// Announces the operation to the world, because it may have to wait or because the thread
+    /// cannot record it.
     #[inline(never)]
     pub(crate) fn announce_to_world(&mut self, waker: &Waker) {
         WORLD.with(|world| world.announce(self, waker));
@@ -98,14 +99,14 @@ impl PendingOp {
         })
     }
 
-    /// Records `values` of an operation whose effect is on memory that is not the run's.
+    /// Records `values` of an operation that takes effect on memory outside of the run.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn record_foreign(&self, values: Values) {
         self.perform(|_| ((), None, values));
     }
 
-    /// Calls `effect` with the word of the object. It returns the result, the new word if there is one, and
-    /// the values for the trace.
+    /// Calls `effect` with the word of the object. It returns the result, the new word if it
+    /// changed, and the values for the trace.
     #[inline(always)]
     fn perform<R>(&self, effect: impl FnOnce(u64) -> (R, Option<u64>, Values)) -> R {
         let near = self.object.filter(|object| memory::is_near(*object));

@@ -1,4 +1,4 @@
-//! The tasks that can step: those that were woken, were aborted, or have an enabled pending operation.
+//! The ready set: tasks that were woken, were aborted, or have an enabled pending operation.
 //!
 //! `ready` holds them in no meaningful order. Each row stores its position in `ready`, so that insertion and removal take
 //! constant time.

@@ -44,8 +44,8 @@ impl World {
         self.state().happened(op, object, place, values);
     }
 
-    /// As [`record`](Self::record), in a destructor, which must not add objects: nothing happens if the object is not of
-    /// this run.
+    /// Like [`record`](Self::record), in a destructor, which must not add objects: nothing happens
+    /// if the object is not of this run.
     pub(crate) fn record_last(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {
@@ -70,14 +70,15 @@ impl World {
         (task, number)
     }
 
-    /// As [`spawn`](Self::spawn), a task that no fault befalls.
+    /// Like [`spawn`](Self::spawn), but no faults are injected into the task.
     pub(super) fn spawn_safe(&self, body: BoxBody, name: Option<Arc<str>>, place: Place) -> TaskId {
         self.add_task(Some(body), name, place).0
     }
 
-    /// Spawns a task whose future is a part of the body of the test and may borrow from it. A step of the task
-    /// polls the body, which must read [`World::client`], poll only the part that belongs to that task, and call
-    /// [`World::end_lent`] when the part is ready. Returns the task, and the number of its path.
+    /// Spawns a task whose future is a part of the body of the test and may borrow from it. A step
+    /// of the task polls the body. The body must read [`World::client`], poll only the part of that
+    /// task, and call [`World::end_lent`] when the part is ready. Returns the task, and the number
+    /// of its path.
     pub(crate) fn lend(&self, place: Place) -> (TaskId, u64) {
         let (task, number, in_danger) = self.add_task(None, None, place);
         if in_danger {
@@ -86,7 +87,8 @@ impl World {
         (task, number)
     }
 
-    /// Adds a task of the current one. Returns it, the number of its path, and `true` if faults may befall it.
+    /// Adds a task of the current one. Returns its id, its path number, and whether faults may be
+    /// injected into it.
     fn add_task(
         &self,
         body: Option<BoxBody>,
@@ -151,7 +153,7 @@ impl World {
         (ended, body)
     }
 
-    /// As [`join`](Self::join). Leaves the body to the handle of the task.
+    /// The same as for [`join`](Self::join). Leaves the body to the handle of the task.
     pub(crate) fn join_only(
         &self,
         announcement: &Announcement,
@@ -298,13 +300,13 @@ impl World {
         self.state().record.output = output;
     }
 
-    /// Records that the run entered a function whose operations on shared memory are not seen.
+    /// Records that the run entered a function with unseen operations on shared memory.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn note_unseen(&self, function: &'static str) {
         self.note_untried(Untried::Function(function));
     }
 
-    /// Records that the run does something of which searches do not try all.
+    /// Records that the run does something that searches do not explore completely.
     pub(crate) fn note_untried(&self, part: Untried) {
         self.state().leave_untried(part);
     }
@@ -345,7 +347,7 @@ impl RunState {
         }
     }
 
-    /// Records that the current task does something of which searches do not try all.
+    /// Records that the current task does something that searches do not explore completely.
     pub(super) fn leave_untried(&mut self, part: Untried) {
         self.tells();
         self.record.untried.insert(part);

@@ -20,7 +20,7 @@ pub(crate) struct TaskSlot {
     pub(crate) detached: Option<u32>,
     /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,
-    /// The message that arrives in its step, if it is one that has not.
+    /// The message that arrives in its step, until it has arrived.
     pub(super) carried: Option<Carried>,
     /// True if its panic goes to its handle.
     pub(super) gives_panic: bool,
@@ -40,7 +40,7 @@ pub(crate) struct TaskSlot {
 }
 
 impl TaskSlot {
-    /// Becomes that of a new task. It has no body and no panic of a task before.
+    /// Resets the slot for a new task. It has no body and no panic of a task before.
     pub(super) fn begin(&mut self, number: u64) {
         self.number = number;
         self.cancelled = false;

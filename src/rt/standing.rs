@@ -1,5 +1,5 @@
-//! The state of a run in a few lines, for a condition that did not come to hold: what its last evaluation read, what each
-//! task waits for, and the messages on their way.
+//! The state of a run in a few lines, for a condition that never held: the reads of its last
+//! evaluation, the waits of all tasks, and the messages on their way.
 
 use super::diagnose::waiting;
 use super::state::RunState;
@@ -49,7 +49,7 @@ impl World {
     }
 }
 
-/// The value that an operation saw; none if it saw none.
+/// The value that an operation saw; `None` if it saw none.
 fn saw(state: &RunState, event: &Event) -> Option<String> {
     let (Values::Read(bits) | Values::Refused(bits, _) | Values::Changed(bits, _)) = event.values
     else {

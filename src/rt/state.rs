@@ -78,8 +78,8 @@ pub(crate) struct RunState {
     pub(super) aborts: u32,
     /// True if a panic was kept for a handle.
     pub(super) has_panics: bool,
-    /// True if the task that took the last step can go on and did not yield: a step of another task
-    /// is then a preemption.
+    /// True if the task of the last step can continue and did not yield: a step of another task is
+    /// then a preemption.
     pub(super) goes_on: bool,
     /// The key of the next announcement that is kept here.
     next_key: u32,
@@ -224,7 +224,8 @@ impl RunState {
         (None, wakers)
     }
 
-    /// As [`end_task`](Self::end_task), of any task, whose body stays where it is. Adds the wakers to `wakers`.
+    /// Like [`end_task`](Self::end_task), of any task, whose body stays where it is. Adds the
+    /// wakers to `wakers`.
     pub(super) fn close_task(&mut self, task: TaskId, cancelled: bool, wakers: &mut Vec<Waker>) {
         let row = self.board.tasks.at_mut(task.index());
         if !row.announced.is_empty() {
@@ -265,7 +266,7 @@ impl RunState {
         self.next_key
     }
 
-    /// Announces `op`, which the current task does in a later step in which it is enabled.
+    /// Announces `op`. The current task does it in a later step, once it is enabled.
     #[inline]
     pub(crate) fn announce(
         &mut self,
@@ -319,8 +320,8 @@ impl RunState {
         Announcement { run: self.run, id: AnnouncementId::new(task, key) }
     }
 
-    /// Returns `true` if the announcement with this key was made in the current step. For announcements kept here:
-    /// that of the thread comes here at the end of its step.
+    /// Returns `true` if the announcement with this key was made in the current step. For
+    /// announcements kept here: the thread keeps its own until the end of its step.
     pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
         let (step, first) = self.fresh;
         step == self.board.step && (first..self.next_key).contains(&key)

@@ -12,9 +12,9 @@ use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
 impl RunState {
-    /// Ends a plain step: the polled task did the one operation that it had announced before, if any, announced
-    /// another one, and can go on. Nearly all steps are plain. Returns `false`, with nothing changed, if the step
-    /// needs more work, or if the next step is `stop` or later.
+    /// Ends a plain step: the polled task did its one announced operation, if any, announced
+    /// another one, and can continue. Nearly all steps are plain. Returns `false`, with nothing
+    /// changed, if the step needs more work, or if the next step is `stop` or later.
     #[inline(always)]
     pub(crate) fn leave_plain_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
@@ -50,8 +50,8 @@ impl RunState {
         true
     }
 
-    /// As [`leave_plain_step`](Self::leave_plain_step), of a step after which its task waits or has ended, while others can
-    /// step.
+    /// Like [`leave_plain_step`](Self::leave_plain_step), of a step after which its task waits or
+    /// has ended, while others can step.
     #[inline(never)]
     pub(crate) fn leave_waiting_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
@@ -93,7 +93,7 @@ impl RunState {
         });
     }
 
-    /// Ends a step: takes in the announcement of the polled task, if there is one, and updates the ready set.
+    /// Ends a step: takes the announcement of the polled task, if any, and updates the ready set.
     /// `kept` is the announcement, if it was taken out before.
     pub(crate) fn leave_step(&mut self, kept: Option<Announced>) {
         let steps = self.record.steps.len() as u32;

@@ -1,8 +1,9 @@
 //! Panics that go to the handles of their tasks.
 //!
-//! By default the panic of a task fails the run. The panic of a task that a tokio program spawned is kept for the handle
-//! of the task instead, as by tokio, and the run goes on. It fails the run once no handle can get it: if the task is
-//! detached, or the run is over. A run that waits for ever fails with it too, as it is the likely cause.
+//! By default the panic of a task fails the run. A task that a tokio program spawned is different:
+//! its panic is kept for its handle, as by tokio, and the run continues. It fails the run once no
+//! handle can get it: if the task is detached, or the run is over. A run that waits for ever fails
+//! with it too, as it is the likely cause.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,7 +61,7 @@ impl RunState {
         Some(payload)
     }
 
-    /// The failure of a run that cannot go on: the first panic that no handle took, if there is one.
+    /// The failure of a stuck run: the first panic that no handle took, or else `failure`.
     pub(super) fn failure_or_panic(&self, failure: Failure) -> Failure {
         let tasks = (0..self.board.tasks.len()).map(|task| TaskId(task as u32));
         let mut panics =
@@ -90,7 +91,7 @@ impl Executor<'_> {
                 Some(Box::new(KeptPanic { payload, panicked }));
             state.has_panics = true;
         }
-        // The values that the task owns are dropped in its step, as those of one that is aborted.
+        // The values of the task are dropped in its step, like the values of an aborted task.
         if let Some(body) = self.seats.at(task).body.as_mut() {
             let body = body.as_mut();
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body.clear())) {

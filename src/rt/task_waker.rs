@@ -1,5 +1,5 @@
-//! The waker by which futures that are not of this library put a task into the ready set, and the seat that holds it
-//! together with the body of the task.
+//! The waker by which futures of other libraries put a task into the ready set, and the seat of a
+//! task: its waker and its body.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -138,7 +138,8 @@ impl Seats {
 }
 
 impl RunState {
-    /// The position of the waker of an announcement, or that at which it is inserted.
+    /// The position of the waker of an announcement. If there is none, the position at which to
+    /// insert it.
     pub(super) fn find_foreign(&self, id: AnnouncementId) -> Result<usize, usize> {
         self.foreign.binary_search_by_key(&id, |(id, _)| *id)
     }

@@ -22,7 +22,7 @@ impl RunState {
         id
     }
 
-    /// As [`add_task`](Self::add_task), in no group.
+    /// Like [`add_task`](Self::add_task), in no group.
     #[inline]
     pub(super) fn add_task_outside(
         &mut self,

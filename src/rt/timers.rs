@@ -173,8 +173,8 @@ impl RunState {
         }
     }
 
-    /// Records, of an announcement that the current task drops, that its deadline has come: before that move of the time the
-    /// task would have given up a wait. One that is done says so itself.
+    /// Records that the current task drops an announcement after its deadline: before that move of
+    /// the time, the task would have given up a wait. One that is done says so itself.
     pub(super) fn give_up_due(&mut self, id: AnnouncementId) {
         if self.timers.hand.is_none() || self.over || id.task() != self.current() {
             return;
@@ -234,7 +234,8 @@ impl RunState {
         }
     }
 
-    /// Lets a task that is held until a change go on without one. Returns `false` if none is held.
+    /// Lets a task continue that is held until a change, without a change. Returns `false` if none
+    /// is held.
     fn let_go(&mut self, task: TaskId) -> bool {
         let step = self.board.step;
         let watches = self.board.watches.iter_mut();
@@ -247,7 +248,7 @@ impl RunState {
         true
     }
 
-    /// Lets a task that has announced to resume go on. Returns `false` if it has not.
+    /// Enables the resumption that a task has announced. Returns `false` if it has not.
     fn enable_resume(&mut self, task: TaskId) -> bool {
         let announced = &self.board.tasks.at(task.index()).announced;
         let resume = announced.iter().find(|announced| announced.op.access == Access::Resume);
@@ -259,7 +260,7 @@ impl RunState {
 
 /// The clock, for `sim::time`.
 impl World {
-    /// The times until the earliest and the latest timer that tasks wait for; none if none does.
+    /// The times until the earliest and the latest timer that tasks wait for; `None` if none does.
     pub(crate) fn timer_span(&self) -> Option<(Duration, Duration)> {
         let (first, last) = self.state().timers.span()?;
         Some((Duration::from_nanos(first), Duration::from_nanos(last)))
@@ -406,7 +407,7 @@ impl World {
         state.end_timers(time);
     }
 
-    /// Lets a task that has announced to [resume](crate::run::op::Access::Resume) go on.
+    /// Lets a task continue that has announced to [resume](crate::run::op::Access::Resume).
     pub(crate) fn resume(&self, task: TaskId) {
         self.state().enable_resume(task);
     }

@@ -35,7 +35,8 @@ pub(crate) struct ReadSet {
     events: usize,
     draws: usize,
     contacts: usize,
-    /// The key of the next announcement, and true if there is one that the world has not seen.
+    /// The key of the next announcement, and whether there is an announcement that the world has
+    /// not seen.
     announcements: (u32, bool),
     /// The number of operations of the run that took effect by hand.
     by_hand: u32,
@@ -79,7 +80,7 @@ impl World {
         reads.by_hand = state.polls.by_hand;
     }
 
-    /// Called after each poll of the condition: all events since the call before are its own.
+    /// Called after each poll of the condition: all events since the previous call belong to it.
     pub(crate) fn after_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
         for event in &state.board.events[reads.events..] {
@@ -164,7 +165,7 @@ impl World {
         self.state().happened(op, Some(object), place, values);
     }
 
-    /// Returns `true` if the current task must go on waiting; `waker` is then kept.
+    /// Returns `true` if the current task must continue to wait; `waker` is then kept.
     pub(crate) fn keeps_waiting(&self, held: &HeldOp, waker: &Waker) -> bool {
         let state = self.state();
         let (task, key) = (held.id.task(), held.id.key());
@@ -196,8 +197,8 @@ impl Drop for HeldOp {
 }
 
 impl RunState {
-    /// At the end of a step, enables the held operations whose objects it changed, and disables those that it began to
-    /// hold.
+    /// At the end of a step, enables the held operations whose objects it changed. Disables the
+    /// operations that it began to hold.
     #[cold]
     pub(super) fn update_watches(&mut self) {
         let mut watches = std::mem::take(&mut self.board.watches);

@@ -174,7 +174,8 @@ impl World {
         self.fail(misuse(object, unusable, place))
     }
 
-    /// Adds an object that the current task creates. None if the run has too many, which fails it at the first use.
+    /// Adds an object that the current task creates. `None` if the run has too many, which fails it
+    /// at the first use.
     pub(crate) fn created(
         &self,
         object: &Object,
@@ -193,8 +194,9 @@ impl World {
         }
     }
 
-    /// As [`created`](Self::created), for an object of no group. With a `key` any task may be the first to use it: the
-    /// body, which makes fewer objects, then counts as its creator, so that the order of first uses makes no other objects.
+    /// Like [`created`](Self::created), for an object of no group. With a `key` any task may be the
+    /// first to use it: the body, which makes fewer objects, then counts as its creator, so that
+    /// the order of first uses makes no other objects.
     pub(crate) fn created_for_all(&self, object: &Object, values: ValueKind, key: Option<u32>) {
         const KEYED: u32 = 1 << 31;
         let mut state = self.unsettled();
@@ -224,8 +226,9 @@ impl World {
 
     // ---- points
 
-    /// Announces an operation of the current task, which does it in a later step in which it is enabled. For
-    /// operations that [`Now::announce`](now::Now::announce) does not take, and for those that wait for a lock.
+    /// Announces an operation of the current task. The task does it in a later step, once it is
+    /// enabled. For operations that wait for a lock or that [`Now::announce`](now::Now::announce)
+    /// does not take.
     pub(crate) fn announce(&self, pending: &mut PendingOp, waker: &Waker) {
         let mut state = self.state();
         pending.announcement = state.announce(pending.op, pending.object, None, pending.place);
@@ -339,7 +342,7 @@ impl World {
         true
     }
 
-    /// As [`take_turn`](Self::take_turn), after a poll that returned ready.
+    /// Like [`take_turn`](Self::take_turn), after a poll that returned ready.
     pub(crate) fn take_turn_out_of_turn(&self, pending: &PendingOp) {
         drop(self.retract_to_do(&pending.announcement));
     }

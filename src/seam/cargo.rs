@@ -88,7 +88,7 @@ pub(crate) struct Way<'a> {
     pub(crate) at: &'a Arc<Wrapped>,
     /// For reports.
     pub(crate) route: &'static Route,
-    /// The time before which it does not arrive; none if that is any.
+    /// The earliest time of its arrival; `None` if it may arrive at any time.
     pub(crate) not_before: Option<Instant>,
 }
 

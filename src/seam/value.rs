@@ -274,7 +274,7 @@ number! { ValueKind::Signed, i64:
 }
 value!(bool, AtomicBool; ValueKind::Bool, bool; |v| v, |v: &_| *v; u64::from, |b| b != 0);
 bits!(bool);
-// An `AtomicPtr` is the one safe way to send a pointer as it is.
+// An `AtomicPtr` is the only safe way to send a pointer unchanged.
 value!(*mut T, AtomicPtr<T>, T; ValueKind::Pointer, AtomicPtr<T>;
     AtomicPtr::new, |p: &AtomicPtr<T>| p.load(Ordering::Relaxed);
     |p: *mut T| p.expose_provenance() as u64,

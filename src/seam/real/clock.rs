@@ -1,4 +1,4 @@
-//! Clocks of nodes: in this build all are that of the system, which is true.
+//! Clocks of nodes: in this build all are the system's clock, which is true.
 
 use super::{Group, Here};
 use crate::run::clock::{ClockChange, ClockMet, ClockState};

@@ -41,7 +41,7 @@ impl Group {
         0
     }
 
-    /// Does nothing: no real task can be kept from going on.
+    /// Does nothing: real tasks cannot be paused.
     pub(crate) fn set_paused(self, _: bool, _: Here) -> u32 {
         0
     }

@@ -116,7 +116,7 @@ impl<T> Handle<T> {
         Stopper(self.0.stopper())
     }
 
-    /// The task goes on by itself.
+    /// The task continues on its own.
     pub(crate) fn detach(self) {}
 }
 

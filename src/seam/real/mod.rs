@@ -164,7 +164,7 @@ pub(crate) fn standing(_: u64) -> String {
     String::new()
 }
 
-/// Counts a condition in the stress run, if there is one.
+/// Counts a condition in the stress run, if any.
 pub(crate) fn note_condition(condition: Condition) {
     stress::note_condition(condition);
 }

@@ -39,7 +39,7 @@ impl<T> OnceValue<T> {
         self.real.cell.wait().await
     }
 
-    /// The value, if there is one.
+    /// The value, if any.
     pub(crate) async fn get(&self, _: &'static Op, _: Here) -> Option<&T> {
         point(|_| self.real.cell.get()).await
     }

@@ -19,12 +19,12 @@ pub(crate) fn wall(_: &'static Op, _: Here) -> SystemTime {
     SystemTime::now()
 }
 
-/// As [`now`]: all clocks are true in this build.
+/// The same as [`now`]: all clocks are true in this build.
 pub(crate) fn true_now(op: &'static Op, here: Here) -> Instant {
     now(op, here)
 }
 
-/// As [`deadline`]: all clocks are true in this build.
+/// The same as [`deadline`]: all clocks are true in this build.
 pub(crate) fn true_deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
     deadline(op, after, here)
 }

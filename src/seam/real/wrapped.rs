@@ -197,7 +197,7 @@ impl GuardedCall {
         ask(cx)
     }
 
-    /// As [`poll`](Self::poll).
+    /// The same as for [`poll`](Self::poll).
     pub(crate) fn poll_as<R>(
         &mut self,
         _: &impl Guard,

@@ -24,7 +24,7 @@ const LEAVE: Op = Op::of_kind("stop_waiting", Access::Tell, condvar::LEAVE);
 #[derive(Debug)]
 pub(crate) struct Bell {
     object: Object,
-    /// Those of the run, in the order in which they came.
+    /// The waiters of the run, in the order of their arrival.
     waiters: Mutex<Vec<Arc<Ear>>>,
     /// Those outside of runs.
     event: Event,
@@ -115,7 +115,7 @@ pub(crate) struct RunListen<'a> {
     /// Called by a notification.
     waiter: Arc<Ear>,
     pending: PendingOp,
-    /// True if it may go on without a notification.
+    /// True if it may continue without a notification.
     is_spurious: bool,
     is_over: bool,
 }

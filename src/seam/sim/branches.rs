@@ -11,7 +11,7 @@ use crate::rt::{BranchKeys, LogMark, OrderDraw, WORLD, World, in_run};
 #[derive(Debug)]
 pub(crate) struct Turns<const N: usize> {
     biased: bool,
-    /// True for `join!`, which is first polled in the order in which it is written.
+    /// True for `join!`: its branches are first polled in the order in which they are written.
     joins: bool,
     /// True if it was polled.
     polled: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Turns<const N: usize> {
     drawn: Option<OrderDraw>,
 }
 
-/// The position of the run before a branch is polled; none outside runs.
+/// The position of the run before a branch is polled; `None` outside of runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before(Option<RunBefore>);
 
@@ -66,7 +66,8 @@ impl<const N: usize> Turns<N> {
         if bound < 2 {
             return 0;
         }
-        // Those that do not go on have no turn: to begin with one of them is to begin with the next.
+        // A branch that cannot continue has no turn: starting with it equals starting with the next
+        // branch.
         let (nth, drawn) = world.draw_order(bound as u64);
         let start = (0..N).filter(may_go_on).nth(nth as usize).unwrap_or(0);
         self.drawn = drawn;

@@ -66,7 +66,7 @@ impl Turn {
         self.pending.announcement.is_open()
     }
 
-    /// Records that the object knows of the call before its point.
+    /// Records that the object learns of the call before its point.
     pub(crate) fn enqueue(&mut self) {
         self.is_queued = true;
     }
@@ -108,7 +108,7 @@ impl Turn {
         }
     }
 
-    /// As [`poll`](Self::poll), for a call that never waits for its object.
+    /// Like [`poll`](Self::poll), for a call that never waits for its object.
     pub(crate) fn poll_at_once<R>(
         &mut self,
         wrapped: &Wrapped,
@@ -239,7 +239,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         if let (Some((ear, waker)), true) = (self.ear.take(), in_run()) {
-            // Of which there are then no more copies, but those of the object.
+            // Only the object's copy of the waker is then left.
             drop(waker);
             WORLD.with(|world| world.keep_ear(ear));
         }
@@ -296,7 +296,8 @@ where
         turn.is_made_in_turn = WORLD.with(|world| world.forget(op, object));
     }
 
-    /// As [`poll`](Future::poll). In its turn `make` makes the future again, if that was asked for.
+    /// The same as for [`poll`](Future::poll). In its turn `make` makes the future again, if that
+    /// was asked for.
     pub(crate) fn poll_making(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -34,7 +34,7 @@ impl Latch {
     }
 }
 
-/// Waits for the time before which a message does not arrive.
+/// Waits until the earliest arrival time of a message.
 const TRAVEL: Op = Op::of_kind("travel", Access::Wait, clock::DUE);
 
 /// Waits for messages before it, or for the end of a cut.
@@ -116,7 +116,7 @@ impl<L: Transit> Travel<L> {
         let Some(wait) = timer else { return pending.poll_turn(cx, &**at, None) };
         ready!(wait.poll(cx));
         *timer = None;
-        // It arrives in this step, or waits as one that is not delayed.
+        // It arrives in this step, or waits like a message without delay.
         let polled = pending.poll_waiting(cx, &**at);
         debug_assert!(polled.is_pending(), "it was not announced before");
         if !over.may_arrive(number, Latch(pending.announcement.id)) {

@@ -13,7 +13,7 @@ use crate::rt::{WORLD, World, in_run};
 /// The future of a task.
 type Member<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// Tasks that borrow from the task that spawned them, which is the body of the test.
+/// Tasks that borrow from their spawner, the body of the test.
 pub(crate) struct Crew<'a> {
     /// By the number of the task; the future is away while it is polled, and gone when it has ended.
     members: RefCell<Vec<(u64, Option<Member<'a>>)>>,

@@ -27,7 +27,7 @@ impl ForeignWord {
         ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::Word }
     }
 
-    /// As [`new`](Self::new), of an object whose operations have no values to show.
+    /// Like [`new`](Self::new), of an object whose operations have no values to show.
     pub(crate) fn without_values(kind: &'static str, here: Here, key: u64) -> ForeignWord {
         ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::default() }
     }

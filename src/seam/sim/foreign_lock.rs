@@ -96,7 +96,8 @@ impl ForeignLock {
         WORLD.with(|world| world.hold_lock(object, here));
     }
 
-    /// Corrects the state of the lock by that of its memory: it enables at least the operations of `vacancy`.
+    /// Sets the state of the lock from the state of its memory: enables at least the operations of
+    /// `vacancy`.
     pub(crate) fn vacate(&self, vacancy: Vacancy, here: Here) {
         let object = self.id(here);
         WORLD.with(|world| world.vacate(object, vacancy));

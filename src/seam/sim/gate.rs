@@ -77,7 +77,7 @@ impl Drop for Pass<'_> {
 /// Waits until the lock is free and takes it.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub(crate) struct Enter<'a> {
-    /// None if a lock that was taken outside of runs is taken again.
+    /// `None` if a lock that was taken outside of runs is taken again.
     gate: Option<&'a Gate>,
     pending: PendingOp,
 }

@@ -73,7 +73,8 @@ impl Group {
         }
     }
 
-    /// Has the tasks of the group take no step, or go on. Outside of runs it does nothing. Returns their number.
+    /// Pauses the tasks of the group, or resumes them. Outside of runs it does nothing. Returns
+    /// their number.
     pub(crate) fn set_paused(self, is_paused: bool, here: Here) -> u32 {
         match self {
             Group::Run(group) if in_run() => {
@@ -105,7 +106,8 @@ impl Group {
     }
 }
 
-/// The value of this type that the run keeps, made when it is first asked for; outside of runs that of the process.
+/// Returns the run's value of this type, created on first use. Outside of runs, the process has
+/// one.
 pub(crate) fn kept<T: Default + Send + Sync + 'static>() -> Arc<T> {
     if in_run() { WORLD.with(rt::World::kept) } else { crate::real::kept::of_process() }
 }

@@ -43,7 +43,7 @@ impl GuardedCall {
         self.poll_as(guard, cx, ask, || (act(), op))
     }
 
-    /// As [`poll`](Self::poll), for a call that is another operation if its result says so.
+    /// Like [`poll`](Self::poll), for a call that is another operation if its result says so.
     pub(crate) fn poll_as<R>(
         &mut self,
         guard: &impl Guard,

@@ -1,5 +1,5 @@
-//! The simulating side of the seam: primitives use the current run of this thread, if there is one, and the real
-//! object otherwise.
+//! The simulating side of the seam: primitives use the current run of this thread, if any, and the
+//! real object otherwise.
 
 mod bell;
 mod branches;
@@ -154,8 +154,8 @@ pub(crate) fn draw_key() -> u64 {
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const HEAPS: u64 = 3;
 
-/// The number of the heap of a run of plain threads, and that of its set of chances, `chances` of `sets`. Not explored,
-/// kept in the trace.
+/// The heap number of a run of plain threads, and the number of its set of chances (`chances` of
+/// `sets`). Not explored, kept in the trace.
 ///
 /// Heap 0 is plain, 1 checks, 2 checks and reuses memory. A search has 1. If `checks` is set, no run draws 0.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
@@ -180,8 +180,8 @@ const DETAILS: u64 = 4;
 /// The number of the detail in which the locks of a run of plain threads are stepped, and whether the counts of `Arc` are
 /// points: `arc`, if it is set. Not explored, kept in the trace.
 ///
-/// Detail 0 is calls, 1 is instructions, 2 is that of searches, 3 is queues. A search has the number
-/// `searched`, and no counts unless `arc` is set.
+/// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the
+/// number `searched`, and no counts unless `arc` is set.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool) {
     let detail = seed().map_or(searched, detail_of_seed);
@@ -302,7 +302,8 @@ pub(crate) fn unseen(part: &'static str) {
     in_world(|world| world.note_untried(Untried::Unseen(part)), || ());
 }
 
-/// Records that the code that runs does something that leaves no event, and that the death of its node does not take back.
+/// Records that the running code has an effect without an event, which the death of its node does
+/// not undo.
 pub(crate) fn tells() {
     in_world(World::tells, || ());
 }

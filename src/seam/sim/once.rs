@@ -112,7 +112,7 @@ impl<T> OnceValue<T> {
         }
     }
 
-    /// The value, if there is one. `op` is a look.
+    /// The value, if any. `op` is a look.
     pub(crate) fn get(
         &self,
         op: &'static Op,
@@ -153,7 +153,8 @@ impl<T> OnceValue<T> {
         self.values.at_mut(place).take()
     }
 
-    /// The place of the value of this run. Outside of runs none, unless only runs have used it: then that of the last.
+    /// The place of the value of this run. Outside of runs it is `None`, unless only runs have used
+    /// the cell: then it is the place of the last run's value.
     fn place_of_value(&mut self) -> Option<usize> {
         let object = self.in_this_run();
         let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +198,8 @@ impl<T> OnceValue<T> {
         act(&mut of_worlds[at])
     }
 
-    /// As [`with_run`](Self::with_run), in destructors: nothing happens outside of the run with this number.
+    /// Like [`with_run`](Self::with_run), in destructors: nothing happens outside of the run with
+    /// this number.
     fn with_this_run(
         &self,
         (number, object): (u64, ObjectId),
@@ -240,7 +242,7 @@ struct Begin<'a, T> {
     once: Option<&'a OnceValue<T>>,
     ops: &'static OnceOps,
     pending: PendingOp,
-    /// The run in which it waits, and the waker that is called there.
+    /// The run in which it waits, and the waker to call there.
     waits: Option<(u64, Arc<Ear>)>,
     /// The object for which it waits there.
     waits_for: Option<ObjectId>,
@@ -259,7 +261,7 @@ impl<'a, T> Begin<'a, T> {
         Begin { once: Some(once), ops, pending, waits: None, waits_for: None, makes }
     }
 
-    /// Does the operation in its turn; none if it has to wait.
+    /// Does the operation in its turn; `None` if it has to wait.
     fn act(&mut self, once: &'a OnceValue<T>) -> Option<Begun<'a, T>> {
         let object = self.object();
         let phase = once.with_run(object, |of_run| {

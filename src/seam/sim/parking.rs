@@ -78,7 +78,7 @@ pub(crate) fn at_end(work: AtEnd) -> bool {
     true
 }
 
-/// Waits for the token of the current task. In a run it may go on without one.
+/// Waits for the token of the current task. In a run it may return without a token.
 pub(crate) async fn park(here: Here) {
     match in_run() {
         true => RunPark::new(here).await,

@@ -57,8 +57,8 @@ impl PendingOp {
     /// Returns `true` if the turn of the operation has come; then the caller does it. Requires a current run and an
     /// operation that never has to wait: its turn comes when its task is chosen.
     //
-    // Not generic, so that a debug build has it compiled in this crate, whose profile may say
-    // `opt-level = 3`. Inlined in others: the object is then known, and a point is one function.
+    // Not generic, so that a debug build compiles it in this crate, with this crate's `opt-level`.
+    // Inlined in others: the object is then known, and a point is one function.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_its_turn(&mut self) -> bool {
         let turns = self.announcement.is_open() && is_turn_of(&self.announcement);
@@ -126,7 +126,7 @@ impl PendingOp {
         self.poll_out_of_turn(cx, object, PendingOp::announce)
     }
 
-    /// As [`poll`](Self::poll), for an operation that may have to wait for other tasks.
+    /// Like [`poll`](Self::poll), for an operation that may have to wait for other tasks.
     pub(super) fn poll_waiting(
         &mut self,
         cx: &mut Context<'_>,

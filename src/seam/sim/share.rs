@@ -16,7 +16,7 @@ use crate::run::op::Op;
 #[derive(Debug)]
 pub(crate) struct Share {
     object: Arc<Object>,
-    /// The operation of its drop; none if that was recorded otherwise.
+    /// The operation of its drop; `None` if that was recorded otherwise.
     drop: Option<&'static Op>,
     here: Here,
 }

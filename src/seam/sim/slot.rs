@@ -22,8 +22,9 @@ pub(crate) struct Slot<T> {
 
 #[derive(Debug)]
 struct SlotValues<T> {
-    /// The value with which each run begins and, unless this is a static, the one outside runs. `None` for a slot that
-    /// was made in a run, because a copy would keep alive objects that the program has dropped.
+    /// The initial value of each run. Unless this is a static, also the initial value outside of
+    /// runs. `None` for a slot that was made in a run, because a copy would keep alive objects that
+    /// the program has dropped.
     initial: Option<T>,
     /// Of a static, the value outside runs, from its first use on.
     outside: Option<T>,
@@ -211,7 +212,7 @@ impl<T> SlotValues<T> {
         SlotValues { initial: None, outside: None, in_first: None, in_others: Vec::new() }
     }
 
-    /// The value outside runs; of a slot that was made in a run, that which the run left.
+    /// The value outside of runs. If the slot was created in a run, the value that the run left.
     fn real(&mut self) -> &mut T {
         let first = self.in_first.as_mut().map(|first| &mut first.value);
         self.outside.as_mut().or(self.initial.as_mut()).or(first).expect(SOME)

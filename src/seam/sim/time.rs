@@ -47,7 +47,7 @@ fn clock_id(place: Place) -> ObjectId {
     object_id(&CLOCK, ValueKind::Time, place, || 0)
 }
 
-/// In a run its time, which is read by the operation `op`; else that of the system.
+/// In a run its time, read by the operation `op`; else the time of the system.
 pub(crate) fn now(op: &'static Op, here: Here) -> Instant {
     if !in_run() {
         return Instant::now();
@@ -56,7 +56,8 @@ pub(crate) fn now(op: &'static Op, here: Here) -> Instant {
     instant(WORLD.with(|world| world.read_clock(op, clock, here)))
 }
 
-/// The wall clock: in a run that of the node, which begins with a day of its own; else that of the system.
+/// The wall clock: in a run the clock of the node, which starts on a day of its own; else the clock
+/// of the system.
 pub(crate) fn wall(op: &'static Op, here: Here) -> SystemTime {
     if !in_run() {
         return SystemTime::now();
@@ -70,8 +71,8 @@ pub(crate) fn wall(op: &'static Op, here: Here) -> SystemTime {
 /// The time from 1970 to the begin of all runs: the first of January 2026.
 const BEGIN: Duration = Duration::from_secs(1_767_225_600);
 
-/// The moment that is `after` from now, to which a timer is set by the operation `op`. In about 30 years, if the clock
-/// cannot represent it.
+/// The moment `after` from now. A timer is set to it by the operation `op`. In about 30 years, if
+/// the clock cannot represent it.
 pub(crate) fn deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
     if !in_run() {
         return add(Instant::now(), after);
@@ -81,12 +82,12 @@ pub(crate) fn deadline(op: &'static Op, after: Duration, here: Here) -> Instant 
     instant(WORLD.with(|world| world.note_deadline(op, clock, after, here)))
 }
 
-/// As [`deadline`], in true time, whoever calls.
+/// Like [`deadline`], in true time, whoever calls.
 pub(crate) fn true_deadline(op: &'static Op, after: Duration, here: Here) -> Instant {
     Group::outside().enter(|| deadline(op, after, here))
 }
 
-/// As [`now`], in true time, whoever calls.
+/// Like [`now`], in true time, whoever calls.
 pub(crate) fn true_now(op: &'static Op, here: Here) -> Instant {
     Group::outside().enter(|| now(op, here))
 }
@@ -152,7 +153,7 @@ impl std::fmt::Debug for Timer {
 }
 
 impl Timer {
-    /// A timer that waits by the operation `op`, whose access is [`Access::Wait`].
+    /// Creates a timer that waits by the operation `op`. Its access is [`Access::Wait`].
     pub(crate) fn new(op: &'static Op, deadline: Instant, here: Here) -> Timer {
         let pending = PendingOp::new(op, here);
         Timer { pending, deadline, real: None, races: false, chance: None }

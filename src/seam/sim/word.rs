@@ -15,7 +15,7 @@ use crate::seam::value::{BitChange, Bits, Number, NumberChange, Value};
 /// A word of shared memory.
 #[derive(Debug)]
 pub(crate) struct Word<T: Value> {
-    /// The value with which each run begins and, unless this is a static, the one outside runs.
+    /// The initial value of each run. Unless this is a static, also the value outside of runs.
     std: T::Std,
     is_static: bool,
     /// Of a static, the value outside runs, from its first use on.

@@ -121,8 +121,9 @@ pub(crate) enum Came {
 }
 
 impl CallOps {
-    /// The operations of a call that changes the object, of these names: the call, its wait. By kind: without a wait,
-    /// in vain, queueing, going on; and `leave`, if it is dropped while it waits.
+    /// The operations of a call that changes the object, of these names: the call, its wait. By
+    /// kind: without a wait, in vain, queueing, continuing; and `leave`, if it is dropped while it
+    /// waits.
     pub(crate) const fn acting(
         (name, queues): (&'static str, &'static str),
         [begin, refuse, queue, hear]: [Kind; 4],
@@ -171,7 +172,7 @@ impl CallOps {
         Op::of_kind("stop_waiting", Access::Peek, look)
     }
 
-    /// The end of a wait in a queue, which lets others go on.
+    /// The end of a wait in a queue. It lets other tasks continue.
     pub(crate) const fn leave_the_queue(leave: Kind) -> Op {
         Op::of_kind("leave_the_queue", Access::Tell, leave)
     }
@@ -183,18 +184,18 @@ impl Wrapped {
         Wrapped { object: made(Object::new(kind, here, false), ValueKind::Unsigned, 0) }
     }
 
-    /// As [`new`](Self::new), of no node: all may use it.
+    /// Like [`new`](Self::new), of no node: all may use it.
     pub(crate) fn outside(kind: &'static str, here: Here) -> Wrapped {
         Wrapped::for_all(Object::new(kind, here, false), None)
     }
 
-    /// As [`outside`](Self::outside), with a name.
+    /// Like [`outside`](Self::outside), with a name.
     pub(crate) fn outside_named(kind: &'static str, name: &str, here: Here) -> Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), None)
     }
 
-    /// As [`outside_named`](Self::outside_named), with a name that the process keeps, and perhaps a key as that of
-    /// [`outside_keyed`](Self::outside_keyed).
+    /// Like [`outside_named`](Self::outside_named), with a name that the process keeps, and
+    /// optionally a key as in [`outside_keyed`](Self::outside_keyed).
     pub(crate) fn outside_known(
         kind: &'static str,
         name: &'static str,
@@ -204,13 +205,13 @@ impl Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(name), key)
     }
 
-    /// As [`outside_named`](Self::outside_named), for one that any task may be the first to use: runs know it by `key`,
-    /// and not by the task that made it. Objects of one run have different keys.
+    /// Like [`outside_named`](Self::outside_named), for an object that any task may use first. Runs
+    /// identify it by `key`, and not by its creator. Objects of one run have different keys.
     pub(crate) fn outside_keyed(kind: &'static str, name: &str, key: u32, here: Here) -> Wrapped {
         Wrapped::for_all(Object::new(kind, here, false).named(interned(name)), Some(key))
     }
 
-    /// As [`outside_keyed`](Self::outside_keyed), for a word with values of this kind.
+    /// Like [`outside_keyed`](Self::outside_keyed), for a word with values of this kind.
     pub(crate) fn outside_word(name: &str, values: ValueKind, key: u32, here: Here) -> Wrapped {
         let object = Object::new("word", here, false).named(interned(name));
         if in_run() {
@@ -226,7 +227,7 @@ impl Wrapped {
         Wrapped { object }
     }
 
-    /// An object that may stand in a static.
+    /// An object for a static.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::new(kind, here, false) }
     }
@@ -273,12 +274,12 @@ impl Wrapped {
         self.now_with(here, act, |result| (op(result), Hold::Stays))
     }
 
-    /// As [`now`](Self::now), for an operation without values.
+    /// Like [`now`](Self::now), for an operation without values.
     pub(crate) fn act<R>(&self, op: &'static Op, here: Here, act: impl FnOnce() -> R) -> R {
         self.now(here, act, |_| (op, Values::None))
     }
 
-    /// As [`now`](Self::now), for one that sees a number.
+    /// Like [`now`](Self::now), for an operation that sees a number.
     pub(crate) fn count(
         &self,
         op: &'static Op,
@@ -288,12 +289,12 @@ impl Wrapped {
         self.now(here, count, |count| (op, Values::Read(*count as u64)))
     }
 
-    /// As [`now`](Self::now), for one that sees whether something is so.
+    /// Like [`now`](Self::now), for an operation that sees a truth value.
     pub(crate) fn check(&self, op: &'static Op, here: Here, check: impl FnOnce() -> bool) -> bool {
         self.now(here, check, |is_so| (op, Values::Read(u64::from(*is_so))))
     }
 
-    /// As [`now`](Self::now), for one that is another operation if it fails.
+    /// Like [`now`](Self::now), for an operation that is recorded as another one if it fails.
     pub(crate) fn attempt<R, E>(
         &self,
         [done, failed]: [&'static Op; 2],
@@ -306,8 +307,8 @@ impl Wrapped {
         })
     }
 
-    /// As [`attempt`](Self::attempt). If it is done, the task holds the object until it is
-    /// [given up](Self::give_up).
+    /// The same as for [`attempt`](Self::attempt). If it is done, the task holds the object until
+    /// it is [given up](Self::give_up).
     pub(crate) fn attempt_to_hold<R, E>(
         &self,
         [done, failed]: [&'static Op; 2],
@@ -343,7 +344,7 @@ impl Wrapped {
         }
     }
 
-    /// As [`last`](Self::last). So many parts of the object are held no longer.
+    /// The same as for [`last`](Self::last). So many parts of the object are held no longer.
     pub(crate) fn give_up(&self, op: &'static Op, here: Here, parts: u32) {
         if in_run() {
             WORLD.with(|world| world.did_last(op, &self.object, here, Hold::Ends(parts)));
@@ -380,7 +381,7 @@ pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Her
 /// An object of a run with two operations: one puts something down, in the step that makes the object, another one gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
-    /// The number of the run, and the object there. None of one that was made outside of runs.
+    /// The number of the run, and the object there. `None` if it was created outside of runs.
     made: Option<(u64, ObjectId)>,
 }
 
@@ -395,7 +396,7 @@ impl Passed {
         Passed { made }
     }
 
-    /// As [`put`](Self::put), and opens the latches for which `each` calls its argument.
+    /// Like [`put`](Self::put), and opens the latches for which `each` calls its argument.
     #[inline]
     pub(crate) fn put_and_open(
         kind: &'static str,

@@ -1,4 +1,4 @@
-//! The machine of a call: that of the code that makes it.
+//! The machine of a call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,8 +7,9 @@ use crate::seam::{self, Here};
 
 /// The machine of a call, in one life; none outside of runs.
 ///
-/// It is that of the code that makes the call, or, if that is in no node, of the task that first polls it: so both
-/// `node.enter(|| File::open(..))` and `node.spawn(fs::read(..))` are calls of the node.
+/// It is the machine of the calling code. If that code is in no node, it is the machine of the task
+/// that first polls the call. So both `node.enter(|| File::open(..))` and
+/// `node.spawn(fs::read(..))` are calls of the node.
 #[derive(Clone)]
 pub(super) struct At(Arc<OnceLock<Option<Life>>>);
 

@@ -132,7 +132,7 @@ impl ReadDir {
 }
 
 impl DirEntry {
-    /// Its path: that of the directory and its name.
+    /// Its path: the directory joined with its name.
     pub fn path(&self) -> PathBuf {
         self.dir.join(&self.name)
     }

@@ -52,7 +52,7 @@ impl Rules {
     /// Nothing is reordered: a power failure leaves a prefix of all changes.
     pub const PREFIX: Rules = Rules(disk::Rules::PREFIX);
 
-    /// As [`POSIX`](Self::POSIX), but a power failure in a rename may leave both names.
+    /// Like [`POSIX`](Self::POSIX), but a power failure in a rename may leave both names.
     pub const UNJOURNALED: Rules = Rules(disk::Rules::UNJOURNALED);
 
     /// Its name in reports; none for the default.
@@ -69,9 +69,9 @@ impl Rules {
 /// The faults that the files of a run may have, besides the loss of what was not synced when a node is
 /// [switched off](crate::Node::power_off).
 ///
-/// Nothing does by default. Each kind is drawn in the call that it befalls, so shrinking removes those that a failure
-/// does not need. A task suffers each kind as often as the setting says, at most. In searches each call of a kind may
-/// fail; in sampled runs a few do.
+/// Nothing does by default. Each fault is drawn in the call that suffers it, so shrinking removes
+/// the faults that a failure does not need. A task suffers each kind as often as the setting says,
+/// at most. In searches each call of a kind may fail; in sampled runs a few do.
 ///
 /// ```
 /// use sim::fs::{self, Faults, Rules};

@@ -107,7 +107,7 @@ impl File {
     /// Opens a new file for reading and writing. A point.
     ///
     /// # Errors
-    /// If there is a file of this name, and those of [`std::fs::File::create_new`].
+    /// If a file of this name exists, and the errors of [`std::fs::File::create_new`].
     #[track_caller]
     pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let here = here();
@@ -146,7 +146,8 @@ impl File {
     /// Reads until `into` is full. A point for each read.
     ///
     /// # Errors
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before, and those of std's `read`.
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early, and the errors
+    /// of std's `read`.
     #[track_caller]
     pub fn read_exact<'a>(
         &'a mut self,
@@ -198,7 +199,8 @@ impl File {
     /// Reads to the end, as text. A point for each read.
     ///
     /// # Errors
-    /// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and those of std's `read`.
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and the errors of std's
+    /// `read`.
     #[track_caller]
     pub fn read_to_string<'a>(
         &'a mut self,
@@ -229,7 +231,8 @@ impl File {
     /// Writes all of `bytes`. A point for each write, which is one unless a write is short.
     ///
     /// # Errors
-    /// [`WriteZero`](io::ErrorKind::WriteZero) if nothing more can be written, and those of std's `write`.
+    /// [`WriteZero`](io::ErrorKind::WriteZero) if nothing more can be written, and the errors of
+    /// std's `write`.
     #[track_caller]
     pub fn write_all<'a>(
         &'a mut self,
@@ -324,10 +327,10 @@ impl File {
         self.sync(&SYNC_ALL, std::fs::File::sync_all, here())
     }
 
-    /// As [`sync_all`](Self::sync_all): contents and length.
+    /// Like [`sync_all`](Self::sync_all): contents and length.
     ///
     /// # Errors
-    /// As [`sync_all`](Self::sync_all).
+    /// The same as for [`sync_all`](Self::sync_all).
     #[track_caller]
     pub fn sync_data(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.sync(&SYNC_DATA, std::fs::File::sync_data, here())

@@ -35,10 +35,11 @@ pub(super) struct FileLock {
 struct LockState {
     alone: Option<Owner>,
     shared: Vec<Owner>,
-    /// The calls of a run that wait or may go on, with their owners; `true` if they want it alone.
+    /// The calls of a run that wait or are about to continue, with their owners; `true` if they
+    /// request an exclusive lock.
     latches: Vec<(Latch, Owner, bool)>,
     waiting: Vec<Waker>,
-    /// The node has died: calls go on, and fail.
+    /// The node has died: calls continue, and fail.
     is_dead: bool,
 }
 

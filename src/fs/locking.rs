@@ -44,10 +44,10 @@ impl File {
         self.lock_as(true, here())
     }
 
-    /// As [`lock`](Self::lock), together with others that share it.
+    /// Like [`lock`](Self::lock), together with others that share it.
     ///
     /// # Errors
-    /// As [`lock`](Self::lock).
+    /// The same as for [`lock`](Self::lock).
     #[track_caller]
     pub fn lock_shared(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
         self.lock_as(false, here())
@@ -64,10 +64,10 @@ impl File {
         self.open.lock()?.try_take(self.open.owner, true, here)
     }
 
-    /// As [`try_lock`](Self::try_lock), together with others that share it.
+    /// Like [`try_lock`](Self::try_lock), together with others that share it.
     ///
     /// # Errors
-    /// As [`try_lock`](Self::try_lock).
+    /// The same as for [`try_lock`](Self::try_lock).
     #[track_caller]
     pub fn try_lock_shared(&self) -> io::Result<()> {
         let here = here();

@@ -100,7 +100,8 @@ fn number_of(node: Option<&Node>) -> u32 {
     node.map_or(0, |node| node.number() + 1)
 }
 
-/// The key of the disk of a node among all disks, of 26 bits. Not the number, which depends on the order in which tasks add nodes.
+/// The key of the disk of a node among all disks, of 26 bits. Not the number: it depends on the
+/// order in which tasks add nodes.
 fn key_of(node: Option<&Node>) -> u32 {
     node.map_or(0, |node| node.known().hash >> 6)
 }
@@ -133,7 +134,8 @@ impl Machines {
         machine
     }
 
-    /// Begins or ends a fault that lasts, on the disk of a node. Ending one that has not begun does nothing.
+    /// Begins or ends a fault that lasts, on the disk of a node. Ending a fault that has not begun
+    /// does nothing.
     pub(super) fn set_trouble(&self, node: &Node, (fault, begins): (DiskFault, bool), here: Here) {
         // All steps of the tasks of the node depend on it, and calls of visitors.
         node.touch(here);
@@ -326,7 +328,7 @@ impl Machine {
         effects.record(&self.whole, here, |mark, op| mark.act(op, here, || ()));
     }
 
-    /// Closes a file, in a destructor. `mark` is that of its inode.
+    /// Closes a file, in a destructor. `mark` is the mark of its inode.
     pub(super) fn close(&self, life: u64, handle: Handle, here: Here) {
         let mut state = self.state();
         if state.life != life {
@@ -385,7 +387,7 @@ impl Machine {
             Death::PoweredOff if has_rules => &POWER_OFF_UNDER_RULES,
             Death::PoweredOff | Death::Wiped => &POWER_OFF,
         };
-        // One whose first call was not done yet is as one that is not there.
+        // A file whose first call has not run yet counts as absent.
         if is_used {
             self.whole.act(op, here, || ());
         }

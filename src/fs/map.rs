@@ -62,12 +62,13 @@ const FLUSH: Op = acts("flush");
 ///
 /// # In a search
 ///
-/// Operations on one word conflict as those of an atomic, words that share eight aligned bytes are one. Two stores into
-/// different words of one sector conflict on the disk of a node, because a power failure tells their order; on the disk
-/// of the outside, which has none, they commute. Stores into different sectors commute, and a flush conflicts with the
-/// stores into its sectors alone. Calls that write the file conflict with all operations of its maps, those that read
-/// it with all stores. A slice of more than 128 bytes is as a read or a write of the file, a flush of more than 16
-/// sectors as a sync of it.
+/// Operations on one word conflict like operations on an atomic. Words within the same eight
+/// aligned bytes count as one word. Two stores into different words of one sector conflict on the
+/// disk of a node, because a power failure tells their order; on the disk of the outside, which has
+/// none, they commute. Stores into different sectors commute, and a flush conflicts with the stores
+/// into its sectors alone. Calls that write the file conflict with all operations of its maps;
+/// calls that read it conflict with all stores. A slice of more than 128 bytes is as a read or a
+/// write of the file, a flush of more than 16 sectors as a sync of it.
 ///
 /// # Outside of runs, and in the real build
 ///
@@ -188,11 +189,12 @@ impl Map {
         })
     }
 
-    /// Makes these bytes durable, in bytes from the start of the map: the sectors that they are in, and not the length
-    /// of the file, for which [`File::sync_all`] is. A point.
+    /// Makes these bytes durable, in bytes from the start of the map: whole sectors, and not the
+    /// length of the file. For the length use [`File::sync_all`]. A point.
     ///
     /// # Errors
-    /// As [`File::sync_all`]: what the sync should have written is taken for written.
+    /// The same as for [`File::sync_all`]. Contents that the sync should have written then count as
+    /// written.
     ///
     /// # Panics
     /// If they are not in the map.

@@ -3,7 +3,7 @@
 //!
 //! A run's files are a model: nothing of a run is on the disk of the machine. A disk begins with the directory `/`, and
 //! relative paths start there. Files belong to the node of the code that opens them; code that is in no node has a disk, too.
-//! Outside of runs and in the real build the names are those of the operating system's files.
+//! Outside of runs and in the real build they are files of the operating system.
 //!
 //! ```
 //! use sim::fs::{self, File};
@@ -37,7 +37,7 @@
 //! Each call is a point, and is done in one step. Those that take several calls of a kernel are several points: [`write`](fn@write)
 //! opens, writes and closes, so others may find an empty file. Dropping a file and [`File::try_lock`] are none.
 //!
-//! A [`Map`] has words, whose operations are points as those of an atomic.
+//! A [`Map`] has words. Their operations are points, like operations on an atomic.
 //!
 //! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power failure
 //! before each call of the node.
@@ -314,10 +314,11 @@ fn read_at(
     }
 }
 
-/// Reads a file to its end, as text. As [`read`].
+/// Reads a file to its end, as text. The same as for [`read`].
 ///
 /// # Errors
-/// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and those of [`std::fs::read_to_string`].
+/// [`InvalidData`](io::ErrorKind::InvalidData) if it is not UTF-8, and the errors of
+/// [`std::fs::read_to_string`].
 #[track_caller]
 pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result<String>> + Send {
     let here = here();
@@ -374,7 +375,8 @@ pub fn try_exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<boo
 /// that it takes.
 ///
 /// # Errors
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a directory, and those of [`std::fs::copy`].
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a directory, and the errors of
+/// [`std::fs::copy`].
 #[track_caller]
 pub fn copy(
     from: impl AsRef<Path>,

@@ -20,7 +20,7 @@ pub fn on(node: &Node) -> NodeDisk<'_> {
 pub struct NodeDisk<'a>(&'a Node);
 
 impl NodeDisk<'_> {
-    /// As [`fs::faults`](super::faults()), for this disk.
+    /// Like [`fs::faults`](super::faults()), for this disk.
     #[track_caller]
     pub fn faults(&self, faults: Faults) {
         let here = here();

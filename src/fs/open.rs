@@ -64,7 +64,7 @@ impl OpenOptions {
         self
     }
 
-    /// Makes the file, and fails if there is one.
+    /// Creates the file. Fails if it exists.
     pub fn create_new(&mut self, create_new: bool) -> &mut OpenOptions {
         self.options.create_new = create_new;
         self

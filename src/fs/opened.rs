@@ -142,7 +142,7 @@ fn count(moved: &usize) -> Option<u64> {
 
 const BIT: &str = "the bit that changed";
 
-/// Reads, with what may befall a read.
+/// Reads. Faults of reads may be injected.
 fn read_in_run(
     call: &mut Call<'_>,
     faults: &Befalls<'_>,
@@ -194,7 +194,7 @@ fn read_in_run(
     }
 }
 
-/// Writes, with what may befall a write.
+/// Writes. Faults of writes may be injected.
 fn write_in_run(
     call: &mut Call<'_>,
     faults: &Befalls<'_>,

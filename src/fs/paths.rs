@@ -1,4 +1,5 @@
-//! Calls about symbolic links and whole paths. A disk of a run has no links: each name is that of the file itself.
+//! Calls about symbolic links and whole paths. A disk of a run has no links: each name is the name
+//! of the file itself.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -52,7 +53,7 @@ fn from_root(path: &Path) -> PathBuf {
     whole
 }
 
-/// As [`metadata`](super::metadata), of a symbolic link itself. A run has none. A point.
+/// Like [`metadata`](super::metadata), of a symbolic link itself. A run has none. A point.
 ///
 /// # Errors
 /// Those of [`std::fs::symlink_metadata`].
@@ -70,7 +71,8 @@ pub fn symlink_metadata(
 /// The path that a symbolic link has. A run has no links. A point.
 ///
 /// # Errors
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) for anything else, and those of [`std::fs::read_link`].
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for anything else, and the errors of
+/// [`std::fs::read_link`].
 #[track_caller]
 pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> + Send {
     let (here, path) = (here(), path.as_ref().to_owned());
@@ -103,7 +105,8 @@ impl DirBuilder {
         DirBuilder::default()
     }
 
-    /// Sets if it makes those above, too, and finds one that is there already to be no error.
+    /// Sets whether missing parent directories are created too. An existing directory is then no
+    /// error.
     pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
         self.recursive = recursive;
         self

@@ -32,13 +32,14 @@ pub enum DiskFault {
 }
 
 impl DiskFault {
-    /// Those that pass and take no data that was synced before. `Slow` is there three times: with 1 ms, 20 ms and 500 ms.
+    /// The transient faults, which lose no synced data. `Slow` is there three times: with 1 ms, 20
+    /// ms and 500 ms.
     pub const PASSING: [DiskFault; 7] = {
         let [errors, full, short, syncs, fast, slow, slowest, ..] = DiskFault::ALL;
         [errors, full, short, syncs, fast, slow, slowest]
     };
 
-    /// All: those of [`PASSING`](Self::PASSING), then `Rot` and `Misdirected`.
+    /// All faults: [`PASSING`](Self::PASSING), then `Rot` and `Misdirected`.
     pub const ALL: [DiskFault; 9] = [
         DiskFault::ReadErrors,
         DiskFault::Full,
@@ -68,7 +69,7 @@ pub(super) fn budget() -> u8 {
     }
 }
 
-/// The faults that may befall a call.
+/// The faults that may be injected into a call.
 pub(super) struct Befalls<'a> {
     pub(super) faults: &'a Faults,
     /// Those that last.
@@ -89,7 +90,7 @@ impl Befalls<'_> {
         self.met.set(self.met.get() + 1);
     }
 
-    /// One of the outcomes of a fault that lasts, or of one that the settings have.
+    /// Draws an outcome of a lasting fault, or of a fault in the settings.
     fn draw(&self, fault: DiskFault, draw: Draw) -> u64 {
         if !self.has(fault) {
             return self.faults.draw(draw);
@@ -154,8 +155,8 @@ impl Befalls<'_> {
         self.faults.draw(Draw::ROT) == 1
     }
 
-    /// Sectors of a write from `first` to `last`, of a file with so many: one that is not written, and the one in whose place its
-    /// contents land.
+    /// Draws a misdirected write among the sectors `first` to `last` of a file with `sectors`
+    /// sectors: the sector that is not written, and the sector that receives its contents.
     pub(super) fn misdirects(&self, first: u64, last: u64, sectors: u64) -> Option<(u64, u64)> {
         if sectors < 2 || self.draw(DiskFault::Misdirected, Draw::MISDIRECTED) == 0 {
             return None;

@@ -47,7 +47,7 @@ pub struct MapWord<T: Number> {
     pub(super) values: PhantomData<fn() -> T>,
 }
 
-/// The effect of an operation: the word that it saw, and the one that it left if it stored.
+/// The effect of an operation: the word that it saw, and the word that it stored, if any.
 type Done = (u64, Option<u64>);
 
 impl<T: Number> MapWord<T> {
@@ -142,7 +142,7 @@ impl<T: Number> MapWord<T> {
         self.operation(&STORE, here(), change, move |_| Values::Wrote(bits), |_| ())
     }
 
-    /// Writes `value` and returns the one before.
+    /// Writes `value` and returns the previous value.
     #[track_caller]
     pub fn swap(&self, value: T, _: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
         let bits = value.to_bits();
@@ -165,7 +165,7 @@ impl<T: Number> MapWord<T> {
         self.compare_exchange_at((current, new), failure, here())
     }
 
-    /// As [`compare_exchange`](Self::compare_exchange): it does not fail spuriously.
+    /// The same as [`compare_exchange`](Self::compare_exchange): it does not fail spuriously.
     ///
     /// # Panics
     /// If `failure` is `Release` or `AcqRel`, as std does.
@@ -274,24 +274,24 @@ macro_rules! fetch {
 }
 
 fetch! { compute;
-    /// Adds `value`, wrapping around at the ends of the type, and returns the value before.
+    /// Adds `value`, wrapping around at the ends of the type, and returns the previous value.
     fetch_add FETCH_ADD NumberChange::Add;
-    /// Subtracts `value`, wrapping around at the ends of the type, and returns the value before.
+    /// Subtracts `value`, wrapping around at the ends of the type, and returns the previous value.
     fetch_sub FETCH_SUB NumberChange::Sub;
-    /// Raises the word to `value` if it is lower, and returns the value before.
+    /// Raises the word to `value` if it is lower, and returns the previous value.
     fetch_max FETCH_MAX NumberChange::Max;
-    /// Lowers the word to `value` if it is higher, and returns the value before.
+    /// Lowers the word to `value` if it is higher, and returns the previous value.
     fetch_min FETCH_MIN NumberChange::Min;
 }
 
 fetch! { change;
-    /// Makes the word its bitwise "and" with `value`, and returns the value before.
+    /// Makes the word its bitwise "and" with `value`, and returns the previous value.
     fetch_and FETCH_AND BitChange::And;
-    /// Makes the word its bitwise "not and" with `value`, and returns the value before.
+    /// Makes the word its bitwise "not and" with `value`, and returns the previous value.
     fetch_nand FETCH_NAND BitChange::Nand;
-    /// Makes the word its bitwise "or" with `value`, and returns the value before.
+    /// Makes the word its bitwise "or" with `value`, and returns the previous value.
     fetch_or FETCH_OR BitChange::Or;
-    /// Makes the word its bitwise "exclusive or" with `value`, and returns the value before.
+    /// Makes the word its bitwise "exclusive or" with `value`, and returns the previous value.
     fetch_xor FETCH_XOR BitChange::Xor;
 }
 

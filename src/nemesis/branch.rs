@@ -1,7 +1,7 @@
 //! The faults of a generated program: one more branch, whose commands are no operations of the history.
 //!
-//! The commands are drawn after those of the program, and are part of its record, so that shrinking leaves them out as it does
-//! others.
+//! The commands are drawn after the program's commands and are part of its record, so shrinking
+//! removes them like other commands.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,7 +40,8 @@ struct Record {
 }
 
 impl Branch {
-    /// Draws the faults for a program with so many stages; or takes those of its script, if there are any.
+    /// Draws the faults for a program with so many stages. If it has a script with faults, takes
+    /// them instead.
     #[track_caller]
     pub(crate) fn draw(
         mut nemesis: Nemesis,
@@ -128,7 +129,8 @@ impl Branch {
         }
     }
 
-    /// The time for which faults that last until the end go on while clients wait; none if there are no such faults.
+    /// How long lasting faults stay active while clients wait; `None` if no fault lasts until the
+    /// end.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.underway.patience()
     }

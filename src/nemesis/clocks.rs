@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// Lets the time of a fault pass. In that of a strobe clocks jump there and back.
+/// Lets the time of a fault pass. During a strobe, clocks jump back and forth.
 pub(super) async fn last(kind: Kind, victims: &[Node], size: u64, time: Pause, here: Here) {
     if kind != Kind::Strobe {
         return time.pass(here).await;

@@ -44,7 +44,7 @@ pub(super) fn begin(links: &[(Node, Node)], parameter: u64, here: Here) -> u64 {
     before
 }
 
-/// Ends the clog of a fault, but for that of the last one of the others that clogs the same link.
+/// Ends the clog of a fault. A link that other faults clog too gets the clog of the last of them.
 pub(super) fn end(fault: &Active, others: &[Active], here: Here) {
     for (from, to) in fault.clogged() {
         let others = others.iter().rev();

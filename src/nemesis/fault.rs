@@ -414,7 +414,7 @@ impl Active {
         }
     }
 
-    /// The links on which the victims send to others, on which these send to them, or both.
+    /// The links from the victims to other nodes, the links to the victims, or both.
     fn links(&self, nodes: &[Node], [outgoing, incoming]: [bool; 2]) -> Vec<(Node, Node)> {
         let mut links = Vec::new();
         for victim in &self.victims {

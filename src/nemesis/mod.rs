@@ -80,7 +80,7 @@ use crate::node::Node;
 use crate::seam::{Here, here};
 use crate::time::sleep;
 
-/// Faults that befall the nodes of a run. See the [module](self).
+/// Faults injected into the nodes of a run. See the [module](self).
 #[derive(Clone, Debug)]
 #[must_use = "a nemesis does nothing before it is run"]
 pub struct Nemesis {
@@ -178,8 +178,8 @@ impl Nemesis {
         self.with(Kind::Slow, victim)
     }
 
-    /// Has the messages that the victim sends to other nodes, those that they send to it, or both, arrive 20 ms, 500 ms or 5 s later,
-    /// until it ends; those on their way then arrive late still. See [`net::clog`].
+    /// Delays messages from the victim, messages to it, or both, by 20 ms, 500 ms or 5 s, until the
+    /// fault ends. Messages then on their way still arrive late. See [`net::clog`].
     pub fn clog(self, victim: Victim) -> Nemesis {
         self.with(Kind::Clog, victim)
     }
@@ -274,9 +274,10 @@ impl Nemesis {
         self
     }
 
-    /// The times of which a fault lasts one. Other choices are always that it lasts for some steps of the run, until the end or, in
-    /// a run of a seed, to a moment before the earliest timer that tasks wait for, between that and the latest, or after it:
-    /// shorter and longer than the detection of failures takes.
+    /// The times of which a fault lasts one. There are always other choices: some steps of the run,
+    /// until the end or, in a run of a seed, until a moment before the earliest timer of a task,
+    /// between the earliest and the latest, or after the latest. They are shorter and longer than
+    /// failure detection takes.
     pub fn lasting(mut self, times: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.lasting = times.into_iter().collect();
         self
@@ -311,9 +312,11 @@ impl Nemesis {
         self
     }
 
-    /// Causes the faults, and then mends all links, resumes the nodes that are paused, and restarts those that are down.
+    /// Injects the faults. Then mends all links, resumes paused nodes and restarts nodes that are
+    /// down.
     ///
-    /// Await it beside the clients: in a task of its own or in a `join!`. Its faults befall `nodes`.
+    /// Await it beside the clients: in a task of its own or in a `join!`. Its faults are injected
+    /// into `nodes`.
     ///
     /// # Panics
     /// If it has no kind of fault, or there are no nodes or more than 32; if it takes disks, and nothing bounds their number.
@@ -349,7 +352,8 @@ impl Nemesis {
 }
 
 /// Mends all links and the disks of these nodes, resumes and restarts them, and lets so much time pass: the behaviour of the system by itself after the
-/// last fault. Then nothing is on its way, unless the nodes go on sending, and their states can be compared.
+/// last fault. Then nothing is on its way, unless the nodes keep sending, and their states can be
+/// compared.
 ///
 /// ```
 /// use sim::{nemesis, net, time::Duration};

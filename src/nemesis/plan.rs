@@ -1,10 +1,11 @@
 //! The faults of a run, drawn.
 //!
-//! Order of the draws, frozen: the form, which is given; the number of faults; the choice of guided or random victims, if there
-//! are guided ones; in a generated program the change of each fault, which is given; then for each fault its kind, victim,
-//! parameter, duration and gap; in a generated program with guided victims then the node that each fault is pinned to, which is
-//! given. Kind 0 is no fault. In a run of a seed all five are drawn for each, whatever the kind, so that others keep their places
-//! when one is set to 0. In a search only those are drawn that make a difference.
+//! Order of the draws, frozen: (1) the form, as given; (2) the number of faults; (3) the choice
+//! between guided and random victims, if any are guided; (4) in a generated program the given
+//! change of each fault; (5) for each fault its kind, victim, parameter, duration and gap; (6) in a
+//! generated program with guided victims the given node of each fault. Kind 0 is no fault. In a run
+//! of a seed all five are drawn for each, whatever the kind, so that others keep their places when
+//! one is set to 0. In a search only those are drawn that make a difference.
 
 use std::fmt;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub(super) struct Command {
     pub(super) package: usize,
     pub(super) victim: u64,
     pub(super) parameter: u64,
-    /// None for one that lasts until the end.
+    /// `None` if it lasts until the end.
     pub(super) lasts: Option<Pause>,
     pub(super) gap: Pause,
 }
@@ -44,7 +45,8 @@ pub(super) enum Pause {
     /// Other tasks may take any steps between so many points.
     Steps(u32),
     Time(Duration),
-    /// A time that ends before the earliest timer that tasks wait for, between that and the latest, or after it.
+    /// A time that ends before the earliest timer of a task, between the earliest and the latest,
+    /// or after the latest.
     Timers(u8),
 }
 
@@ -110,8 +112,8 @@ pub(super) struct Drawn {
     /// In a generated program: the change of each fault, and the index of the first among the values drawn in the run.
     pub(super) changes: Vec<Change>,
     pub(super) first_change: usize,
-    /// In a generated program with guided victims: for each fault the node, from 1, that stands for the answer of the function,
-    /// and the index of the first among the values drawn.
+    /// In a generated program with guided victims: for each fault the node, from 1, that stands for
+    /// the function's answer, and the index of the first such value among the values drawn.
     pub(super) pins: Vec<u64>,
     pub(super) first_pin: usize,
 }
@@ -181,7 +183,7 @@ fn kind_of(nemesis: &Nemesis, package: usize) -> Kind {
 struct Draws<'a> {
     nemesis: &'a Nemesis,
     nodes: usize,
-    /// Values that determine a generated program are told from others, because shrinking keeps them together.
+    /// Values that determine a generated program are marked, because shrinking keeps them together.
     is_of_program: bool,
 }
 
@@ -199,7 +201,7 @@ impl Draws<'_> {
         seam::draw(bound, if self.is_of_program { PROGRAM } else { why })
     }
 
-    /// Draws nothing if there is one choice.
+    /// Draws a number below `bound`. Draws nothing if there is only one choice.
     fn below(&self, bound: u64, why: &'static str) -> u64 {
         if bound > 1 { self.draw(bound, why) } else { 0 }
     }
@@ -208,7 +210,8 @@ impl Draws<'_> {
         let Draws { nemesis, nodes, .. } = *self;
         let packages = nemesis.packages.len() as u64;
         let kind = self.draw(packages * (ABSENT - 1) + 1, KIND);
-        // A multiple of the number of nodes, of that of their sets and, for up to seven, of that of their orders.
+        // A multiple of the number of nodes, of the number of their sets and, for up to seven
+        // nodes, of the number of their orders.
         let victim = self.draw(nodes as u64 * ((1 << nodes) - 1) * 5040, VICTIM);
         let parameters = nemesis.packages.iter().map(Package::parameters).max().unwrap_or(1);
         let parameter = self.draw(2 * parameters, PARAMETER);

@@ -1,4 +1,5 @@
-//! Faults that are series of others: cuts that come one by one, a cut that follows its victim, a restart of all in turn.
+//! Faults that consist of several others: cuts one by one, a cut that follows its victim, a rolling
+//! restart.
 
 use super::fault::{Active, Kind, Package};
 use super::plan::{Command, Pause};

@@ -119,7 +119,7 @@ mod tests {
                 assert!(part.len() < count, "{count}: {part:?}");
                 all.insert(part);
             }
-            // Each set with the first node, but for that of all.
+            // Each set with the first node, except the set of all nodes.
             assert_eq!(all.len(), (1 << (count - 1)) - 1, "{count}");
         }
     }

@@ -81,7 +81,7 @@ impl Underway {
         }
     }
 
-    /// The victims of a fault. None if a function named none for a while.
+    /// The victims of a fault. `None` if a function named none for a while.
     pub(super) async fn struck(
         &self,
         command: &Command,
@@ -142,7 +142,7 @@ impl Underway {
         fault.end(&others, self.here)
     }
 
-    /// Counts a fault that begins, or one that has met something.
+    /// Counts a fault that begins, or a fault that has had an effect.
     fn count(&self, kind: Kind, has_met: bool) {
         if !seam::in_run() {
             return;

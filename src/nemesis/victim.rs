@@ -1,4 +1,4 @@
-//! The nodes that a fault befalls.
+//! The victims of a fault.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::node::Node;
 /// Names a victim.
 type Guide = Arc<dyn Fn() -> Option<Node> + Send + Sync>;
 
-/// The nodes that a fault befalls.
+/// The nodes into which a fault is injected.
 #[derive(Clone)]
 pub struct Victim(Choice);
 
@@ -36,8 +36,8 @@ impl Victim {
         Victim(Choice::These(nodes.into_iter().cloned().collect()))
     }
 
-    /// The node that `named` returns when the fault happens, in half of the runs; in the others one that is drawn. `role` is
-    /// for reports: `primary`.
+    /// In half of the runs, the node that `named` returns when the fault happens; in the other
+    /// runs, a drawn node. `role` is for reports: `primary`.
     ///
     /// The function returns `None` if there is no such node at the moment: it is called again a few times, and then the
     /// fault does not happen. It reads plain state of the test, such as a value of std that the nodes set, and takes no

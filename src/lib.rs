@@ -232,10 +232,11 @@
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.
-//! - Not controlled are random generators, real threads, clocks other than those of [`mod@time`], files other than those of
-//!   [`fs`], and sockets other than those of [`net`]. The order of a `HashMap` is controlled under `cargo unpause test` only,
-//!   where its keys belong to the run. The polling order of another library's `select!` is not controlled: use
-//!   [`select!`](macro@select). The first seed and every failing seed are run twice, and the first step that differs is
+//! - Not controlled are random generators, real threads, clocks other than [`mod@time`], files
+//!   other than [`fs`], and sockets other than [`net`]. The order of a `HashMap` is controlled
+//!   under `cargo unpause test` only, where its keys belong to the run. The polling order of
+//!   another library's `select!` is not controlled: use [`select!`](macro@select). The first seed
+//!   and every failing seed are run twice, and the first step that differs is
 //!   [reported](run::Failure::NonDeterminism).
 //! - A lock of std held across a point, a blocking call or a loop without an await stops the run, until the watchdog
 //!   ends the process. [`block_on`] in a run panics.

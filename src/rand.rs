@@ -45,7 +45,7 @@ pub fn bool() -> bool {
     below(2) == 1
 }
 
-/// One of `items`, none if there are none. Shrinks to the first.
+/// Returns one of `items`; `None` if there are none. Shrinks to the first.
 ///
 /// ```
 /// assert_eq!(sim::rand::choose(&[7]), Some(&7));

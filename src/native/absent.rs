@@ -91,7 +91,7 @@ pub(crate) fn is_alone() -> bool {
     false
 }
 
-/// Begins nothing: random bytes, thread-locals and statics are those of the process.
+/// Begins nothing: random bytes, thread-locals and statics belong to the process.
 #[inline]
 #[allow(dead_code, reason = "runs on real threads have none of their own")]
 pub(crate) fn begin_polled() -> Option<Alone> {

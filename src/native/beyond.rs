@@ -33,11 +33,13 @@ use crate::seam::YieldPoint;
 const TURNS: u32 = 1_000_000;
 /// The turns in succession without a change after which operations are stepped again.
 const IDLE: u32 = 64;
-/// The number of steps for which they are, at most: some times as many as the rounds after which a loop is held.
+/// The maximum number of steps in which operations are stepped: several times the number of rounds
+/// after which a loop is held.
 const STEPPED: u32 = 10_000;
 /// The number of requests between two looks at the clock.
 const REQUESTS: u32 = 64;
-/// The least time for this part of a run, so that a run whose steps took all the time is decided nevertheless.
+/// The minimum time for this part of a run. With it, a run is decided even if its steps took all
+/// the time.
 const LEAST: Duration = Duration::from_secs(3);
 
 /// A part of the program that a search does not see.
@@ -59,7 +61,8 @@ pub(super) struct Beyond {
     /// The number of requests, to look at the clock from time to time.
     requests: u32,
     turns: u32,
-    /// The turns in succession in which nothing changed, and their number after which operations are stepped.
+    /// The number of successive turns without a change, and the number after which operations are
+    /// stepped.
     idle: u32,
     idle_max: u32,
     /// The step up to which operations are stepped; 0 while threads do them by themselves.

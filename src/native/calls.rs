@@ -1,4 +1,4 @@
-//! The calls in which plain threads request operations, noted in a run that is shown.
+//! The calls by which plain threads request operations, noted in a run that is shown.
 
 use std::cell::{Cell, RefCell};
 
@@ -41,7 +41,7 @@ pub(crate) fn take_calls(events: &[Event]) -> Vec<CallRecord> {
     crate::run::calls(&REQUESTED.take(), events)
 }
 
-/// Forgets what was requested in the run before.
+/// Forgets the requests of the previous run.
 pub(super) fn begin() {
     REQUESTED.with_borrow_mut(Vec::clear);
 }
@@ -128,8 +128,9 @@ fn is_scope(frame: &Frame) -> bool {
     frame.file.ends_with("/std/src/thread/scoped.rs") && last_name(&frame.function) == "scope"
 }
 
-/// The name of the function that was called, of functions that called each other, innermost first: that of another
-/// package if one was, else that of a primitive of std. None if there is neither.
+/// Returns the name of the called function among nested calls, innermost first: a function of
+/// another package if one was called, else the function of a primitive of std. `None` if there is
+/// neither.
 fn called(inner: &[Frame]) -> Option<String> {
     let of_package = |frame: &&Frame| is_of_user(frame) && !frame.function.is_empty();
     let of_std = |frame: &&Frame| primitive(frame).is_some_and(|name| name != "thread");

@@ -1,4 +1,5 @@
-//! Histories, generated programs and failures as bytes, and what stands for them in the process that reports the run.
+//! Histories, generated programs and failures as bytes, and their counterparts in the process that
+//! reports the run.
 
 use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::verdict::{Anomaly, Edge, Evidence, Exhausted, Limit, Verdict, Witness};

@@ -1,12 +1,12 @@
-//! Chances of plain threads: a timer that ends early, a wait that ends without a wake, a `compare_exchange_weak` that
-//! fails although it sees the expected value.
+//! Chances of plain threads: a timer that ends early, a wait that ends without a wake, a
+//! `compare_exchange_weak` that fails spuriously.
 //!
 //! Each is a decision of the run at the operation where it may happen, with 0 for "it does not". Strategies do not
 //! answer it: the value comes from the seed, so that a strategy has the same stream with chances and without. A search
 //! explores both values. The set of chances that a run has is a decision, too (`memory::draw`), so that a trace needs no
 //! setting.
 //!
-//! A chance that is taken has no effect at once: the thread becomes one that can step, and the strategy chooses the moment.
+//! A chance has no effect at once: it enables the thread, and the strategy chooses the moment.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -21,7 +21,7 @@ use crate::run::op::{Access, Op};
 use crate::run::untried::Untried;
 use crate::seam::{ForeignWord, client, draw, given, seed};
 
-/// A timer ends although other threads can go on.
+/// A timer ends although other threads can continue.
 pub(super) const ENDS_EARLY: Op = Op::new("ends_early", Access::Wake);
 /// The same of a sleep, which is on no object.
 pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
@@ -121,8 +121,8 @@ fn by_seed(seed: u64, nth: u64) -> u64 {
     u64::from(mixed(of_run.wrapping_add(nth)) >> (64 - shift) == 0)
 }
 
-/// Announces to resume after a wait. The thread waits for a wake or its timer, or can go on at once: the strategy chooses
-/// when.
+/// Announces to resume after a wait. The thread waits for a wake or its timer, or can continue at
+/// once: the strategy chooses when.
 pub(super) async fn resume(word: &ForeignWord, op: &'static Op, place: Place, at_once: bool) {
     let mut resumed = pin!(word.resume(op, place));
     let mut announced = false;
@@ -156,10 +156,11 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     failed
 }
 
-/// A part of the program that a search does not see: the order in which threads read the clock when a timer ends early.
+/// A part of the program that searches do not see: the order in which threads read the clock when a
+/// timer ends early.
 const CLOCKS: &str = "clocks, which a timer that ends early moves on";
 
-/// The time has come to `deadline`, although other threads can go on.
+/// Moves the time to `deadline`, although other threads can continue.
 pub(super) fn pass_time(deadline: u64) {
     WORLD.with(|world| world.note_unseen(CLOCKS));
     with(|threads| threads.execution().advance_to(deadline.saturating_add(1)));

@@ -1,4 +1,4 @@
-//! Plain threads that cannot go on, as failures of the run: the cause in words, and the line of the user.
+//! Deaths of plain threads as failures of the run: the cause in words, and the line of the user.
 
 use unpause_native::{Death, Execution, Frame, ProcessEnd, Region};
 
@@ -24,7 +24,7 @@ pub(super) fn fail(thread: usize, death: Death, last: Place) -> ! {
     WORLD.with(|world| world.fail(failure))
 }
 
-/// The failure of a run whose thread `thread` has died, which is the task `task`.
+/// Returns the failure of a run because its thread `thread`, the task `task`, has died.
 fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> Failure {
     let stacks = execution.stacks();
     if death == Death::Interrupted {
@@ -150,7 +150,7 @@ fn aborted(panics: &[(String, String)]) -> String {
         return format!("The thread panicked in a way that ends the process:\n{last}");
     };
     let mut text = format!("The thread panicked where no panic can go on: {reason}.");
-    // Of a panic in a destructor, the one that had called the destructor comes first.
+    // For a panic in a destructor, the panic that had called the destructor is listed first.
     let most = if reason.contains("destructor") { 2 } else { 1 };
     let before = &panics[..panics.len() - 1];
     for (message, place) in &before[before.len().saturating_sub(most)..] {
@@ -212,7 +212,7 @@ fn bytes(size: usize) -> String {
 /// The frames from the first one of the user on.
 fn tested(frames: &[Frame]) -> &[Frame] {
     let own = frames.iter().take_while(|frame| {
-        // What begins a thread is at the other end.
+        // The code that starts a thread is at the other end.
         let begins = frame.file.ends_with("/src/linux/thread.rs");
         frame.is_of_std()
             || frame.file.is_empty()
@@ -237,7 +237,7 @@ fn earliest(stacks: &[Vec<Frame>]) -> String {
     first.map_or_else(String::new, |place| place.to_string())
 }
 
-/// The function of the user that stands most often in the frames, and its line.
+/// Returns the most frequent user function among the frames, and its line.
 fn repeated(frames: &[Frame]) -> Option<(String, String)> {
     let of_user = |frame: &&Frame| !frame.file.is_empty() && !frame.is_of_std();
     let times = |wanted: &Frame| {
@@ -246,7 +246,7 @@ fn repeated(frames: &[Frame]) -> Option<(String, String)> {
             .filter(|frame| frame.function == wanted.function && frame.line == wanted.line)
             .count()
     };
-    // Of several that stand there as often, the innermost one.
+    // If several are equally frequent, the innermost one.
     let users: Vec<&Frame> = frames.iter().filter(of_user).collect();
     let most =
         users.iter().rev().max_by_key(|frame| times(frame)).filter(|frame| times(frame) > 2)?;

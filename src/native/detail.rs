@@ -26,7 +26,7 @@ pub(crate) fn begin_instructions(untried: &mut BTreeSet<Untried>) -> bool {
 /// The operations of locks that are points of a run: one of its decisions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Detail {
-    /// A call that acquires a lock is one, and one that gives it up is none.
+    /// A call that acquires a lock is a point; a call that releases it is not.
     #[default]
     Calls,
     /// Each atomic operation is one.

@@ -141,13 +141,13 @@ fn start(thread: usize, place: Place) -> Handle<()> {
     spawn(None, place, drive(thread))
 }
 
-/// Does the access that the thread has requested. Returns the values before and after.
+/// Does the access that the thread has requested. Returns the previous value and the new one.
 pub(super) fn perform(thread: usize) -> (u64, u64) {
     with(|threads| threads.execution().perform(thread))
 }
 
-/// Does an access that is no point. Memory whose accesses are points elsewhere is changed nevertheless. Returns the
-/// values before and after.
+/// Does an access that is no point. Memory whose accesses are points elsewhere is changed
+/// nevertheless. Returns the previous value and the new one.
 pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
     let (old, new, word) = with(|threads| {
         let (old, new) = threads.perform(thread, &mut access, site);
@@ -184,8 +184,9 @@ fn values(access: &Access, old: u64, new: u64) -> Values {
     })
 }
 
-/// Holds a look in a loop until another thread changes an object that the loop looks at. If no thread can go on, and
-/// the round is one of those that are let go, it goes on for some rounds: a loop may count them.
+/// Holds a look in a loop until another thread changes an object that the loop looks at. If no
+/// thread can continue, and the round is selected to be let go, the thread runs for some more
+/// rounds, because a loop may count them.
 async fn hold(
     thread: usize,
     mut access: Access,
@@ -227,7 +228,7 @@ async fn hold(
     done
 }
 
-/// Does an access at a point. Returns the values before and after.
+/// Does an access at a point. Returns the previous value and the new one.
 #[inline]
 fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
     let (word, op) = with(|threads| {

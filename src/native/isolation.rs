@@ -1,4 +1,4 @@
-//! What the runs of a test share: the process, or nothing.
+//! Isolation of the runs of a test: the runs share the process, or nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::seam::{beat, hang_limit};
 /// True if each run has a process of its own.
 static PROCESS: AtomicBool = AtomicBool::new(false);
 
-/// True if a run of the test was hung: one that is repeated need not wait as long.
+/// True if a run of the test was hung: its repetition need not wait as long.
 static HUNG: AtomicBool = AtomicBool::new(false);
 
 /// Sets the isolation of the runs to come, which are of another test.
@@ -33,7 +33,8 @@ pub(super) fn has_hung() {
 /// Ends the process when it is dropped, if the process was made for a run.
 pub(crate) struct EndsChild;
 
-/// To be held during a run: a process that was made for it must not go on after it, not even if the engine panics.
+/// Held during a run: a process created for one run must not continue after it, not even if the
+/// engine panics.
 #[inline]
 pub(crate) fn ends_child() -> EndsChild {
     EndsChild
@@ -46,8 +47,8 @@ impl Drop for EndsChild {
     }
 }
 
-/// Has the engine of a process that was made for a run show no steps to a subscriber of `tracing`: that of the parent
-/// does.
+/// Stops the engine, in a process created for one run, from showing steps to a subscriber of
+/// `tracing`: the parent's engine shows them.
 pub(super) fn quiet() {
     if tracing::dispatcher::has_been_set() {
         // Until the end of the process.

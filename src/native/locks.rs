@@ -1,14 +1,15 @@
 //! Locks of std, parking_lot and libc as single operations: a thread that wants one is enabled if it can have it.
 //!
 //! The code of a lock is several atomic operations: a compare-exchange that fails, a mark for the holder, a wait, a wake,
-//! another try. A place in that code has a [role](LockStep), and the operations of one call become one operation of a
-//! [`ForeignLock`], which the memory then follows: the compare-exchange of a thread that is let in succeeds, so its code
-//! never comes to the part that waits.
+//! another try. Each place in that code has a [role](LockStep). The operations of one call become
+//! one operation of a [`ForeignLock`], and the memory then follows. The compare-exchange of an
+//! admitted thread succeeds, so its code never reaches the part that waits.
 //!
-//! The memory decides. If it does not follow, because the lock is also used by code without a role (a `try_read`, an
-//! upgrade, a condition variable of parking_lot that requeues a thread), the thread goes on with the lock's own code,
-//! whose operations are points of their own. In a search, operations of such code on a mutex of parking_lot are operations
-//! on the lock, so that they conflict with its calls.
+//! The memory decides. The memory does not follow if code without a role also uses the lock: a
+//! `try_read`, an upgrade, or a condition variable of parking_lot that requeues a thread. The
+//! thread then continues with the lock's own code. Each operation of this code is a point. In a
+//! search, operations of such code on a mutex of parking_lot are operations on the lock, so that
+//! they conflict with its calls.
 //!
 //! Nothing here is exact for code that looks at a lock which another thread holds. If calls are whole in a run that is no
 //! search, readers do not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks, and others
@@ -49,7 +50,7 @@ const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
 pub(super) enum Family {
     StdMutex,
     StdRwLock,
-    /// That of libc, whose readers do not queue behind writers.
+    /// The lock of libc: its readers do not queue behind writers.
     CRwLock,
     /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that it
     /// gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
@@ -207,8 +208,8 @@ impl LockStep {
         }
     }
 
-    /// Returns `true` for an access that ends what an earlier operation of the call has begun, and for one that gives the
-    /// lock up.
+    /// Returns `true` for an access that completes an earlier operation of the call or that
+    /// releases the lock.
     pub(super) fn follows(self, access: &Access) -> bool {
         use Act::{Shared, Tried, Unlock, UnlockShared};
         matches!(self.of_access(access), Shared | Tried | Unlock | UnlockShared)
@@ -250,7 +251,8 @@ fn gives_up(access: &Access) -> Option<LockStep> {
     (known == family).then_some(LockStep { family, act: Act::Unlock })
 }
 
-/// Does an access that is part of a call of a lock. Returns the value that the thread goes on with.
+/// Does an access that is part of a call of a lock. Returns the value with which the thread
+/// continues.
 pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockStep) -> u64 {
     let act = part.of_access(&access);
     if act == Act::Count {
@@ -388,8 +390,8 @@ pub(super) fn is_waited_for(address: usize) {
     }
 }
 
-/// Corrects the state of the lock at an address, if there is one, after an operation that has no part in its calls has
-/// left this value.
+/// Corrects the state of the lock at an address, if there is a lock. Called after an operation
+/// outside of the lock's calls has left this value.
 pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
     let Some((lock, family)) = with(|threads| threads.known_lock(address)) else { return };
     let vacancy = family.vacancy(value);

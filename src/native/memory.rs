@@ -13,8 +13,8 @@ use crate::seam::{draw_heap, fail};
 /// The heaps that a run draws one of, the simplest first.
 const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
 
-/// Draws the heap of the run, one that checks if leaks or data races are searched, and begins with the chances of the
-/// run.
+/// Draws the heap of the run, and starts the chances of the run. The heap checks its memory if
+/// leaks or data races are searched.
 pub(super) fn draw(leaks: bool) -> Memory {
     let wanted = u64::from(chances::wanted().number());
     let (heap, set) = draw_heap(leaks || unpause_native::RACES, wanted, Chances::SETS);

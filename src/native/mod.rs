@@ -196,8 +196,9 @@ pub(crate) fn fail_by_panic() {
     });
 }
 
-/// Interrupts the plain thread that goes on now, as long as `still` returns `true`: its run fails. Returns `false` if
-/// it cannot be interrupted where it is, and `None` if there is none. `still` reads atomics and nothing else.
+/// Interrupts the running plain thread, as long as `still` returns `true`: its run fails. Returns
+/// `false` if it cannot be interrupted where it is, and `None` if there is none. `still` reads
+/// atomics and nothing else.
 pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
     unpause_native::interrupt(still)
 }

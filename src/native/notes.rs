@@ -15,7 +15,7 @@ use crate::run::note::Note;
 use crate::seam;
 
 thread_local! {
-    /// What the process of this run has left of histories and programs, in the order in which they begin.
+    /// Histories and programs left by the process of this run, in the order of their starts.
     static LEFT: RefCell<Left> = RefCell::default();
 }
 
@@ -174,7 +174,7 @@ pub(super) fn take_error() -> Option<String> {
     LEFT.with_borrow_mut(|left| left.error.take())
 }
 
-/// The task of a failure; the first one if the bytes are not those of a task.
+/// The task of a failure; the first task if the bytes are not the bytes of a task.
 pub(super) fn task(number: u32) -> TaskId {
     let known = WORLD.with(|world| world.knows(TaskId(number)));
     if known { TaskId(number) } else { TaskId::MAIN }

@@ -50,7 +50,7 @@ macro_rules! of_lock {
     }};
 }
 
-/// As [`op`], of an access to the memory of a lock.
+/// Like [`op`], of an access to the memory of a lock.
 pub(super) fn of_lock(access: &Access) -> &'static Op {
     match access.operation {
         Operation::Load => of_lock!(LOAD),

@@ -1,5 +1,5 @@
-//! Runs of async tests in an instrumented program: their random bytes, thread-locals and statics are those of the run,
-//! as the ones of plain threads are.
+//! Runs of async tests in an instrumented program: their random bytes, thread-locals and statics
+//! belong to the run, as in runs of plain threads.
 
 use std::cell::Cell;
 use std::sync::MutexGuard;

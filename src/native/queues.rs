@@ -27,8 +27,8 @@ pub(super) fn takes_in(access: &Access, site: Site) -> bool {
     (site.is_behind || site.lock.is_some()) && are_on() && (site.is_behind || follows())
 }
 
-/// Returns `true` for an operation of a lock, within these functions, that is behind the first operation of a call: in the
-/// code for a lock that cannot be had at once, or that has a queue.
+/// Returns `true` if an operation of a lock, within these functions, comes after the first
+/// operation of a call: in the code for a lock that is taken or has a queue.
 pub(super) fn is_behind(frames: &[Frame]) -> bool {
     let is_around = |frame: &&Frame| !is_of_lock(frame) && frame.is_of_std();
     let mut of_lock =

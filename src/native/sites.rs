@@ -103,7 +103,7 @@ impl SiteParts {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: ByNumber<Site>,
-    /// Of places that are no points: the return addresses by which they are known to be none.
+    /// The return addresses of places that are no points.
     passing: ByNumber<Vec<usize>>,
 }
 
@@ -158,7 +158,7 @@ fn decides(frame: &Frame) -> bool {
     part_of(frame).is_some() || is_of_user(frame) || is_of_runtime(frame)
 }
 
-/// The part of the program that a function of std decides. None for one that is part of many.
+/// The part of the program that a function of std decides. `None` if it is part of many.
 fn part_of(frame: &Frame) -> Option<Part> {
     match () {
         () if is_replacement(frame) => Some(Part::Visible),
@@ -178,10 +178,11 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let outer = frames.iter().position(is_of_user);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     let lock = LockStep::of(frames);
-    // Calls of parking_lot are single operations, as those of std: the line of the caller is shown.
+    // Calls of parking_lot are single operations, like calls of std: the line of the caller is
+    // shown.
     let of_lock = |frame: &&Frame| lock.is_some() && is_of_lock_crate(frame);
     let user = &user[user.iter().take_while(of_lock).count()..];
-    // Operations that the compiler has merged have no line: that of their call is true of both.
+    // Operations that the compiler has merged have no line. The line of their call is true of both.
     let with_line = user.iter().find(|frame| is_of_user(frame) && frame.line > 0);
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
     let of_thread = inner.iter().find(|frame| frame.file.contains("/std/src/thread/"));
@@ -210,7 +211,7 @@ fn is_of_lock_crate(frame: &Frame) -> bool {
     ["/parking_lot-", "/lock_api-"].iter().any(|package| frame.file.contains(package))
 }
 
-/// The number of innermost functions among which one that spins with a bound is looked for.
+/// The number of innermost functions that are searched for a function that spins with a bound.
 const BACKING: usize = 12;
 
 /// Returns `true` for a function that spins with a bound, or with pauses that grow, and sees nothing but memory.

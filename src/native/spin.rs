@@ -3,15 +3,17 @@
 //! A thread that has seen the same in some rounds is held until a value changes that it looks at. Nothing is lost by
 //! that if the thread would go round for ever. A loop that counts its rounds ends by itself: so the registers of the
 //! rounds must be the same. If they are not, the loop is held after [`ROUNDS`] rounds, and sooner in a library known to
-//! count ([`SiteParts::backs_off`]), but first it makes rounds without points, in which it may end. A thread that is held
-//! goes on for some rounds when no other can: first without a move of time, since in real time they take microseconds,
-//! and when these change nothing, after all timers. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order
-//! Reductions for Spinloops, FMCAD 2021, who transform the source of the loop.)
+//! count ([`SiteParts::backs_off`]), but first it makes rounds without points, in which it may end.
+//! If no other thread can continue, a held thread runs for some rounds: first without a move of
+//! time, since in real time they take microseconds; if these change nothing, after all timers.
+//! (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD
+//! 2021, who transform the source of the loop.)
 //!
-//! Whether a thread is held depends on what it has seen alone, and not on memory as it is: other threads may write to
-//! its stack.
+//! Holding a thread depends only on the values that it has seen, and not on the memory as it is,
+//! because other threads may write to its stack.
 //!
-//! Not seen: a loop that counts in memory, for whose later rounds other threads change nothing that it looks at.
+//! Not seen: a loop that counts in memory, if no other thread changes anything that its later
+//! rounds look at.
 
 use unpause_native::{Access, Operation};
 
@@ -21,21 +23,21 @@ use crate::rt::{WORLD, World};
 
 /// Maximum number of looks in a round.
 const ROUND: usize = 8;
-/// The rounds after which a loop that counts is taken for one without an end.
+/// The number of rounds after which a counting loop is regarded as endless.
 const ROUNDS: usize = 16;
-/// The rounds after which one is that has had the same registers in them.
+/// The same for a loop with equal registers in its rounds.
 const ROUNDS_ALIKE: usize = 3;
-/// The rounds after which a loop of a library that spins is.
+/// The same for a loop of a library that spins.
 const ROUNDS_OF_LIBRARY: usize = 2;
 /// A part of the program that a search does not see if it holds a loop that counts.
 const COUNTED: &str = "later rounds of a loop that counts them";
 /// The rounds without points, until a thread is held for the first time.
 const FREE: u32 = 64;
-/// The number of times that a thread which is held goes on. Each time it has twice as many rounds.
+/// The number of times that a held thread is let go. Each time it has twice as many rounds.
 const TIMES: u32 = 8;
 /// The number of these times that come before time moves. Their rounds are 1,920: more than a loop that backs off has.
 const TIMES_BEFORE_TIME: u32 = 4;
-/// The time that passes when a thread goes on so for the first time, in nanoseconds.
+/// The time that passes when a held thread is first let go after all timers, in nanoseconds.
 const PAUSE: u64 = 1_000_000;
 
 /// An access that left the memory as it was, or a yield.
@@ -49,7 +51,7 @@ pub(super) struct Look {
     /// A hash of the thread's registers before it and of the address in the program; 0 if the place is met for the first
     /// time.
     state: u64,
-    /// The number of events of the run before it.
+    /// The previous number of events of the run.
     seen: usize,
 }
 
@@ -64,7 +66,7 @@ impl Look {
 pub(super) struct Round {
     /// The addresses of its looks, and the number of events of the run after which a change of them counts.
     pub(super) looked: (Vec<usize>, usize),
-    /// True if the thread goes on when no other can.
+    /// True if the thread continues when no other can.
     pub(super) let_go: bool,
 }
 
@@ -111,7 +113,8 @@ impl Looks {
 
     /// Compares the next access with the rounds before.
     //
-    // By what the thread has seen alone: if it depended on the memory as it is now, the step before would have read it.
+    // Depends only on the values that the thread has seen: if it depended on the memory as it is
+    // now, the previous step would have read it.
     pub(super) fn repeated(&self, look: Look, site: &Site) -> Repeated {
         let Some((period, rounds)) = self.rounds(&look) else { return Repeated::No };
         let round = &self.looks[self.looks.len() - period..];
@@ -163,7 +166,7 @@ impl Looks {
     pub(super) fn saw(&mut self, look: Look, access: Access, old: u64, new: u64) {
         self.seen_in_step.clear();
         let changed = old != new || access.operation == Operation::Store;
-        // Not that of a loop: the next time it succeeds.
+        // It does not belong to a loop: the next time it succeeds.
         let failed_spuriously = access.operation == Operation::CompareExchange
             && (old, new) == (access.operand, access.operand)
             && access.replacement != access.operand;
@@ -207,7 +210,8 @@ impl Looks {
         self.looks.push(look);
     }
 
-    /// Returns `true` if a thread that is held at `look` goes on before time moves, and not after all timers.
+    /// Returns `true` if a thread that is held at `look` continues before time moves, and not after
+    /// all timers.
     //
     // A loop that has waited for time once does so again: its rounds would be in vain after each timer.
     pub(super) fn goes_before_time(&mut self, look: Look) -> bool {
@@ -220,7 +224,8 @@ impl Looks {
         self.times < TIMES_BEFORE_TIME
     }
 
-    /// The thread went on although nothing has changed. Returns the time that has passed until then, in nanoseconds.
+    /// Records that the thread was let go although nothing has changed. Returns the time that has
+    /// passed until then, in nanoseconds.
     pub(super) fn was_let_go(&mut self, before_time: bool) -> u64 {
         self.times += 1;
         self.again = 0;

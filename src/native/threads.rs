@@ -64,7 +64,8 @@ pub(super) struct Threads {
     pub(super) points: Points,
     /// The part of the run beyond its step limit.
     pub(super) beyond: Beyond,
-    /// The memory whose changes let threads continue that are held or wait for a lock.
+    /// The memory awaited by held threads and by threads that wait for a lock: a change of it lets
+    /// them continue.
     pub(super) awaited: Vec<usize>,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
@@ -169,7 +170,7 @@ impl Threads {
         (request, site, !self.lets_pass)
     }
 
-    /// Does the access that a thread has requested. Returns the values before and after.
+    /// Does the access that a thread has requested. Returns the previous value and the new one.
     ///
     /// An operation that the compiler made a loop of has read the memory before its turn. If the memory has changed since
     /// then, the thread computes again from the new value: `access` is then what it has requested next, in the same turn.
@@ -291,7 +292,8 @@ impl Threads {
     /// Takes on to wake those who wait for a change of a file. Returns `false` if there are none, or if the task that
     /// made an earlier change wakes them.
     ///
-    /// The answer depends on the order of waits and changes alone, which conflict, and not on that of wakes.
+    /// The answer depends only on the order of waits and changes, which conflict, and not on the
+    /// order of wakes.
     pub(super) fn must_wake(&self, key: u64) -> bool {
         let mut must = false;
         for waiter in self.queues.get(&key).into_iter().flatten() {

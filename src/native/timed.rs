@@ -55,7 +55,8 @@ impl TimedWait<'_> {
                 Woken::TooLate
             }
             Some(deadline) if !in_time => {
-                // After the deadline, and not at it: a loop that waits for the rest of a duration comes to its end.
+                // After the deadline, and not at it: otherwise a loop that waits for the rest of a
+                // duration would not end.
                 with(|threads| threads.execution().advance_to(deadline + 1));
                 Woken::TooLate
             }

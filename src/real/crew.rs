@@ -1,8 +1,8 @@
 //! Tasks that borrow, for real: each has a thread of its own, and the threads end before the
 //! task that they borrow from.
 //!
-//! A future that may be polled by several threads has to be `Send`, and no bound can require that of
-//! the future of an `async` closure. So a member of a crew is a closure that makes its future on its own
+//! A future that several threads may poll must be `Send`, and no bound can require this of an
+//! `async` closure's future. So a member of a crew is a closure that makes its future on its own
 //! thread, where it stays.
 
 use std::future::Future;
@@ -76,8 +76,8 @@ impl<'a> Crew<'a> {
         handle
     }
 
-    /// Runs `script`, which may spawn tasks, and waits for all of them; those that have not ended
-    /// when it has are aborted first. Blocks the thread. None if the current task was aborted.
+    /// Runs `script`, which may spawn tasks, and waits for all of them; the tasks left when
+    /// `script` ends are aborted. Blocks the thread. `None` if the current task was aborted.
     pub(crate) async fn drive<T>(&self, script: impl Future<Output = T>) -> Option<T> {
         std::thread::scope(|scope| {
             let mut script = pin!(script);
@@ -113,7 +113,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Polls a future to its end on this thread. Unlike that of `futures`, it works within another `block_on`.
+/// Polls a future to its end on this thread. Unlike the `block_on` of `futures`, it works within
+/// another `block_on`.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     block_on_and(future, Duration::MAX, || {})
 }

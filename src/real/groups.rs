@@ -1,4 +1,5 @@
-//! Groups of real tasks: those of a node, outside of runs and in the real build. A group ends by the abort of its tasks.
+//! Groups of real tasks: the tasks of a node, outside of runs and in the real build. A group ends
+//! by the abort of its tasks.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -9,7 +10,7 @@ use std::task::{Context, Poll};
 use futures::future::AbortHandle;
 use pin_project_lite::pin_project;
 
-/// A group; 0 is that of tasks that are in no other.
+/// A group; 0 holds the tasks without another group.
 pub(crate) const OUTSIDE: u32 = 0;
 
 thread_local! {

@@ -34,7 +34,7 @@ pub(crate) struct Shaker {
     moves: Arc<AtomicU64>,
     /// The task has spawned tasks since it last started together with some.
     spawned: bool,
-    /// The points that are left to work that is dropped at one of them; none if the work is not.
+    /// The points that are left to work that is dropped at one of them; `None` if the work is not.
     points_left: Option<u32>,
 }
 
@@ -68,12 +68,13 @@ impl Shaker {
             56..63 => Shake::Yield,
             _ => Shake::Sleep(20),
         };
-        // Sometimes the spawner goes on alone for a while.
+        // Sometimes the spawner continues alone for a while.
         if !self.spawned || self.rng.below(4) == 0 {
             return (false, shake);
         }
         self.spawned = false;
-        // A thread that was woken is late by the time that waking takes, which differs from machine to machine.
+        // A woken thread is late by the time that waking takes, which differs from machine to
+        // machine.
         let late = match self.rng.below(4) {
             0 => shake,
             1 => Shake::Spin(1 << self.rng.below(12)),
@@ -142,7 +143,8 @@ pub(crate) fn up_to<R>(point: u32, poll: impl FnOnce() -> R) -> (R, u32) {
     (polled, passed)
 }
 
-/// Replaces the number of points that are left to the work of the current task, and returns the one before.
+/// Sets the number of points that are left to the work of the current task. Returns the previous
+/// number.
 fn points_left(left: Option<u32>) -> Option<u32> {
     SHAKER.with(|shaker| {
         let mut shaker = shaker.borrow_mut();

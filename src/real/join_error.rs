@@ -12,7 +12,7 @@ use super::Id;
 /// `unpause-tokio` spawns are an exception.
 pub struct JoinError {
     id: Id,
-    /// The payload of the panic; none if the task was aborted. Behind a mutex to be `Sync`.
+    /// The payload of the panic; `None` if the task was aborted. Behind a mutex to be `Sync`.
     panic: Option<Mutex<Box<dyn Any + Send>>>,
     /// The place of a panic that no hook showed; else empty.
     place: String,

@@ -1,9 +1,9 @@
 //! The starting line of the tasks of a stress run.
 //!
-//! A task that was spawned waits until the task that spawned it waits or ends, comes to its next point (where
-//! points are [disturbed](super::jitter)), or joins a task. Then those that were spawned so far start together,
-//! as soon as the last of them has a thread: a thread takes longer to come up than most tasks to end. The
-//! spawner that came to a point starts with them.
+//! A spawned task waits until its spawner waits, ends, joins a task or reaches its next point (if
+//! points are [disturbed](super::jitter)). Then those that were spawned so far start together, as
+//! soon as the last of them has a thread: a thread takes longer to come up than most tasks to end.
+//! The spawner that came to a point starts with them.
 //!
 //! All waits are short: a spawner that neither waits nor has points lets its tasks start after [`START`], and
 //! a task that no thread polls holds up the others for [`ARRIVAL`] at most.
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::stress::current;
 
-/// The time that a task waits for its start if the one that spawned it neither waits nor ends.
+/// The time that a task waits for its start if its spawner neither waits nor ends.
 pub(crate) const START: Duration = Duration::from_millis(5);
 /// The time that a spawner waits at a point for the tasks that it has spawned to have threads.
 const ARRIVAL: Duration = Duration::from_millis(2);
@@ -93,7 +93,8 @@ pub(crate) fn release() {
     }
 }
 
-/// The same. The current task goes on together with them. Blocks the thread for at most [`ARRIVAL`].
+/// The same. The current task continues together with them. Blocks the thread for at most
+/// [`ARRIVAL`].
 pub(super) fn together() {
     let Some(member) = current() else { return };
     let run = &member.run;

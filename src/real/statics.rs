@@ -1,8 +1,8 @@
 //! Statics in stress runs: each run has a value of its own, as a simulated run has.
 //!
-//! A run's value starts as the one that the static was made with. Other runs, which may be on at the same time, and
-//! code outside of runs have values of their own. The static keeps all of them, and drops the value of a run that is
-//! over when the next run begins.
+//! The value of a run starts as a copy of the initial value of the static. Other runs, which may be
+//! on at the same time, and code outside of runs have values of their own. The static keeps all of
+//! them, and drops the value of a run that is over when the next run begins.
 //!
 //! Own values take room in each primitive and a branch at each point, so only builds with debug assertions have them.
 //! In others a [`StaticValues`] is empty, and a static has one value for all runs and outside, as in std.
@@ -16,7 +16,7 @@ mod own {
 
     use crate::real::stress::{StressRun, current};
 
-    /// The values of a static beside the one that it was made with, which does not change.
+    /// The values of a static beside its initial value, which does not change.
     #[derive(Debug)]
     pub(crate) struct StaticValues<S> {
         is_static: bool,
@@ -46,8 +46,8 @@ mod own {
             StaticValues { is_static, outside: OnceLock::new(), of_runs: RwLock::new(Vec::new()) }
         }
 
-        /// Does `act` to the value. For a static, this is the value of the run of this thread or the one outside of
-        /// runs; each begins as a `copy` of `made`.
+        /// Does `act` to the value. For a static, this is the value of this thread's run, or the
+        /// value outside of runs; each begins as a `copy` of `made`.
         pub(crate) fn with<R>(
             &self,
             made: &S,

@@ -42,7 +42,7 @@ pub(crate) struct StressRun {
     hang: Option<Duration>,
     /// The place that its tasks are reported with: real threads record none.
     place: Place,
-    /// The run has ended. Tasks that go on nevertheless are no longer a part of it.
+    /// The run has ended. Tasks that continue nevertheless no longer belong to it.
     over: AtomicBool,
     state: Mutex<StressState>,
     pub(super) changed: Condvar,
@@ -94,7 +94,8 @@ impl std::fmt::Debug for StressRun {
 }
 
 impl StressRun {
-    /// A run of `test` whose jitter comes from `seed`, and its body, which `abort` ends.
+    /// Returns a run of `test`, with its jitter drawn from `seed`, and its body, which `abort`
+    /// ends.
     pub(crate) fn begin(
         test: &str,
         (seed, place): (u64, Place),
@@ -210,7 +211,7 @@ impl StressRun {
     }
 
     /// A number that grows whenever a task is spawned, polled or ends and, where points are
-    /// disturbed, comes to a point.
+    /// disturbed, at each point.
     pub(crate) fn progress(&self) -> u64 {
         let state = self.lock();
         let of = |task: &Task| task.moves.load(Ordering::Relaxed) + 1 + u64::from(task.ended);

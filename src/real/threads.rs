@@ -111,7 +111,7 @@ fn prepare<F: Future>(
             if let (Err(unwanted), Some(member)) = (send.send(outcome), &member) {
                 member.drops(abort, unwanted);
             }
-            // Last, so that a run whose tasks have all ended has nothing left to do.
+            // Dropped last: a run has nothing left to do once all of its tasks have ended.
             drop(member);
         }
     };

@@ -16,9 +16,10 @@ use crate::seam::{Here, Word, here};
 
 /// A word of shared memory: the atomics of [`std::sync::atomic`] behind one generic name.
 ///
-/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer to a sized type, also to one that borrows. Each operation is an await point:
-/// in a run, other tasks may go first there. Outside a run and in the real build it is the std
-/// operation; the real build without debug assertions adds nothing to it, neither size nor instructions.
+/// `T` is an integer of up to 64 bits, a `bool` or a raw pointer to a sized type, which may borrow.
+/// Each operation is an await point: in a run, other tasks may go first there. Outside a run and in
+/// the real build it is the std operation; the real build without debug assertions adds nothing to
+/// it, neither size nor instructions.
 ///
 /// In a run the value lives in the run: an atomic in a `static`, made with
 /// [`const_new`](Self::const_new), starts every run with its initial value, in several workers at
@@ -65,8 +66,9 @@ impl<T: Value> Atomic<T> {
         self
     }
 
-    /// The same atomic for all nodes of a run: that of a test which counts over [nodes](crate::node()), each of which has
-    /// its own otherwise if it is a `static`, and which may not use each other's if it is not.
+    /// Makes it the same atomic for all nodes of a run. For a test that counts over
+    /// [nodes](crate::node()): otherwise each node has its own if it is a `static`, and may use
+    /// only its own if not.
     ///
     /// ```
     /// use sim::{Atomic, Ordering::SeqCst};
@@ -144,7 +146,7 @@ impl<T: Value> Atomic<T> {
         })
     }
 
-    /// Writes `value` and returns the one before.
+    /// Writes `value` and returns the previous value.
     #[track_caller]
     #[inline]
     pub fn swap(&self, value: T, order: Ordering) -> impl Future<Output = T> + Send + use<'_, T> {
@@ -263,24 +265,24 @@ macro_rules! fetch {
 }
 
 fetch! { Number, compute;
-    /// Adds `value`, wrapping around at the ends of the type, and returns the value before.
+    /// Adds `value`, wrapping around at the ends of the type, and returns the previous value.
     fetch_add FETCH_ADD NumberChange::Add;
-    /// Subtracts `value`, wrapping around at the ends of the type, and returns the value before.
+    /// Subtracts `value`, wrapping around at the ends of the type, and returns the previous value.
     fetch_sub FETCH_SUB NumberChange::Sub;
-    /// Raises the value to `value` if it is lower, and returns the value before.
+    /// Raises the value to `value` if it is lower, and returns the previous value.
     fetch_max FETCH_MAX NumberChange::Max;
-    /// Lowers the value to `value` if it is higher, and returns the value before.
+    /// Lowers the value to `value` if it is higher, and returns the previous value.
     fetch_min FETCH_MIN NumberChange::Min;
 }
 
 fetch! { Bits, change;
-    /// Makes the value its bitwise "and" with `value`, and returns the value before.
+    /// Makes the value its bitwise "and" with `value`, and returns the previous value.
     fetch_and FETCH_AND BitChange::And;
-    /// Makes the value its bitwise "not and" with `value`, and returns the value before.
+    /// Makes the value its bitwise "not and" with `value`, and returns the previous value.
     fetch_nand FETCH_NAND BitChange::Nand;
-    /// Makes the value its bitwise "or" with `value`, and returns the value before.
+    /// Makes the value its bitwise "or" with `value`, and returns the previous value.
     fetch_or FETCH_OR BitChange::Or;
-    /// Makes the value its bitwise "exclusive or" with `value`, and returns the value before.
+    /// Makes the value its bitwise "exclusive or" with `value`, and returns the previous value.
     fetch_xor FETCH_XOR BitChange::Xor;
 }
 

@@ -10,10 +10,12 @@ use crate::seam::{Bell, Here, Listen, SPENT, here};
 
 /// Waits for a change of what a [`Mutex`](crate::Mutex) guards: std's `Condvar`, for tasks.
 ///
-/// To wait gives the lock up in the step in which the task begins to wait, so that no notification between the two is
-/// lost; one that comes before is. The wait and the lock after it are points. In a run any task that waits may be the one
-/// that is notified, as std allows, and with `chances = "spurious"` a task may go on without a notification: check the
-/// condition in a loop, or use [`wait_while`](Self::wait_while). A wait that is dropped passes its notification on.
+/// Waiting releases the lock in the step in which the task begins to wait, so no notification
+/// between the two is lost. An earlier notification is lost. The wait and the lock after it are
+/// points. In a run any waiting task may be notified, as std allows, and with
+/// `chances = "spurious"` a task may continue without a notification: check the condition in a
+/// loop, or use [`wait_while`](Self::wait_while). A wait that is dropped passes its notification
+/// on.
 ///
 /// Outside a run and in the real build tasks are notified in the order in which they began to wait (`event-listener`).
 ///

@@ -22,7 +22,8 @@ const DOWNGRADE: Op = Op::of_kind("downgrade", Access::Tell, count::WEIGH);
 const CLONE_WEAK: Op = Op::of_kind("clone_weak", Access::Tell, count::WEIGH);
 const DROP_WEAK: Op = Op::of_kind("drop_weak", Access::Tell, count::WEIGH);
 
-/// A value with several owners, whose counts are shared memory: std's `Arc`, for code that acts on the counts.
+/// A value with several owners, counted in shared memory: std's `Arc`, for code that acts on the
+/// counts.
 ///
 /// Code that only shares a value needs std's `Arc`, which costs no steps. With this one, reading a count and all that
 /// depends on one is a point: [`strong_count`](Arc::strong_count), [`get_mut`](Arc::get_mut),

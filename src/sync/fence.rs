@@ -5,7 +5,7 @@ use std::future::Future;
 use super::Ordering;
 use crate::seam::{self, here};
 
-/// Orders the accesses of the task before it and after it: std's `fence`. A point.
+/// Orders the accesses of the task before the fence and after it: std's `fence`. A point.
 ///
 /// Memory is sequentially consistent in a run, as if there were a `SeqCst` fence beside each access. So in a run a fence
 /// has no effect but to let other tasks go first, and a run cannot show that one is missing. Outside a run and in the real

@@ -61,7 +61,7 @@ impl<T, F> LazyLock<T, F> {
         LazyLock { value: OnceValue::new("lazylock", here()), init }
     }
 
-    /// As [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
+    /// Like [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
     #[track_caller]
     pub const fn const_new(init: F) -> LazyLock<T, F> {
         LazyLock { value: OnceValue::of_static("lazylock", here()), init }

@@ -21,11 +21,11 @@ const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
 /// can, and the chosen one gets the lock, so a run may show every order that any fair or unfair lock
 /// allows. Dropping the guard is not a point. There is no poisoning, because a panic ends the run anyway.
 ///
-/// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is fair in the end: a task
-/// that has waited for half a millisecond is the next, before any that comes later. A run promises less: a task may
-/// wait while others take the lock again and again, so a loop that relies on fairness
-/// may not end. A task that finds the real lock free 128 times in a row gives way to the other tasks
-/// of its thread, as in tokio; a loop over atomics or cells never does.
+/// Outside a run and in the real build it is the mutex of the crate `async-lock`, which is
+/// eventually fair: a task that has waited for half a millisecond goes before all later ones. A run
+/// promises less: a task may wait while others take the lock again and again, so a loop that relies
+/// on fairness may not end. A task that finds the real lock free 128 times in a row gives way to
+/// the other tasks of its thread, as in tokio; a loop over atomics or cells never does.
 ///
 /// In a run a mutex belongs to that run. One that an earlier run used, in a `static` for instance,
 /// fails the run with the remedy: create it inside the test body.

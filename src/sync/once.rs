@@ -1,4 +1,4 @@
-//! Initialisations that are done once, and the refusal of those that need themselves.
+//! Initialisations that run once. An initialisation that needs itself is refused.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -68,7 +68,7 @@ impl Once {
         Once { value: OnceValue::new("once", here()) }
     }
 
-    /// As [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
+    /// Like [`new`](Self::new), for a `static`: each [node](crate::node()) of a run has its own.
     #[track_caller]
     pub const fn const_new() -> Once {
         Once { value: OnceValue::of_static("once", here()) }
@@ -106,7 +106,8 @@ impl Once {
         self.call_at(&CALL, here(), Location::caller(), work)
     }
 
-    /// As [`call_once`](Self::call_once). Work of an earlier call that has panicked is no obstacle: the state tells.
+    /// The same as for [`call_once`](Self::call_once). Work of an earlier call that has panicked is
+    /// no obstacle: the state tells.
     ///
     /// # Panics
     /// If it is polled by the work of the same `Once`.

@@ -88,7 +88,7 @@ impl<T> OnceLock<T> {
         self
     }
 
-    /// The value, if there is one.
+    /// The value, if any.
     #[track_caller]
     pub fn get(&self) -> impl Future<Output = Option<&T>> {
         self.value.get(&GET, here())
@@ -131,12 +131,12 @@ impl<T> OnceLock<T> {
         self.value.wait(&WAIT, here())
     }
 
-    /// The value, if there is one. `&mut` shows that no other task uses the cell, so this is no point.
+    /// The value, if any. `&mut` shows that no other task uses the cell, so this is no point.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut()
     }
 
-    /// The value, if there is one. Owning the cell shows that no other task uses it, so this is no point.
+    /// The value, if any. Owning the cell shows that no other task uses it, so this is no point.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }

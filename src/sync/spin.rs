@@ -10,8 +10,8 @@ use crate::seam::{Spin, here};
 /// Replaces loops like `while !flag.load(Acquire).await {}`. In a run, the scheduler explores every number of
 /// iterations of such a loop: a search does not end, and a run in which no task sets
 /// the flag reaches its step limit. `spin_until` evaluates the condition again only after a change of an object that
-/// the condition has read. Until then the task takes no steps, and if no task is left that could change
-/// one of these objects, the run fails as a deadlock whose report names them.
+/// the condition has read. Until then the task takes no steps. If no task is left that could change
+/// one of these objects, the run fails with a deadlock, and the report names the objects.
 ///
 /// The condition is evaluated at once, and then at every change of an object that its last evaluation read, by
 /// any task. It should only read: load atomics, get cells, or try operations that change nothing if they fail

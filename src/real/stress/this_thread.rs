@@ -18,7 +18,7 @@ use crate::run::{Condition, Failure};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Member>>> = const { RefCell::new(None) };
-    /// The panic before the last one that was noted on this thread.
+    /// The panic of this thread before its last one.
     static BEFORE: RefCell<Option<Panicked>> = const { RefCell::new(None) };
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     Some(state.histories.len() - 1)
 }
 
-/// Counts a condition in the stress run of this thread, if there is one.
+/// Counts a condition in the stress run of this thread, if any.
 pub(crate) fn note_condition(condition: Condition) {
     if let Some(member) = current() {
         condition.note(&mut member.run.lock().conditions);
@@ -104,7 +104,7 @@ pub(crate) fn seed() -> u64 {
     current().map_or(0, |member| member.run.seed)
 }
 
-/// Fails and ends the stress run of this thread, if there is one, and unwinds.
+/// Fails and ends the stress run of this thread, if any, and unwinds.
 pub(crate) fn fail(failure: impl FnOnce() -> Failure) {
     if let Some(member) = current() {
         let failure = failure();

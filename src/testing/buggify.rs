@@ -2,8 +2,9 @@
 
 use crate::seam::{self, on_carrier};
 
-/// Is true now and then in the runs of a test that asks for it, and false everywhere else: it marks code that makes a rare
-/// case common, such as a buffer of one entry, a delay, an error that an interface may return.
+/// Returns `true` now and then in the runs of a test that asks for it, and `false` everywhere else.
+/// It guards code that makes a rare case common: a buffer of one entry, a delay, an error allowed
+/// by an interface.
 ///
 /// The code under test has these marks where only its author knows what is rare; a simulator cannot. They stay there:
 /// the real build has the constant `false` in their place. A test asks for them with `#[sim::test(buggify)]`,
@@ -17,7 +18,7 @@ use crate::seam::{self, on_carrier};
 /// that are true, and says so if there are more. Reports count the passes, and warn of a place that was true in none.
 /// It is not a point.
 ///
-/// The code that is marked must be legal: a test that fails has then found a bug, not a fault that could not happen.
+/// The guarded code must be legal: a failing test has then found a bug, not an impossible fault.
 ///
 /// ```
 /// use sim::Runner;

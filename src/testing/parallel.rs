@@ -101,7 +101,8 @@ where
 /// `program` is the model: it decides which commands are allowed and resolves results, but generates nothing.
 ///
 /// # Panics
-/// As [`parallel`]; and if the model does not allow a command at its place in every order.
+/// The same as for [`parallel`]; and if the model does not allow a command at its place in every
+/// order.
 ///
 /// ```
 /// use sim::check::Model;

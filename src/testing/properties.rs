@@ -1,4 +1,5 @@
-//! Properties of one run: that something holds whenever a line is reached, and that something comes to hold in time.
+//! Properties of one run: a condition that holds whenever a line is reached, and a condition that
+//! holds after some time.
 
 use std::future::Future;
 use std::panic::Location;
@@ -55,9 +56,10 @@ macro_rules! always {
 /// evaluated after each step. One that reads both must not depend on the memory alone. It ends when the returned value is
 /// dropped, and must hold then.
 ///
-/// In a search two steps that change objects of one invariant do not commute, so that each state in between is seen. The
-/// condition must be a function of the objects; one that reads none makes no proof. Outside of runs and in the real build there are no steps, and the
-/// condition is never evaluated: use [`always!`](macro@crate::always) there.
+/// In a search two steps that change objects of one invariant do not commute, so that each state in
+/// between is seen. The condition must be a function of the objects; a condition that reads none
+/// makes no proof. Outside of runs and in the real build there are no steps, and the condition is
+/// never evaluated: use [`always!`](macro@crate::always) there.
 ///
 /// The run fails at the step that breaks it, as [`Failure::Invariant`](crate::run::Failure::Invariant). A condition that
 /// does more than look, such as an operation with a point, a draw or a write, is a
@@ -101,8 +103,8 @@ pub struct Invariant {
     _held: HeldInvariant,
 }
 
-/// Requires that a condition comes to hold within so much time: after the last fault, say, when a
-/// [nemesis](mod@crate::nemesis) has run. A future that must be awaited.
+/// Requires that a condition becomes true within so much time: after the last fault, say, of a
+/// [nemesis](mod@crate::nemesis). A future that must be awaited.
 ///
 /// The condition may await, and reads what it likes. It is evaluated at once, and then 64 times in equal intervals of
 /// the run's time, the last time when the time is over. The time of a run passes only when no task can step, so a

@@ -3,10 +3,10 @@
 //! # When an operation begins
 //!
 //! An invocation is stamped in the step of the operation's first visible access, and a return in
-//! that of its last. Stamped when the call is made, an invocation would share a step with the
-//! return before it: a task runs on from one operation into the next up to its next point, so no
-//! scheduler could ever have another task's operation end in between, and most violations would
-//! stay hidden.
+//! the step of its last visible access. Stamped when the call is made, an invocation would share a
+//! step with the return before it: a task runs on from one operation into the next up to its next
+//! point, so no scheduler could ever have another task's operation end in between, and most
+//! violations would stay hidden.
 //!
 //! ```text
 //!           step 7                     step 9
@@ -90,7 +90,7 @@ struct Recorder<M: Model> {
     /// Its number in the run it is recorded in.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
-    /// The checker that is fed while calls are recorded, if there is one.
+    /// The checker that is fed while calls are recorded, if any.
     feed: OnceLock<Feed<M>>,
 }
 
@@ -171,8 +171,8 @@ where
 
     /// Records one call: `op` is the operation, and `work` performs it and returns its result.
     ///
-    /// If the future is dropped before it is ready, the call is recorded as one that may or may not have taken
-    /// effect.
+    /// If the future is dropped before it is ready, the call is recorded as one with an unknown
+    /// effect: it may have happened or not.
     ///
     /// In a run the call begins with the first access of `work` to a primitive of this library, or when it
     /// first waits for something else. If `work` has earlier effects that others can see, such as on an atomic
@@ -187,9 +187,9 @@ where
         Recorded { history, op: Some(op), call, at_once: false, future: work }
     }
 
-    /// As [`call`](Self::call), for work that may have effects before its first access, so the call begins when
-    /// it is first polled. A point must separate it from a call that ended in the same step, if others are to
-    /// come in between.
+    /// Like [`call`](Self::call), for work that may have effects before its first access, so the
+    /// call begins when it is first polled. A point must separate it from a call that ended in the
+    /// same step, if others are to come in between.
     pub(crate) fn command<F>(&self, op: M::Op, work: F) -> Recorded<M, F>
     where
         F: Future<Output = M::Ret>,
@@ -277,7 +277,8 @@ where
         self.assert_linearizable_at(&Budget::nodes(NODES), Location::caller());
     }
 
-    /// As [`assert_linearizable`](Self::assert_linearizable), called at `place`, within this budget.
+    /// Like [`assert_linearizable`](Self::assert_linearizable), called at `place`, within this
+    /// budget.
     #[track_caller]
     pub(crate) fn assert_linearizable_at(&self, budget: &Budget<'_>, place: Place) {
         let verdict = self.checked(budget, true);
@@ -289,7 +290,8 @@ where
 }
 
 impl<M: Model> History<M> {
-    /// A version, or another value that calls show, guessed from the calls so far; none if there is none to guess.
+    /// A version, or another value that calls show, guessed from the calls so far; `None` if there
+    /// is none to guess.
     ///
     /// `version` is given a call with its result, and returns the version that the call showed to its client; of a call
     /// without a result, the version that it may bring about. A way that finds nothing falls back on the newest one.
@@ -340,21 +342,21 @@ impl<M: Model> Recorder<M> {
         seam::mark_call(self.number.get(), point);
     }
 
-    /// As [`Records::invoked`].
+    /// The same as for [`Records::invoked`].
     fn invoked(&self, call: usize, clock: u64) {
         if self.lock().invoked(call, clock) {
             self.mark(CallPoint::Invoked(call));
         }
     }
 
-    /// As [`Records::waits`].
+    /// The same as for [`Records::waits`].
     fn waits(&self, call: usize, clock: u64) {
         if self.lock().waits(call, clock) {
             self.mark(CallPoint::Invoked(call));
         }
     }
 
-    /// As [`Records::ended`].
+    /// The same as for [`Records::ended`].
     fn ended(&self, call: usize, clock: u64, ret: Option<M::Ret>) {
         let returns = ret.is_some();
         if self.lock().ended(call, clock, ret) {
@@ -365,7 +367,7 @@ impl<M: Model> Recorder<M> {
         }
     }
 
-    /// Feeds the checker, if there is one, and ends the run if it finds a violation.
+    /// Feeds the checker, if any, and ends the run if it finds a violation.
     fn feed(&self) {
         if let Some(feed) = self.feed.get() {
             self.feed_to(feed);

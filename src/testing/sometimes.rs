@@ -1,13 +1,13 @@
-//! Conditions that must hold in some run, or in a share of the runs: a test whose interesting case never
-//! occurred has shown nothing.
+//! Conditions that must hold in some run, or in a share of the runs: if the interesting case never
+//! occurs, a test has shown nothing.
 
 use std::panic::Location;
 
 use crate::run::Condition;
 use crate::seam::{self, on_carrier};
 
-/// Requires that a condition holds sometimes: a test in which it holds in no run fails, although every run of
-/// it passed.
+/// Requires that a condition holds sometimes: the test fails if the condition holds in no run,
+/// although every run of it passed.
 ///
 /// Reports name the condition by `name`; uses with the same name are the same condition. The condition is
 /// evaluated and recorded whenever a run reaches it; a line that no run reaches is not known and fails nothing.
@@ -34,13 +34,13 @@ macro_rules! sometimes {
     };
 }
 
-/// Requires that a condition holds in at least this many of a hundred runs, 1 to 100: a test in which it holds
-/// in fewer fails, although every run of it passed.
+/// Requires that a condition holds in at least this many of a hundred runs, 1 to 100: the test
+/// fails if the condition holds in fewer, although every run of it passed.
 ///
-/// For tests whose runs differ by drawn values, such as [generated programs](fn@crate::parallel). As
-/// [`sometimes!`](macro@crate::sometimes), but it counts runs: the condition counts as false in a run in which
-/// it was never true, or never evaluated. In a search its runs are counted, and each of them is another
-/// interleaving.
+/// For tests whose runs differ by drawn values, such as [generated programs](fn@crate::parallel).
+/// Like [`sometimes!`](macro@crate::sometimes), but it counts runs: the condition counts as false
+/// in a run in which it was never true, or never evaluated. In a search its runs are counted, and
+/// each of them is another interleaving.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};

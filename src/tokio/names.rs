@@ -6,7 +6,7 @@ pub use crate::task::{join, select, spawn, task_local, try_join};
 pub use crate::time;
 pub use ::tokio::{io, pin, stream};
 
-/// tokio's `task`: those of [`sim::task`](crate::task) that are tokio's.
+/// tokio's `task`: the part of [`sim::task`](crate::task) that tokio has too.
 pub mod task {
     pub use crate::task::{
         AbortHandle, AccessError, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey,
@@ -15,14 +15,14 @@ pub mod task {
     };
 }
 
-/// tokio's `net`: those of [`sim::net`](crate::net) that are tokio's.
+/// tokio's `net`: the part of [`sim::net`](crate::net) that tokio has too.
 pub mod net {
     pub use crate::net::{
         TcpListener, TcpSocket, TcpStream, ToSocketAddrs, UdpSocket, lookup_host, tcp,
     };
 }
 
-/// tokio's `fs`: those of [`sim::fs`](mod@crate::fs) that are tokio's.
+/// tokio's `fs`: the part of [`sim::fs`](mod@crate::fs) that tokio has too.
 pub mod fs {
     pub use crate::fs::{
         DirBuilder, DirEntry, File, OpenOptions, ReadDir, canonicalize, copy, create_dir,

@@ -1,8 +1,8 @@
 //! Detects which methods of a [`Program`](super::Program) are the trait's defaults: a model without
 //! preconditions of its own refuses nothing, so all orders of its commands are safe without a check.
 //!
-//! A default method records its call, with the type for which it was called: one that another model forwards to
-//! is not that model's own.
+//! A default method records its call with the called type, because a forwarded call does not belong
+//! to the type of the other model.
 
 use std::any::type_name;
 use std::cell::Cell;

@@ -25,17 +25,18 @@ pub(super) struct PlanDraft<P: Program> {
     /// The current stage, and the states that it can lead to.
     entered: usize,
     lattice: Lattice<P>,
-    /// The state after each branch of the stage, if no other one has begun; none if it is not known.
+    /// The state after each branch of the stage, if no other one has begun; `None` if it is not
+    /// known.
     heads: Vec<Option<Possible<P>>>,
     /// True if a command may hold the id of another, so that results matter.
     pub(super) looked: bool,
-    /// True for a script: a program too large to be checked is run as it stands.
+    /// True for a script: if it is too large to be checked, it runs unchanged.
     pub(super) scripted: bool,
     /// True if some command could be unsafe. Not known before the first command.
     restricted: Option<bool>,
-    /// True if the rest of a script is taken as it stands.
+    /// True if the rest of a script is accepted unchecked.
     trusted: bool,
-    /// Steps from state to state in total, and those of the current round.
+    /// Steps from state to state: in total, and in the current round.
     work: u64,
     spent: u64,
     omitted: Omitted,
@@ -404,8 +405,9 @@ impl<P: Program> PlanDraft<P> {
         }
     }
 
-    /// Puts commands into a stage: all of them if that is safe, otherwise one after the other those that are.
-    /// All together is not only faster: a command that waits is safe beside one that ends its waiting.
+    /// Puts commands into a stage: all of them if that is safe, otherwise one after the other the
+    /// safe ones. Trying all together is not only faster: a command that waits is safe beside a
+    /// command that ends its wait.
     fn fill(&mut self, stage: usize, wanted: &[(CommandId, Part)], changes: &[Change]) {
         self.enter(stage);
         let mut all: Vec<Vec<CommandId>> = Vec::new();

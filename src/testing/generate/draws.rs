@@ -17,7 +17,7 @@ pub struct Gen<'a, P: Model> {
     pub(super) looked: bool,
 }
 
-/// A command that has certainly ended when the one being generated begins.
+/// A command that has certainly ended before the command being generated begins.
 #[derive(Debug)]
 pub struct Earlier<'a, P: Model> {
     /// Its id, for a command that uses its result.
@@ -69,7 +69,8 @@ impl<'a, P: Model> Gen<'a, P> {
         range.start + self.below(range.end - range.start)
     }
 
-    /// The number of the client that the command is for: that of its branch. None before and after all branches.
+    /// The client number of the command: the number of its branch. None before and after all
+    /// branches.
     pub fn client(&self) -> Option<u32> {
         self.client
     }
@@ -112,14 +113,14 @@ impl<'a, P: Model> Gen<'a, P> {
         self.id
     }
 
-    /// The commands whose results this one may use, in the order in which they were generated.
+    /// The commands whose results this one may use, in the order of their generation.
     pub fn earlier(&mut self) -> &'a [Earlier<'a, P>] {
         self.looked = true;
         self.earlier
     }
 
-    /// One of the earlier commands whose results this one may use and that are `wanted`, `None` if none is.
-    /// Shrinks to the first.
+    /// Chooses one of the earlier commands whose results this one may use and that are `wanted`;
+    /// `None` if there is none. Shrinks to the first.
     pub fn choose_earlier(
         &mut self,
         wanted: impl Fn(&Earlier<'a, P>) -> bool,

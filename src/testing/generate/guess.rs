@@ -5,18 +5,19 @@ use unpause_check::Model;
 
 /// A way to guess a version, for a command that must name one; see [`History::guess`](crate::History::guess).
 ///
-/// An argument drawn among all versions is mostly wrong, and one that the client saw itself never meets what other
-/// clients do at the same time. Drawn, so that it is replayed and shrinks to the first.
+/// An argument drawn among all versions is mostly wrong. An argument that the client saw itself
+/// never meets the concurrent effects of other clients. Drawn, so that it is replayed and shrinks
+/// to the first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Guess {
-    /// The last one that the client saw.
+    /// The last version that the client saw.
     #[default]
     Own,
-    /// The last one that any client saw.
+    /// The last version that any client saw.
     Newest,
-    /// The one that any client saw before that.
+    /// The last but one version that any client saw.
     Before,
-    /// One of a call that has not returned, whose fate is not known.
+    /// A version of a call that has not returned: its fate is unknown.
     Open,
 }
 

@@ -71,7 +71,7 @@ pub(super) fn is_on() -> bool {
     KEPT.with(|kept| kept.borrow().is_some())
 }
 
-/// A kept program with this input, if there is one.
+/// A kept program with this input, if any.
 pub(super) fn find<P: Program + 'static>(origin: &ProgramOrigin<P>) -> Option<Rc<KnownProgram<P>>> {
     let kept = KEPT.with(|kept| kept.borrow().clone())?;
     let mut known = kept.into_iter().filter_map(|known| known.downcast::<KnownProgram<P>>().ok());

@@ -9,22 +9,25 @@
 //!
 //! A command enters a branch only if [`Program::precondition`] holds for it and for all others of its stage in
 //! every order of the branches, and if none of these orders ends with all branches waiting ([`Program::waits`];
-//! `safety.rs`). A dropped command counts as one that happens or not, and a command without a waiting branch as
-//! one that takes effect at once, at any later time, or never; for a model with several
-//! [`successors`](Model::successors) each is followed. Every smaller program is checked again in the same way.
+//! `safety.rs`). A dropped command may happen or not. A command without a waiting branch may take
+//! effect at once, at any later time, or never. If a model has several
+//! [`successors`](Model::successors), all of them are followed. Every smaller program is checked
+//! again in the same way.
 //!
 //! All orders are checked, and none is sampled. That has a limit: 5000 steps from state to state in a stage,
 //! 20,000 in a program. A command that would exceed it is tried without its faults, then left out and counted
-//! ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)). With the default shapes that is 4 to 10 %
-//! of the commands in chunks and 2 to 3 % in branches for models of which hardly two orders lead to the same
-//! state, such as queues and stacks, and none for others. A model that has no precondition, waiting or
-//! references of its own needs no such check, and has no limit.
+//! ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)). With the default shapes and
+//! models such as queues and stacks, where hardly two orders lead to the same state, this is 4 to
+//! 10 % of the commands in chunks and 2 to 3 % in branches. For other models it is none. A model
+//! that has no precondition, waiting or references of its own needs no such check, and has no
+//! limit.
 //!
 //! # Results of earlier commands
 //!
-//! A command may use the result of another one that has certainly ended when it begins: one of the prefix
-//! anywhere after it, one of a branch in that branch, in later stages and in the suffix; never one of a
-//! concurrent branch. It holds a [`CommandId`], and [`Program::resolve`] replaces it by the result.
+//! A command may use the result of another command if that has certainly ended before. A command of
+//! the prefix may be used anywhere after it; a command of a branch in the same branch, in later
+//! stages and in the suffix; a concurrent command never. It holds a [`CommandId`], and
+//! [`Program::resolve`] replaces it by the result.
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
@@ -59,7 +62,7 @@ use self::defaults::Method;
 use crate::testing::recorder::History;
 use unpause_check::Model;
 
-/// A model that generates commands, from which parallel programs are made.
+/// A model that generates commands for parallel programs.
 ///
 /// ```
 /// use sim::check::Model;
@@ -265,8 +268,9 @@ pub trait Program: Model {
         text[..if end == 0 { text.len() } else { end }].to_owned()
     }
 
-    /// The [labels](Program::label) that every test must run in some program. A test in which one of them never
-    /// runs fails, like a [`sometimes!`](macro@crate::sometimes) that never holds. None by default.
+    /// The [labels](Program::label) that every test must run in some program. A test fails if one
+    /// of them never runs, like a [`sometimes!`](macro@crate::sometimes) that never holds. None by
+    /// default.
     ///
     /// ```
     /// # use sim::check::Model;

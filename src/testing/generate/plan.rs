@@ -1,10 +1,10 @@
 //! The plan of a program: the place of each command.
 //!
-//! Order of the draws, frozen: the number of commands in each part; for each command its change in a smaller
-//! program ([`Change`], not explored); then for each command its faults and its arguments; then for each
-//! command the chosen simpler one ([`Program::shrink`]), not explored either and drawn only if there are any.
-//! Changes stand before the arguments so that their positions do not depend on arguments; simpler commands
-//! depend on the arguments.
+//! Order of the draws, frozen: the number of commands in each part; for each command its change in
+//! a smaller program ([`Change`], not explored); then for each command its faults and its
+//! arguments; then for each command the chosen simpler command ([`Program::shrink`]), not explored
+//! either, and drawn only if simpler commands exist. Changes are drawn before the arguments, so
+//! that their positions do not depend on arguments; simpler commands depend on the arguments.
 //!
 //! A smaller program is the generated one, in the states of its generation, with commands left out or moved
 //! afterwards: the remaining commands do not change because others are left out.
@@ -73,7 +73,7 @@ pub(crate) struct PlanSlot<P: Program> {
     pub(crate) part: Part,
     pub(crate) fate: Fate,
     pub(crate) faults: Faults,
-    /// None if the model allowed none.
+    /// `None` if the model allowed none.
     pub(crate) op: Option<P::Op>,
     /// The number of decisions on a simpler command in its place.
     pub(crate) decided: usize,
@@ -96,8 +96,8 @@ pub(crate) struct Unfinished<P: Program> {
 pub(crate) struct ProgramPlan<P: Program> {
     /// By [`CommandId`].
     pub(crate) slots: Vec<PlanSlot<P>>,
-    /// The prefix, the stages and the suffix, each as branches of commands that are run or whose
-    /// points stand for them.
+    /// The prefix, the stages and the suffix: each consists of branches of commands, which are run
+    /// or represented by their points.
     pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
     /// The number of orders in which the commands can take effect.
     pub(crate) interleavings: u64,
@@ -240,7 +240,7 @@ fn recall<P: Program + 'static>(
     draw: Draw<'_>,
     generate: impl FnOnce(&mut PlanDraft<P>, Draw<'_>),
 ) {
-    // Up to the first different number, the bounds are those of the last time.
+    // Up to the first different number, the bounds are those of the previous draft.
     let mut drawn: Vec<(u64, u64)> = Vec::new();
     if let Some(known) = memo::find(&origin) {
         let same = known.drawn.iter().all(|(bound, value)| {

@@ -1,8 +1,8 @@
 //! Arguments of commands from strategies of proptest: the feature `proptest`.
 //!
-//! Two numbers are drawn for a value, so that a seed and a trace determine it: the source of its random bits,
-//! and the number of steps by which proptest simplifies it. A random second number hardly ever simplifies; the
-//! least, which shrinking tries first, simplifies as far as possible.
+//! Two numbers are drawn for a value, so a seed and a trace determine it: the seed of its random
+//! bits, and the number of proptest's simplifying steps. A random second number hardly ever
+//! simplifies; the least, which shrinking tries first, simplifies as far as possible.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

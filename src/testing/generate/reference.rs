@@ -11,9 +11,9 @@ use unpause_check::Model;
 ///
 /// A model must return the result of a command, but cannot know which handle the object will return. So the
 /// result is a reference: equal to any other one to the same command, for any handle. The model keeps it as an
-/// identity, in its state too, and needs to predict nothing. A command that uses it holds a reference without a
-/// handle until [`Program::resolve`](super::Program::resolve) fills in the one that was returned, with
-/// [`Results::reference`].
+/// identity, in its state too, and needs to predict nothing. A command that uses it holds a
+/// reference without a handle. [`Program::resolve`](super::Program::resolve) fills in the returned
+/// handle, by [`Results::reference`].
 ///
 /// ```
 /// use std::collections::BTreeSet;

@@ -1,11 +1,11 @@
 //! Decides which commands are allowed in every order: all states that the branches of a stage can lead to.
 //!
 //! Branches that run concurrently form a lattice: a node for each vector of positions, an edge for each next
-//! command. The states that are possible at a node are those of the nodes before it, one command later, so all
-//! orders are covered without executing them one by one: 5 concurrent commands are 32 nodes and not 120 orders,
-//! three branches of 5 are 216 and not 756,756. Equal states are merged. For a model with several
-//! [successors](Model::successors) each of them is followed. Nothing is sampled: a stage of more than
-//! [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
+//! command. The possible states at a node are the states of its predecessors, one command later. So
+//! all orders are covered without executing them one by one: 5 concurrent commands are 32 nodes and
+//! not 120 orders, three branches of 5 are 216 and not 756,756. Equal states are merged. For a
+//! model with several [successors](Model::successors) each of them is followed. Nothing is sampled:
+//! a stage of more than [`NODES_MAX`] nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
 //!
 //! A dropped command may happen or not. A command without a waiting branch may also take effect at any later
 //! time: it is carried along until then, and must be allowed wherever it can take effect, as if it ran beside
@@ -31,7 +31,7 @@ const STATES_MAX: usize = 2000;
 /// The length from which a single branch is represented by its last node only.
 const LONG: usize = 100;
 
-/// The reason why commands are not safe as they stand.
+/// The reason why unchanged commands are not safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StageRefusal {
     /// The precondition of a command does not hold in some order.
@@ -102,8 +102,8 @@ impl<P: Program> Possible<P> {
         Possible { state, returned: Vec::new(), open: Vec::new(), lost: false }
     }
 
-    /// Appends to `nexts` all possible states after `step`; with its result, if `noted`. The first of them is
-    /// the one of [`Model::step`].
+    /// Appends to `nexts` all possible states after `step`; with its result, if `noted`. The first
+    /// of them is the result of [`Model::step`].
     ///
     /// # Errors
     /// If it is not allowed.
@@ -203,8 +203,8 @@ impl<P: Program> Possible<P> {
         }
     }
 
-    /// Appends to `nexts` all possible states after a command without a waiting branch takes effect; none if it
-    /// waits.
+    /// Appends to `nexts` all possible states after a command without a waiting branch takes
+    /// effect; `None` if it waits.
     ///
     /// # Errors
     /// If it is not allowed.
@@ -321,10 +321,10 @@ impl<P: Program> NodeStates<P> {
     }
 }
 
-/// All states that the branches of a stage can lead to: a lattice whose nodes are numbered by the finished
-/// commands, with a digit for each branch. It is kept while commands are added to the end of the last branch:
-/// these add the nodes with the greatest numbers, so the known ones stay valid. Growing it command by command
-/// takes no longer than making it at once.
+/// All reachable states of a stage's branches: a lattice. Its nodes are numbered by the finished
+/// commands, with a digit for each branch. It is kept while commands are added to the end of the
+/// last branch: these add the nodes with the greatest numbers, so the known ones stay valid.
+/// Growing it command by command takes no longer than making it at once.
 pub(super) struct Lattice<P: Model> {
     start: Vec<Possible<P>>,
     /// True if results are kept, and equal states with different results are distinguished.

@@ -53,8 +53,8 @@ impl<Op> Script<Op> {
         self.add(Part::Prefix, op)
     }
 
-    /// Adds a command at the end of a branch, which runs beside the other branches of its stage; a stage begins
-    /// when the one before has ended. Both are counted from 0, up to 1000.
+    /// Adds a command at the end of a branch, which runs beside the other branches of its stage; a
+    /// stage begins when the previous one has ended. Both are counted from 0, up to 1000.
     ///
     /// # Panics
     /// If one of the numbers is above 1000.
@@ -74,8 +74,9 @@ impl<Op> Script<Op> {
         self.add(Part::Suffix, op)
     }
 
-    /// Adds a fault, which comes beside the branches, after the faults before it. Its nodes are those of
-    /// [`Parallel::nemesis`](crate::parallel::Parallel::nemesis), without which the program is not run.
+    /// Adds a fault, which comes beside the branches, after the faults before it. Its nodes are the
+    /// nodes of [`Parallel::nemesis`](crate::parallel::Parallel::nemesis): without them the program
+    /// is not run.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Script<Op> {
         self.faults.push(fault);

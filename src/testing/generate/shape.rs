@@ -46,9 +46,9 @@ pub(super) const WIDTH_MIN: u32 = 2;
 const WIDTH_MAX: u32 = 8;
 
 impl Shape {
-    /// Up to 3 commands, then up to 4 chunks of 2 to 5 concurrent commands, each after the one before has
-    /// ended, then 1 to 3 commands. For objects whose every command is short. All orders of a chunk are checked
-    /// against the model: see [`generate`](super), "What is safe".
+    /// Up to 3 commands, then up to 4 chunks of 2 to 5 concurrent commands, each after the end of
+    /// the previous chunk, then 1 to 3 commands. For objects whose every command is short. All
+    /// orders of a chunk are checked against the model: see [`generate`](super), "What is safe".
     pub fn chunks() -> Shape {
         Shape {
             prefix: (0, 3),
@@ -71,8 +71,9 @@ impl Shape {
     /// A branch of 1 to 5 commands for each client of a cluster, all in one stage, then 1 to 3 commands.
     /// [`Gen::client`](super::Gen::client) has the number of the client that a command is for.
     ///
-    /// For models without preconditions, waiting and references: those of others are checked in all orders, and commands
-    /// that have too many are left out. The checker needs a [`partition`](unpause_check::Model::partition) by key.
+    /// For models without preconditions, waiting and references. Otherwise commands are checked in
+    /// all orders, and a command with too many orders is left out. The checker needs a
+    /// [`partition`](unpause_check::Model::partition) by key.
     ///
     /// ```
     /// use sim::check::Model;
@@ -273,9 +274,10 @@ impl Shape {
         self
     }
 
-    /// The number of orders in which the commands of the largest program may take effect if each does so at
-    /// once: for each stage the multinomial coefficient of the lengths of its branches; of clients, those of one key. `u64::MAX` if there are
-    /// more. A checker may have to try many of them: a test whose shape has more than 10^12 gets a warning.
+    /// The number of orders in which the commands of the largest program may take effect if each is
+    /// atomic: the product over the stages of the multinomial coefficient of their branch lengths.
+    /// For clients, it counts the commands on one key. `u64::MAX` if there are more. A checker may
+    /// have to try many of them: a test whose shape has more than 10^12 gets a warning.
     pub fn interleavings(&self) -> u64 {
         match &self.middle {
             Middle::Chunks { count_max, width_max } => {

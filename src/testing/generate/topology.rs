@@ -24,7 +24,7 @@ pub struct Client {
     pub key: usize,
     /// True if it writes, false if it reads.
     pub writes: bool,
-    /// The number of the node that it asks; none if it may ask any.
+    /// The number of the node that it asks; `None` if it may ask any.
     pub node: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Topology {
         self
     }
 
-    /// All clients. Their numbers are those of the branches.
+    /// All clients. They have the numbers of the branches.
     pub fn clients(&self) -> &[Client] {
         &self.clients
     }

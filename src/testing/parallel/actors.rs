@@ -164,7 +164,8 @@ where
             Some(point) if !faults.again => {
                 up_to(point, history.command(op.clone(), run(op.clone()))).await
             }
-            // A client without an answer sends the command again, and the second result is that of both.
+            // A client without an answer sends the command again, and the second result counts for
+            // both.
             Some(point) => {
                 let until_heard = async {
                     match up_to(point, run(op.clone())).await {
@@ -225,7 +226,7 @@ fn ended(joined: Result<(), seam::JoinError>) -> Result<(), seam::JoinError> {
     joined.or_else(|error| if error.is_panic() { Err(error) } else { Ok(()) })
 }
 
-/// The result of `work`; none if it is dropped before it has one, at this point counted from 1.
+/// The result of `work`; `None` if it is dropped before it has one, at this point counted from 1.
 async fn up_to<T>(point: u32, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut points = 0;

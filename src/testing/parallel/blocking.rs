@@ -16,9 +16,10 @@ use crate::testing::generate::{CommandId, Program, Script, Shape};
 use crate::testing::recorder::History;
 use unpause_check::Budget;
 
-/// As [`parallel()`](crate::parallel()), for code that blocks: `run` performs one command, and each branch is a thread
-/// of std. For tests of plain threads, `#[sim::test(native)]`, whose [docs](crate::test) say how to run them; outside
-/// of a run the threads are those of the system. [`Blocking::run`] runs it.
+/// Like [`parallel()`](crate::parallel()), for code that blocks: `run` performs one command, and
+/// each branch is a thread of std. For tests of plain threads, `#[sim::test(native)]`; its
+/// [docs](crate::test) say how to run them. Outside of a run the threads are real.
+/// [`Blocking::run`] runs it.
 ///
 /// Blocking work cannot be dropped, so [`Shape::crash`] is refused. A command that no branch waits for
 /// ([`Shape::timeout`]) has a thread of its own, and the program ends with the last thread.
@@ -66,7 +67,7 @@ where
     Blocking::new(place, program, Box::new(run), (make, budget))
 }
 
-/// As [`scripted`](super::scripted), for code that blocks: see [`blocking`].
+/// Like [`scripted`](super::scripted), for code that blocks: see [`blocking`].
 ///
 /// # Panics
 /// As there.
@@ -190,8 +191,8 @@ where
     /// Runs the program, and checks that its history is linearizable.
     ///
     /// # Panics
-    /// As [`parallel()`](crate::parallel()). In a run whose tasks are futures: it steps no threads. If the shape has
-    /// crashes.
+    /// The same as for [`parallel()`](crate::parallel()). In a run whose tasks are futures: it
+    /// steps no threads. If the shape has crashes.
     #[track_caller]
     pub fn run(mut self) {
         let place = self.place;

@@ -22,7 +22,7 @@ use crate::testing::generate::{Program, Script, Shape};
 /// The decision on the size of a program: 0 to 100, in percent of its shape, or [`ALL`].
 const SIZES: u64 = ALL + 1;
 
-/// The size that stands for all programs of a shape.
+/// The size that represents all programs of a shape.
 const ALL: u64 = 101;
 
 /// A program with the outcomes of its commands.

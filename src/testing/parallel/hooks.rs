@@ -203,8 +203,9 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
         self
     }
 
-    /// Gives the program one more branch, whose commands are faults that befall `nodes`. They are drawn, left out and replayed as
-    /// commands are, and the model does not see them. With several stages each has a part of them.
+    /// Gives the program one more branch: its commands are faults injected into `nodes`. They are
+    /// drawn, left out and replayed as commands are, and the model does not see them. With several
+    /// stages each has a part of them.
     ///
     /// Faults without a duration end when the branches have ended, or wait for four times the longest duration of a fault. Before
     /// the suffix all is mended.
@@ -307,7 +308,7 @@ impl<P: Model, F: AsyncFn(&P::Op, &P::Ret) + Sync> CheckOf<P> for F {
     }
 }
 
-/// A nemesis, the nodes that its faults befall, and the place where it was given.
+/// A nemesis, the nodes for its faults, and the place where it was given.
 pub(super) type NemesisOf = (Nemesis, Vec<Node>, (Place, Here));
 
 /// The checks of a program.

@@ -2,9 +2,9 @@
 //!
 //! Events are fed in the order of their stamps. A stamp may become known late: the first access of an explicit call when
 //! the call ends, and on real threads each stamp is taken before the lock. A call without a stamp is fed where it was
-//! made, which can hide a violation and makes none. When an event turns out to stand before one that was fed, the
-//! checker begins anew. A violation is confirmed in the same way, so that its evidence counts the calls as the history
-//! does.
+//! made, which can hide a violation and makes none. If an event turns out to come before an event
+//! that was already fed, the checker begins anew. A violation is confirmed in the same way, so that
+//! its evidence counts the calls as the history does.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -99,8 +99,8 @@ impl<M: Model> Feed<M> {
         Ok(status)
     }
 
-    /// The evidence of a violation, whose calls are counted as in the history. None if all stamps together show that
-    /// there is no violation.
+    /// The evidence of a violation, whose calls are counted as in the history. `None` if all stamps
+    /// together show that there is no violation.
     pub(super) fn confirm(&self, initial: &M, records: &Records<M>) -> Option<Evidence> {
         *self.lock() = FeedState::default();
         let status = self.take(initial, records);
@@ -111,7 +111,8 @@ impl<M: Model> Feed<M> {
 }
 
 impl<M: Model> FeedState<M> {
-    /// The events that were not fed, in their order. None if one of them stands before an event that was fed.
+    /// The events that were not fed, in their order. `None` if one of them comes before an event
+    /// that was already fed.
     fn news(&mut self, records: &Records<M>) -> Option<Vec<Event<M>>> {
         let new = self.known..records.calls.len();
         self.known = new.end;
@@ -140,7 +141,8 @@ impl<M: Model> FeedState<M> {
 
 impl FedCall {
     fn news<M: Model>(&mut self, call: &RecorderCall<M>, last_return: Stamp) -> News<M> {
-        // A client of its own for each call: a lane has a new call while the loss of the one before is not fed.
+        // Each call is a client of its own: a lane starts a new call while the loss of the previous
+        // one is not fed.
         let client = self.call as u32;
         let mut events = Vec::new();
         let mut was_early = false;

@@ -35,8 +35,9 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, ring::DROP_
 /// tokio's [`broadcast::channel`](::tokio::sync::broadcast::channel): a channel that keeps the last messages for all
 /// receivers, at least `capacity` of them.
 ///
-/// To receive is a point; to send is not. A receiver that is too slow learns how many messages it has missed, and goes
-/// on with the oldest one that is kept. Panics if `capacity` is 0 or more than half of the largest `usize`.
+/// To receive is a point; to send is not. A receiver that is too slow learns how many messages it
+/// has missed, and continues with the oldest kept message. Panics if `capacity` is 0 or more than
+/// half of the largest `usize`.
 ///
 /// ```
 /// use sim::tokio::sync::broadcast::{self, error::RecvError};

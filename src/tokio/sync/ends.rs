@@ -7,9 +7,9 @@ use crate::seam::{Here, Owner, Wrapped};
 
 /// One end. Dropped after tokio's, in the same step, it records that.
 ///
-/// The fields of a struct are dropped in their order, so an `End` stands below tokio's end. The operation is the same
-/// for the last end of its side as for others: which of two is the last one depends on their order, and steps that can
-/// be swapped do the same in either order.
+/// The fields of a struct are dropped in their order, so an `End` must come after tokio's end. The
+/// operation is the same for the last end of its side as for others: which of two is the last one
+/// depends on their order, and steps that can be swapped do the same in either order.
 #[derive(Debug)]
 pub(super) struct End<C: Owner = Wrapped> {
     /// The object of the channel.

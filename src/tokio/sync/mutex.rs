@@ -26,10 +26,11 @@ const TRY: [&Op; 2] = [
 ];
 const UNLOCK: Op = Op::of_kind("unlock", Access::Tell, permits::GIVE);
 
-/// tokio's [`Mutex`](::tokio::sync::Mutex): a value that one task at a time may use, in the order in which they ask.
+/// tokio's [`Mutex`](::tokio::sync::Mutex): a value for one task at a time, in the order of their
+/// requests.
 ///
 /// To lock is a point; a guard that is dropped gives the lock up without one. Cancel safe: a dropped call loses its
-/// place in the queue. [`sim::Mutex`](crate::Mutex) is the one without a queue.
+/// place in the queue. [`sim::Mutex`](crate::Mutex) has no queue.
 ///
 /// Unlike tokio's, its value has a known size.
 pub struct Mutex<T> {
@@ -44,7 +45,7 @@ impl<T> Mutex<T> {
         Mutex { wrapped: Wrapped::new("mutex", here()), real: Later::new(value, Real::new) }
     }
 
-    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
     #[track_caller]
     pub const fn const_new(value: T) -> Mutex<T> {
         Mutex { wrapped: Wrapped::of_static("mutex", here()), real: Later::new(value, Real::new) }
@@ -62,7 +63,7 @@ impl<T> Mutex<T> {
         MutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// As [`lock`](Self::lock); the guard keeps the mutex.
+    /// Like [`lock`](Self::lock); the guard keeps the mutex.
     #[track_caller]
     pub fn lock_owned(self: Arc<Self>) -> impl Future<Output = OwnedMutexGuard<T>> + use<T> {
         self.lock_owned_at(here())
@@ -85,7 +86,7 @@ impl<T> Mutex<T> {
         Ok(MutexGuard { real, held: Held::new(self, &UNLOCK, here) })
     }
 
-    /// As [`try_lock`](Self::try_lock); the guard keeps the mutex.
+    /// Like [`try_lock`](Self::try_lock); the guard keeps the mutex.
     ///
     /// # Errors
     /// If it is not free.
@@ -107,7 +108,7 @@ impl<T> Mutex<T> {
         MutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// As [`blocking_lock`](Self::blocking_lock); the guard keeps the mutex.
+    /// Like [`blocking_lock`](Self::blocking_lock); the guard keeps the mutex.
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         let here = here();

@@ -29,8 +29,9 @@ const NOTIFY_WAITERS: Op = Op::of_kind("notify_waiters", Access::Tell, tellings:
 
 /// tokio's [`Notify`](::tokio::sync::Notify): wakes one task that waits, or all.
 ///
-/// To wait is a point; to notify is not. A notification of one task that nobody waits for is kept for the next one that
-/// waits; one of all is not. Cancel safe: what a dropped wait was told goes to another one.
+/// To wait is a point; to notify is not. If no task waits, a notification of one task is kept for
+/// the next waiting task; a notification of all tasks is not kept. Cancel safe: the notification of
+/// a dropped wait passes to another task.
 ///
 /// ```
 /// use sim::tokio::sync::Notify;
@@ -63,7 +64,8 @@ impl Notify {
         }
     }
 
-    /// As [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()), has its own.
+    /// Like [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()),
+    /// has its own.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;
@@ -82,8 +84,8 @@ impl Notify {
         Notify { wrapped, real: Later::new((), make), is_static: true }
     }
 
-    /// Waits until it is told, from the first poll on; and is told by [`notify_waiters`](Self::notify_waiters) from the
-    /// call of this function on.
+    /// Waits until it is notified, from the first poll on; [`notify_waiters`](Self::notify_waiters)
+    /// notifies it from the call of this function on.
     #[track_caller]
     pub fn notified(&self) -> Notified<'_> {
         let here = here();
@@ -92,7 +94,7 @@ impl Notify {
         Notified { call, made: Made::now(), is_done: false }
     }
 
-    /// As [`notified`](Self::notified); the future keeps the notification.
+    /// Like [`notified`](Self::notified); the future keeps the notification.
     #[track_caller]
     pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
         let here = here();
@@ -101,13 +103,15 @@ impl Notify {
         OwnedNotified { call, made: Made::now(), is_done: false }
     }
 
-    /// Tells the task that has waited longest, or keeps that for the next one. Not a point.
+    /// Notifies the task that has waited longest, or keeps the notification for the next task. Not
+    /// a point.
     #[track_caller]
     pub fn notify_one(&self) {
         self.tell(&NOTIFY_ONE, here(), Real::notify_one);
     }
 
-    /// Tells the task that has waited least, or keeps that for the next one. Not a point.
+    /// Notifies the task that has waited least, or keeps the notification for the next task. Not a
+    /// point.
     #[track_caller]
     pub fn notify_last(&self) {
         self.tell(&NOTIFY_LAST, here(), Real::notify_last);
@@ -127,7 +131,7 @@ impl Notify {
         self.wrapped.act(op, here, || tell(&self.real(here)));
     }
 
-    /// tokio's object: for a static that of the run.
+    /// tokio's object. For a static, the object of the run.
     fn real(&self, here: Here) -> Arc<Real> {
         let own = if self.is_static { self.wrapped.value_of_run(here, Real::new) } else { None };
         own.unwrap_or_else(|| self.real.get().clone())
@@ -137,8 +141,8 @@ impl Notify {
 /// The moment at which a future was made.
 ///
 /// A future that is awaited where it is made is made again in its turn: a thread may stop between its last operation
-/// and the making, which a task cannot. Otherwise code that looks, and listens if it saw nothing, would never miss what
-/// it is told in between.
+/// and the making, which a task cannot. Otherwise code that looks, and listens if it saw nothing,
+/// would never miss a notification in between.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Made {
     step: u32,
@@ -184,7 +188,8 @@ macro_rules! notified {
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            /// Waits from now on, without a poll. Returns `true` if it is told already. Not a point.
+            /// Waits from now on, without a poll. Returns `true` if it is notified already. Not a
+            /// point.
             #[track_caller]
             pub fn enable(self: Pin<&mut Self>) -> bool {
                 let this = self.project();
@@ -233,11 +238,11 @@ macro_rules! notified {
 }
 
 notified! {
-    /// Waits until it is told; see [`Notify::notified`].
+    /// Waits until it is notified; see [`Notify::notified`].
     Notified<'a>, &'a Notify, |notify: &&'a Notify| notify.real(here()).notified_owned()
 }
 
 notified! {
-    /// Waits until it is told; see [`Notify::notified_owned`].
+    /// Waits until it is notified; see [`Notify::notified_owned`].
     OwnedNotified, Arc<Notify>, |notify: &Arc<Notify>| notify.real(here()).notified_owned()
 }

@@ -63,7 +63,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
     #[track_caller]
     pub const fn const_new() -> OnceCell<T> {
         OnceCell {
@@ -85,7 +85,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// A cell with this value, if there is one.
+    /// A cell with this value, if any.
     #[track_caller]
     pub fn new_with(value: Option<T>) -> OnceCell<T> {
         OnceCell { given: value, ..OnceCell::new() }
@@ -144,7 +144,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// As [`get_or_init`](Self::get_or_init), for an initialisation that may fail.
+    /// Like [`get_or_init`](Self::get_or_init), for an initialisation that may fail.
     ///
     /// # Errors
     /// That of `init`, with the cell left empty.

@@ -75,8 +75,8 @@ const LIMITED: Ops = {
 /// The number of tasks that may share a lock of tokio's.
 const READERS_MAX: u32 = u32::MAX >> 3;
 
-/// tokio's [`RwLock`](::tokio::sync::RwLock): a value that one task uses alone or many read, in the order in which they
-/// ask. A reader that asks while a writer waits comes after it.
+/// tokio's [`RwLock`](::tokio::sync::RwLock): a value for one exclusive task or many readers, in
+/// the order of their requests. A reader that asks while a writer waits comes after it.
 ///
 /// To read or write is a point; a guard that is dropped gives the lock up without one. Cancel safe: a dropped call
 /// loses its place in the queue.
@@ -111,14 +111,14 @@ impl<T> RwLock<T> {
         RwLock { wrapped: Wrapped::new("rwlock", here()), ops: &LIMITED, real }
     }
 
-    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
     #[track_caller]
     pub const fn const_new(value: T) -> RwLock<T> {
         let real = Later::new((value, READERS_MAX), make);
         RwLock { wrapped: Wrapped::of_static("rwlock", here()), ops: &UNLIMITED, real }
     }
 
-    /// As [`with_max_readers`](Self::with_max_readers), for a constant.
+    /// Like [`with_max_readers`](Self::with_max_readers), for a constant.
     #[track_caller]
     pub const fn const_with_max_readers(value: T, max_reads: u32) -> RwLock<T> {
         assert!(max_reads <= READERS_MAX);
@@ -138,7 +138,7 @@ impl<T> RwLock<T> {
         RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) }
     }
 
-    /// As [`read`](Self::read); the guard keeps the lock.
+    /// Like [`read`](Self::read); the guard keeps the lock.
     #[track_caller]
     pub fn read_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockReadGuard<T>> + use<T> {
         self.read_owned_at(here())
@@ -163,7 +163,7 @@ impl<T> RwLock<T> {
         RwLockWriteGuard { real, held: self.hold(&self.ops.end_writing, here), ops: self.ops }
     }
 
-    /// As [`write`](Self::write); the guard keeps the lock.
+    /// Like [`write`](Self::write); the guard keeps the lock.
     #[track_caller]
     pub fn write_owned(self: Arc<Self>) -> impl Future<Output = OwnedRwLockWriteGuard<T>> + use<T> {
         self.write_owned_at(here())
@@ -187,7 +187,7 @@ impl<T> RwLock<T> {
         Ok(RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) })
     }
 
-    /// As [`try_read`](Self::try_read); the guard keeps the lock.
+    /// Like [`try_read`](Self::try_read); the guard keeps the lock.
     ///
     /// # Errors
     /// If it needs a wait.
@@ -211,7 +211,7 @@ impl<T> RwLock<T> {
         Ok(RwLockWriteGuard { real, held, ops: self.ops })
     }
 
-    /// As [`try_write`](Self::try_write); the guard keeps the lock.
+    /// Like [`try_write`](Self::try_write); the guard keeps the lock.
     ///
     /// # Errors
     /// If it needs a wait.

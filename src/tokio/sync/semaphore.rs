@@ -83,7 +83,8 @@ impl Semaphore {
         Semaphore { wrapped, real: Real::new(permits), first: None }
     }
 
-    /// As [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()), has its own.
+    /// Like [`new`](Self::new), for a static: each run, and each life of a [node](crate::node()),
+    /// has its own.
     ///
     /// ```
     /// use sim::tokio::sync::Semaphore;
@@ -170,7 +171,7 @@ impl Semaphore {
         Ok(SemaphorePermit { semaphore: self, share })
     }
 
-    /// As [`acquire`](Self::acquire); the permit keeps the semaphore.
+    /// Like [`acquire`](Self::acquire); the permit keeps the semaphore.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
@@ -181,7 +182,7 @@ impl Semaphore {
         self.acquire_owned_at(1, here())
     }
 
-    /// As [`acquire_many`](Self::acquire_many); the permit keeps the semaphore.
+    /// Like [`acquire_many`](Self::acquire_many); the permit keeps the semaphore.
     ///
     /// # Errors
     /// If the semaphore is or becomes closed.
@@ -193,7 +194,7 @@ impl Semaphore {
         self.acquire_owned_at(n, here())
     }
 
-    /// As [`try_acquire`](Self::try_acquire); the permit keeps the semaphore.
+    /// Like [`try_acquire`](Self::try_acquire); the permit keeps the semaphore.
     ///
     /// # Errors
     /// If none is free, or the semaphore is closed.
@@ -202,7 +203,7 @@ impl Semaphore {
         self.try_acquire_many_owned(1)
     }
 
-    /// As [`try_acquire_many`](Self::try_acquire_many); the permit keeps the semaphore.
+    /// Like [`try_acquire_many`](Self::try_acquire_many); the permit keeps the semaphore.
     ///
     /// # Errors
     /// If they are not free, or the semaphore is closed.

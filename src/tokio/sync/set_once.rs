@@ -42,19 +42,19 @@ impl<T> SetOnce<T> {
         SetOnce { wrapped: Wrapped::new("setonce", here()), real: Real::new() }
     }
 
-    /// As [`new`](Self::new), for a constant. In a run it can be used by one run only.
+    /// Like [`new`](Self::new), for a constant. In a run it can be used by one run only.
     #[track_caller]
     pub const fn const_new() -> SetOnce<T> {
         SetOnce { wrapped: Wrapped::of_static("setonce", here()), real: Real::const_new() }
     }
 
-    /// A cell with this value, if there is one.
+    /// A cell with this value, if any.
     #[track_caller]
     pub fn new_with(value: Option<T>) -> SetOnce<T> {
         SetOnce { wrapped: Wrapped::new("setonce", here()), real: Real::new_with(value) }
     }
 
-    /// As [`new_with`](Self::new_with) with a value, for a constant.
+    /// Like [`new_with`](Self::new_with) with a value, for a constant.
     #[track_caller]
     pub const fn const_new_with(value: T) -> SetOnce<T> {
         let real = Real::const_new_with(value);

@@ -1,4 +1,4 @@
-//! The channel that keeps one value, of which receivers see the last version.
+//! The channel that keeps one value: receivers see its last version.
 
 mod borrow;
 mod receiver;

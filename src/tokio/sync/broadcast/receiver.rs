@@ -49,7 +49,7 @@ impl<T> Receiver<T> {
         Receiver { real, next, end: End::new(channel, &DROP_RECEIVER, here) }
     }
 
-    /// The number of messages that it has not received, with those that it has missed. Not a point.
+    /// The number of messages that it has not received, including missed messages. Not a point.
     #[track_caller]
     pub fn len(&self) -> usize {
         self.end.wrapped().count(&LEN, here(), || self.real.len())
@@ -97,8 +97,8 @@ impl<T: Clone> Receiver<T> {
     /// Receives the next message. A point. Cancel safe: a dropped call has taken no message.
     ///
     /// # Errors
-    /// If messages were missed, with their number; the next call goes on with the oldest one that is kept. Or if all
-    /// senders are gone and all messages are received.
+    /// If messages were missed, with their number; the next call continues with the oldest kept
+    /// message. Or if all senders are gone and all messages are received.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Result<T, RecvError>> + use<'_, T> {
         let Receiver { real, next, end } = self;
@@ -116,7 +116,7 @@ impl<T: Clone> Receiver<T> {
     /// Receives the next message if it is there. Not a point.
     ///
     /// # Errors
-    /// As [`recv`](Self::recv), and if there is none yet.
+    /// Like [`recv`](Self::recv), and if there is none yet.
     #[track_caller]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let Receiver { real, next, end } = self;
@@ -135,7 +135,7 @@ impl<T: Clone> Receiver<T> {
     /// [`recv`](Self::recv).
     ///
     /// # Errors
-    /// As [`recv`](Self::recv).
+    /// The same as for [`recv`](Self::recv).
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
         self.end.wrapped().blocks("blocking_recv", "recv().await", here());
@@ -143,7 +143,7 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-/// A receiver goes on by so many messages: it got one, or missed them.
+/// A receiver advances by so many messages: it got one, or missed them.
 fn passes(end: &End, next: &AtomicU32, count: u64) -> Values {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     end.channel.received_at(next.fetch_add(count, Relaxed))

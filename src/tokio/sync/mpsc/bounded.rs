@@ -239,7 +239,7 @@ impl<T> Sender<T> {
         Ok(Permit::new(real, &self.end.channel, here))
     }
 
-    /// As [`reserve`](Self::reserve), for `n` messages.
+    /// Like [`reserve`](Self::reserve), for `n` messages.
     ///
     /// # Errors
     /// If the receiver is or becomes closed, or `n` is more than [`max_capacity`](Self::max_capacity).
@@ -262,7 +262,7 @@ impl<T> Sender<T> {
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
-    /// As [`reserve`](Self::reserve); the permit keeps the sender.
+    /// Like [`reserve`](Self::reserve); the permit keeps the sender.
     ///
     /// # Errors
     /// If the receiver is or becomes closed. The sender is dropped then.
@@ -284,7 +284,7 @@ impl<T> Sender<T> {
         Ok(OwnedPermit::new(real, end, here))
     }
 
-    /// Takes room for one message if there is some. Not a point.
+    /// Takes room for one message, if any. Not a point.
     ///
     /// # Errors
     /// If there is none, or the receiver is closed.
@@ -296,7 +296,7 @@ impl<T> Sender<T> {
         Ok(Permit::new(real, &self.end.channel, here))
     }
 
-    /// As [`try_reserve`](Self::try_reserve), for `n` messages.
+    /// Like [`try_reserve`](Self::try_reserve), for `n` messages.
     ///
     /// # Errors
     /// If there is less room, or the receiver is closed.
@@ -309,7 +309,7 @@ impl<T> Sender<T> {
         Ok(PermitIterator::new(real, &self.end.channel, here))
     }
 
-    /// As [`try_reserve`](Self::try_reserve); the permit keeps the sender.
+    /// Like [`try_reserve`](Self::try_reserve); the permit keeps the sender.
     ///
     /// # Errors
     /// The sender, if there is no room or the receiver is closed.

@@ -72,7 +72,7 @@ macro_rules! receiver {
                 self.real.blocking_recv()
             }
 
-            /// As [`blocking_recv`](Self::blocking_recv), for [`recv_many`](Self::recv_many).
+            /// Like [`blocking_recv`](Self::blocking_recv), for [`recv_many`](Self::recv_many).
             #[track_caller]
             pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
                 self.end.wrapped().blocks("blocking_recv_many", "recv_many(..).await", here());
@@ -113,7 +113,7 @@ macro_rules! receiver {
                 self.poll_next(cx)
             }
 
-            /// As [`poll_recv`](Self::poll_recv), for [`recv_many`](Self::recv_many).
+            /// Like [`poll_recv`](Self::poll_recv), for [`recv_many`](Self::recv_many).
             #[track_caller]
             pub fn poll_recv_many(
                 &mut self,

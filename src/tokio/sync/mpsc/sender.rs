@@ -1,6 +1,6 @@
 //! The senders: what the bounded and the unbounded one have in common.
 
-/// Writes a sender and its weak form over those of tokio.
+/// Writes a sender and its weak form over tokio's sender.
 macro_rules! sender {
     ($(#[$doc:meta])* $name:ident, $(#[$weak_doc:meta])* $weak:ident) => {
         $(#[$doc])*

@@ -110,8 +110,8 @@ impl<T> Receiver<T> {
         Call::new(self.end.wrapped(), &CHANGED, here(), self.real.changed(), came)
     }
 
-    /// Waits for a value that `f` accepts; the last one that it was called with counts as seen. A point, and a step for
-    /// each version. Cancel safe.
+    /// Waits for a value that `f` accepts; the last value passed to `f` counts as seen. A point,
+    /// and a step for each version. Cancel safe.
     ///
     /// # Errors
     /// If the value is not accepted and all senders are gone.

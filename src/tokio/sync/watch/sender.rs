@@ -13,7 +13,7 @@ const CLOSED: CallOps =
 const SEND: Op = Op::of_kind("send", Access::Tell, version::SEND);
 const SEND_FAILED: Op = Op::of_kind("send", Access::Peek, version::SEE_CLOSED);
 const SEND_MODIFY: Op = Op::of_kind("send_modify", Access::Tell, version::SEND);
-// Also one that tells receivers nothing may have changed the value.
+// Even a call that does not notify receivers may have changed the value.
 const SEND_IF_MODIFIED: Op = Op::of_kind("send_if_modified", Access::Tell, version::SEND);
 const SEND_REPLACE: Op = Op::of_kind("send_replace", Access::Tell, version::SEND);
 const CLONE: Op = Op::of_kind("clone_sender", Access::Tell, version::COUNT);
@@ -73,7 +73,7 @@ impl<T> Sender<T> {
         self.replace("send", here(), || self.real.send(value), op)
     }
 
-    /// Changes the value in place and lets all receivers see that, if there are any. Not a point.
+    /// Changes the value in place and notifies all receivers, if any. Not a point.
     #[track_caller]
     pub fn send_modify<F>(&self, modify: F)
     where
@@ -83,8 +83,8 @@ impl<T> Sender<T> {
         self.replace("send_modify", here(), modified, |()| (&SEND_MODIFY, Values::None));
     }
 
-    /// As [`send_modify`](Self::send_modify); receivers see it only if `modify` returns `true`. Returns that. Not a
-    /// point.
+    /// Like [`send_modify`](Self::send_modify), but receivers see it only if `modify` returns
+    /// `true`. Returns that. Not a point.
     #[track_caller]
     pub fn send_if_modified<F>(&self, modify: F) -> bool
     where
@@ -94,7 +94,7 @@ impl<T> Sender<T> {
         self.replace("send_if_modified", here(), || self.real.send_if_modified(modify), op)
     }
 
-    /// Replaces the value and lets all receivers see that, if there are any. Returns the old one. Not a point.
+    /// Replaces the value and notifies all receivers, if any. Returns the old one. Not a point.
     #[track_caller]
     pub fn send_replace(&self, value: T) -> T {
         let replaced = || self.real.send_replace(value);

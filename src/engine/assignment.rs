@@ -28,14 +28,15 @@ pub(crate) struct Assignment<'a> {
 pub(super) struct Account {
     pub(super) runs: u64,
     pub(super) steps: u64,
-    /// The settings of the runs, if they are not those of the test.
+    /// The settings of the runs, if they differ from the test's settings.
     pub(super) settings: Option<SettingTexts>,
     pub(super) rehearsals: u32,
     pub(super) finding: Option<Finding>,
     /// The source of the replayed trace, if this was a replay.
     pub(super) replayed: Option<Origin>,
     pub(super) searched: Option<Searched>,
-    /// Counts over the runs. None if a run failed, or if conditions over all runs must not be judged.
+    /// Counts over the runs. `None` if a run failed, or if conditions over all runs must not be
+    /// judged.
     pub(super) tally: Option<Tally>,
     pub(super) warnings: Vec<String>,
     /// A warning for a test that passes.

@@ -61,7 +61,7 @@ pub(crate) struct TestKind {
     pub(crate) own_strategy: Option<Numbered>,
     /// True for plain threads, which share the statics of the program: one run at a time.
     pub(crate) native: bool,
-    /// True if a run that comes to the step limit is reported as it is: not repeated, not shrunk.
+    /// True if a run that reaches the step limit is reported as it is: not repeated, not shrunk.
     pub(crate) long_is_undecided: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Config {
     source: Box<Settings>,
     /// The settings that the test has without an environment.
     own: Arc<Settings>,
-    /// The first seed and how many follow one another from it, those of other shards included.
+    /// The first seed and the number of consecutive seeds, including the seeds of other shards.
     first: u64,
     count: u64,
     /// True if a single seed was named, for inspection.
@@ -104,7 +104,7 @@ pub(crate) struct Config {
     pub(crate) clock: ClockMode,
     /// The faults that runs may have.
     pub(crate) faults: Faults,
-    /// What the runs of plain threads share.
+    /// The isolation of the runs of plain threads.
     pub(crate) isolate: Isolation,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
     pub(crate) hang: Option<Duration>,
@@ -124,7 +124,7 @@ pub(crate) struct Config {
     pub(crate) must_prove: bool,
     /// True if failing runs are shrunk.
     pub(crate) shrink: bool,
-    /// True if a run that comes to the step limit is reported as it is.
+    /// True if a run that reaches the step limit is reported as it is.
     pub(crate) long_is_undecided: bool,
     /// True if the composition of generated programs is counted.
     pub(crate) statistics: bool,
@@ -181,7 +181,7 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// These settings, those in `over` having precedence.
+    /// Returns these settings, overridden by the settings in `over`.
     pub(crate) fn overridden_by(self, over: Settings) -> Settings {
         // One seed and many seeds answer the same question, so the later answer counts. How many there
         // were to be still tells what a number means to a search.
@@ -195,7 +195,7 @@ impl Settings {
         own.each_overridden_by(over)
     }
 
-    /// What the runs of plain threads share.
+    /// The isolation of the runs of plain threads.
     fn isolation(&self) -> Result<Isolation, InvalidSetting> {
         let name = self.isolate.as_deref().unwrap_or(Isolation::DEFAULT);
         let invalid = |grammar: &str| InvalidSetting {
@@ -341,7 +341,8 @@ impl Config {
         })
     }
 
-    /// The same for the seeds after this one; none if there are none, or if they are not run one by one.
+    /// The same for the seeds after this one; `None` if there are none, or if they are not run one
+    /// by one.
     pub(crate) fn after(&self, seed: u64) -> Option<Config> {
         let whole = self.shard.of == 1 && self.replay.is_none() && !self.strategy.is_search();
         let (first, end) = (seed.checked_add(1)?, self.end());
@@ -367,7 +368,7 @@ impl Config {
         self.positions() == 0
     }
 
-    /// The first seed and how many follow one another from it, those of other shards included.
+    /// The first seed and the number of consecutive seeds, including the seeds of other shards.
     pub(crate) fn seeds(&self) -> (u64, u64) {
         (self.first, self.count)
     }

@@ -1,8 +1,8 @@
 //! The time limit of a watchdog, in time that it has itself seen pass.
 //!
-//! A process may stop as a whole: it is stopped, or its machine is a virtual one whose host gives it no time. To a
-//! watchdog that reads the clock only, whatever ran then hangs. So between two looks no more time passes than twice
-//! what should lie between them.
+//! A whole process may stop: it is stopped, or the host of its virtual machine gives it no time. To
+//! a watchdog that reads the clock only, whatever ran then hangs. So between two looks no more time
+//! passes than twice what should lie between them.
 
 use std::time::{Duration, Instant};
 

@@ -57,9 +57,10 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// The trace in a file or in the text itself. A relative name is searched in the process's folder, in the folder
-/// where Cargo was started, beside the package's `Cargo.toml` and in the folders above that: Cargo runs a test in the
-/// folder of its package, and is itself mostly run in that of the workspace.
+/// The trace in a file or in the text itself. A relative name is searched in the process's folder,
+/// in the folder where Cargo was started, beside the package's `Cargo.toml` and in the folders
+/// above it. The reason: Cargo runs a test in the folder of its package, and is itself mostly run
+/// in the folder of the workspace.
 pub(crate) fn read_source(source: &str, site: &Site) -> Result<Trace, Unreadable> {
     if format::is_inline(source) {
         return format::parse_inline(source).map_err(|error| Unreadable::Inline(error.to_string()));
@@ -246,8 +247,8 @@ pub(crate) fn package_folder(site: &Site) -> PathBuf {
     target_folder(site).join("sim").join(folder_name(&site.package))
 }
 
-/// Cargo's target folder: the one above the running program that Cargo has marked as its own. It writes the
-/// tag only into a folder that it has created, and the other mark into every one.
+/// Cargo's target folder: the folder above the running program that Cargo has marked as its own. It
+/// writes the tag only into a folder that it has created, and the other mark into every one.
 fn target_folder(site: &Site) -> PathBuf {
     let program = std::env::current_exe().ok();
     let above = program.as_deref().into_iter().flat_map(Path::ancestors);
@@ -262,8 +263,9 @@ fn target_folder(site: &Site) -> PathBuf {
 }
 
 /// The folder that the user is in, if that is sure: Cargo runs a test elsewhere, in the folder of its
-/// package, but leaves `PWD` as the shell said it. It is believed if it is where this process or the one that
-/// started it is, or else a folder in or above the package in which Cargo can be started.
+/// package, but leaves `PWD` as the shell said it. `PWD` is believed if it is the folder of this
+/// process or of its parent, or else a folder in or above the package in which Cargo can be
+/// started.
 fn started_in(site: &Site) -> Option<PathBuf> {
     let shell = PathBuf::from(std::env::var_os("PWD")?);
     let here = std::env::current_dir().ok()?;

@@ -1,5 +1,5 @@
-//! Results of long explorations: JSON lines that are resumed by the next run and merged with those of
-//! other shards by `cargo unpause merge`.
+//! Results of long explorations: JSON lines, resumed by the next run and merged with other shards'
+//! results by `cargo unpause merge`.
 //!
 //! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line names what is
 //! explored, the hash of the program included. The lines after it, about one for each second, hold the positions
@@ -161,8 +161,8 @@ impl Results {
         }
     }
 
-    /// Takes the counts over all passed seeds up to the first unfinished one, earlier processes included. None if
-    /// there is no file. Must be called at most once, at the end.
+    /// Takes the counts over all passed seeds up to the first unfinished one, earlier processes
+    /// included. `None` if there is no file. Must be called at most once, at the end.
     pub(crate) fn counted(&self) -> Option<Tally> {
         let mut ledger = self.log.as_ref()?.lock();
         let line = ledger.line();
@@ -270,8 +270,8 @@ impl ResultsLedger {
         line
     }
 
-    /// Writes all pending lines between `first` and `last`, including those of failed attempts. Readers ignore
-    /// duplicates.
+    /// Writes all pending lines between `first` and `last`, including the lines of failed attempts.
+    /// Readers ignore duplicates.
     fn write(&mut self, first: &str, last: &str) {
         self.last = Instant::now();
         let line = self.line();

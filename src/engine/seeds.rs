@@ -36,7 +36,7 @@ pub(super) struct Explored {
     pub(super) notes: Vec<String>,
     /// A warning for a test that passes, and the lowest position of a run that caused one.
     pub(super) stuck: Option<(u64, String)>,
-    /// The functions that the runs of a search entered and whose operations on shared memory are not seen.
+    /// Functions with unseen operations on shared memory, entered by the runs of a search.
     pub(super) untried: BTreeSet<Untried>,
     /// The progress of a search.
     pub(super) searched: Option<Searched>,
@@ -44,7 +44,7 @@ pub(super) struct Explored {
 
 /// A failing run.
 pub(super) struct Found {
-    /// The position of its seed among those of the shard, or its number in a search.
+    /// The position of its seed in the shard, or its number in a search.
     pub(super) position: u64,
     pub(super) run: Run,
     pub(super) origin: Origin,
@@ -102,8 +102,8 @@ pub(super) fn unchecked<'a>(
 /// the thread share, and calls [`SeedQueue::run_each`]. A thread takes up to `batch` seeds at a time and records them
 /// together.
 ///
-/// Threads take seeds in order, and one that fails is no reason to drop a lower one that is being
-/// run, so the lowest failing seed does not depend on the number of threads.
+/// Threads take seeds in order. A failing seed does not stop lower seeds that are being run, so the
+/// lowest failing seed does not depend on the number of threads.
 pub(super) fn explore(
     assignment: &Assignment<'_>,
     jobs: usize,
@@ -166,8 +166,8 @@ pub(super) struct SeedQueue<'a> {
 }
 
 impl SeedQueue<'_> {
-    /// Calls `run` for one seed after another until there are none left, one fails or the time is up. `run` counts a
-    /// run that passed and returns one that failed.
+    /// Calls `run` for one seed after another until there are none left, one fails or the time is
+    /// up. `run` counts a passing run and returns a failing one.
     #[inline]
     pub(super) fn run_each(
         self,
@@ -235,7 +235,7 @@ impl SharedProgress<'_> {
         Batch { from, left: from..from + count }
     }
 
-    /// Returns the next seed of a thread; none if it is to stop. Records a batch that has passed.
+    /// Returns the next seed of a thread; `None` if it is to stop. Records a batch that has passed.
     #[inline]
     fn next(&self, batch: &mut Batch, tally: &mut Tally) -> Option<SeedTurn> {
         if self.late.load(Ordering::Relaxed) {

@@ -81,8 +81,8 @@ fn explore(assignment: &Assignment<'_>, watched: &WatchedRun, body: &dyn TestBod
     }
 }
 
-/// The account of runs that passed, with the statistics of those of this process: a run cannot be repeated to count it
-/// later.
+/// Returns the account of passing runs, with the statistics of this process's runs: a run cannot be
+/// repeated to count it later.
 fn passed(assignment: &Assignment<'_>, mut explored: Explored, own: Statistics) -> Account {
     let (wanted, tally) = (assignment.config.statistics, &mut explored.tally);
     if wanted && tally.statistics.is_none() && own.runs < tally.runs {

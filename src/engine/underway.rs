@@ -2,8 +2,8 @@
 //!
 //! A stack overflow, `abort()` or a failed allocation ends the process at once, and nothing in it can say which run
 //! that was. To note each run before it begins would cost more than many runs do. So a test leaves a mark, a file,
-//! while it runs. A mark of a process that no longer exists means that the process ended before the test did: then,
-//! and only then, each run is noted in the mark before it begins, and the start after that names the run.
+//! while it runs. If the process of a mark no longer exists, it ended before the test did. Then,
+//! and only then, each run is noted in the mark before it begins, and the next start names the run.
 //!
 //! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
 //! neither do real threads, whose seeds mean no run.
@@ -46,7 +46,7 @@ pub(crate) enum Note {
     Seed(Seed),
     /// A run that a strategy learns from, before all seeds.
     Rehearsal(u32),
-    /// A run derived from that of a seed, during confirmation or shrinking.
+    /// A run derived from the run of a seed, during confirmation or shrinking.
     From(Seed),
 }
 
@@ -63,7 +63,8 @@ impl Mark {
         fs::create_dir_all(&folder).ok()?;
         let (mark, left) = Mark::of(folder.join(name))?;
         if let Some(left) = left {
-            // Not `eprint!`: a test harness takes that, and the process may end as the one before.
+            // Not `eprint!`: a test harness captures it, and the process may end like the previous
+            // one.
             let _ = std::io::stderr().lock().write_all(tell(&left, site).as_bytes());
         }
         Some(mark)
@@ -96,7 +97,8 @@ impl Mark {
         Some((Mark { path, notes }, left))
     }
 
-    /// Returns the notes in which runs are entered before they begin; none if there is no need to.
+    /// Returns the notes in which runs are entered before they begin; `None` if there is no need
+    /// to.
     pub(crate) fn notes(&self) -> Option<Arc<RunNotes>> {
         self.notes.clone()
     }

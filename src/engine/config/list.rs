@@ -42,7 +42,7 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// These settings, each overridden by the one in `over`, if any.
+            /// Returns these settings, each overridden by its counterpart in `over`, if any.
             pub(super) fn each_overridden_by(self, over: Settings) -> Settings {
                 Settings {
                     $($name: over.$name.or(self.$name),)*

@@ -37,8 +37,9 @@ impl Config {
         rows.map(|((row, _), text)| (row.name.to_owned(), text)).collect()
     }
 
-    /// Returns the rows whose values differ from those of the test without an environment, with the values here. If the
-    /// test is not valid without one, these are all that differ from the defaults.
+    /// Returns the rows whose values differ from the test's values without an environment, with the
+    /// values here. If the test is not valid without one, these are all that differ from the
+    /// defaults.
     fn overridden(&self) -> impl Iterator<Item = (&'static SettingRow, String)> {
         let own = (*self.own).clone().resolve().map(|own| own.texts());
         let own = own.unwrap_or_else(|_| defaults().clone());
@@ -126,8 +127,8 @@ fn with(name: &str, text: &str) -> String {
     if text.is_empty() { format!("without {name}") } else { format!("with {name} = {text}") }
 }
 
-/// Returns the settings in which two lists of settings that differ from the defaults differ from each other: the name and
-/// both values, as messages show them.
+/// Compares two lists of non-default settings. Returns each difference: the name and both values,
+/// as messages show them.
 pub(crate) fn differing(one: &SettingTexts, other: &SettingTexts) -> Vec<(String, [String; 2])> {
     let names: BTreeSet<&String> = one.iter().chain(other).map(|(name, _)| name).collect();
     let values =

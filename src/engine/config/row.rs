@@ -7,7 +7,7 @@ use super::{Config, Settings};
 
 /// One setting of a test.
 pub(crate) struct SettingRow {
-    /// Its name in traces, results and messages, and that of its argument.
+    /// Its name in traces, results and messages. Also the name of its argument.
     pub(crate) name: &'static str,
     /// Its variable of the environment.
     pub(crate) variable: &'static str,
@@ -38,8 +38,8 @@ pub(crate) enum Meaning {
     /// The outcome of a run, by a clock of the machine. Traces have the setting. Results do not: a shard on a slower machine
     /// may need another value.
     Machine(fn(&Config) -> String),
-    /// The run that a seed stands for, or the check of its outcome. Results have the setting. A trace does not need it: it has
-    /// the decisions.
+    /// The run for a seed, or the check of its outcome. Results have the setting. A trace does not
+    /// need it: it has the decisions.
     Seed(fn(&Config) -> String),
     /// The choice of seeds, or the report.
     Report,

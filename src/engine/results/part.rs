@@ -26,7 +26,8 @@ pub struct Subject {
     pub target: String,
     /// The failure that the test must have under some seed.
     pub must_fail: MustFail,
-    /// The settings on which the runs of its seeds depend and that differ from the defaults, each a name and a value.
+    /// The settings that differ from the defaults and affect the runs of its seeds, each as a name
+    /// and a value.
     pub settings: Vec<(String, String)>,
     /// `sim` or `threads`.
     pub build: String,
@@ -99,7 +100,7 @@ pub struct Failed {
 pub struct EndRecord {
     /// Number of rehearsals of the strategy.
     pub rehearsals: u32,
-    /// True if tasks share state that coverage does not see; none if coverage was off.
+    /// True if tasks share state that coverage does not see; `None` if coverage was off.
     pub foreign: Option<bool>,
 }
 
@@ -120,7 +121,7 @@ impl Subject {
         self.setting("strategy").unwrap_or(STRATEGIES[0].name).to_owned()
     }
 
-    /// The value of a setting; none if it is as by default.
+    /// The value of a setting; `None` if it is as by default.
     fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
     }

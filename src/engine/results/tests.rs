@@ -158,7 +158,7 @@ fn a_file_is_begun_as_long_as_it_has_no_first_line() {
 #[test]
 fn two_processes_may_begin_and_write_one_file() {
     let own = header().line() + "\n";
-    // Both begin it; then one is at 10 and the other at 8, which a third one goes on from: at 12.
+    // Both begin it; then one is at 10 and the other at 8. A third one continues from 8, up to 12.
     let lines: Vec<_> =
         [0..4, 0..6, 4..10, 6..8, 10..12, 8..11].map(segment).iter().map(Segment::line).collect();
     let path = file("two", format!("{own}{own}\n{}", lines.concat()).as_bytes());

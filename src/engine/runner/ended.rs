@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::engine::underway;
 
-/// The exit code of a process that a hang ended: that of a panic.
+/// The exit code of a process that a hang ended: the same as after a panic.
 const EXIT: i32 = 101;
 
 /// The screens of the tests that have failed.

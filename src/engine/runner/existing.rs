@@ -1,8 +1,8 @@
 //! Tests that were not written for this library: `cargo unpause test --any`.
 //!
-//! Each runs under a few seeds. A run that comes to the step limit, or that is not the same when it is repeated, decides
-//! nothing about the test: its seed is counted as undecided and the next one is run. Such tests do real work of a million
-//! operations, or read real time, files or sockets.
+//! Each runs under a few seeds. A run that reaches the step limit or is not the same when repeated
+//! decides nothing about the test: its seed is counted as undecided, and the next seed is run. Such
+//! tests do real work of a million operations, or read real time, files or sockets.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

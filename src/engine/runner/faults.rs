@@ -1,10 +1,11 @@
-//! The settings of faults that may befall tasks.
+//! The settings of faults that may be injected into tasks.
 
 use super::Runner;
 
 impl Runner {
-    /// Have tasks whose [name](crate::task::Builder::name) is of the form of `pattern` aborted at any of their points, by
-    /// choice: tests that the others live with it. In the pattern `*` stands for any text.
+    /// Aborts tasks whose [name](crate::task::Builder::name) matches `pattern` at any of their
+    /// points, by choice: tests that the other tasks tolerate it. In the pattern `*` matches any
+    /// text.
     ///
     /// A run draws when such a task is spawned if it is aborted. The moment is a choice of the scheduler; screens show
     /// it as the step of a task `canceller`. At most two tasks of one spawner are aborted. No effect on real threads.
@@ -39,9 +40,10 @@ impl Runner {
     /// timer that a branch waits for, may pass at any moment: tests that the futures live with being dropped.
     ///
     /// A run draws when the wait for the deadline begins if it passes early. The moment is a choice of the scheduler;
-    /// screens show it as the step of a task `time-out`. The time of the run then moves on to that deadline, as if all
-    /// tasks had been slow, so that all that is due by then is due, too. So no run shows what could not happen. At most
-    /// two such deadlines of one task pass early. No effect on real threads.
+    /// screens show it as the step of a task `time-out`. The time of the run then moves on to that
+    /// deadline, as if all tasks had been slow. All earlier deadlines are then due, too. So no run
+    /// shows what could not happen. At most two such deadlines of one task pass early. No effect on
+    /// real threads.
     ///
     /// A branch that is dropped because another one has ended needs no setting: schedules vary when that one ends, as far as
     /// it can. A future that nothing can end is not dropped; mark it with [`cancellable`](crate::cancellable).
@@ -80,8 +82,9 @@ impl Runner {
     /// Test a guarantee of progress: `lock-free`, `obstruction-free` or `wait-free` (Herlihy and Shavit, *The Art of
     /// Multiprocessor Programming*, section 3.7). Spawned tasks may stall for good at any of their points, by choice.
     ///
-    /// - `lock-free`: each spawned task may stall, two of one spawner at most. The others must end: a task that waits for one
-    ///   that stalled, or that repeats itself until the step limit, fails the run.
+    /// - `lock-free`: each spawned task may stall, two of one spawner at most. The others must end:
+    ///   a task fails the run if it waits for a stalled task or repeats itself until the step
+    ///   limit.
     /// - `obstruction-free`: of the tasks that one task has spawned, all but one may stall at one moment. That one must end
     ///   by itself.
     /// - `wait-free:N`: as `lock-free`, and each operation of a spawned task must end within `N` steps of its own, whatever others
@@ -90,9 +93,9 @@ impl Runner {
     ///   `fetch_add` is one. `wait-free` alone allows 100. A program with few operations cannot have one repeat itself without
     ///   end, so choose the smallest bound that the operation needs when it runs alone, or with its helpers.
     ///
-    /// A run in which all that are left wait for the end of a stalled task is over, and has passed; what the body would
-    /// have checked after that is not checked. The body itself does not stall. With a search, all moments are tried. No
-    /// effect on real threads.
+    /// If all remaining tasks wait for the end of a stalled task, the run is over and has passed;
+    /// the body's later checks are skipped. The body itself does not stall. With a search, all
+    /// moments are tried. No effect on real threads.
     ///
     /// Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
     ///

@@ -6,20 +6,22 @@
 //!
 //! # Coverage
 //!
-//! A passing test is silent by default: `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` shows a
-//! line although the harness hides the output of the test, and [`Report::coverage`](crate::report::Report::coverage), with the number of classes of interleavings that
-//! were seen, where orders that make no difference count as one; the number that were new in the last hundred runs;
-//! the probability that the next run is of a new class, with the
-//! [interval](crate::run::coverage::Coverage::unseen_interval) that contains it in 95 cases of 100; and the blind spots: objects without contention, tasks that
-//! were never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes) fails a test in which an
-//! interesting case never came up, [`cover!`](macro@crate::cover) one in which it came up in too few runs.
-//! `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the commands of generated programs and
-//! of the share that ran concurrently; a missed `cover!` always shows it.
+//! A passing test is silent by default. `#[sim::test(coverage)]`, [`Runner::coverage`] or
+//! `SIM_COVERAGE=1` shows a line although the harness hides the output of the test, and fills
+//! [`Report::coverage`](crate::report::Report::coverage). It has the number of classes of
+//! interleavings seen, where orders that make no difference count as one; the number of new classes
+//! in the last hundred runs; the probability that the next run is of a new class, with its [95 %
+//! interval](crate::run::coverage::Coverage::unseen_interval); and the blind spots: objects without
+//! contention, tasks never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes)
+//! fails a test if an interesting case never occurs, [`cover!`](macro@crate::cover) if it occurs in
+//! too few runs. `statistics`, [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the
+//! commands of generated programs and of the share that ran concurrently; a missed `cover!` always
+//! shows it.
 //!
-//! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`, [`Runner::closure`] or
-//! `SIM_CLOSURE=1` it is also checked in all orders of its calls that would have been the same run to every
-//! task, without running them; one that is violated is run before it is reported. A bug that shows
-//! only if a call begins or ends at a certain time is then found by seeds in which it does not.
+//! A recorded history is checked as it came in the run. With `#[sim::test(closure)]`,
+//! [`Runner::closure`] or `SIM_CLOSURE=1` it is also checked in all orders of its calls that no
+//! task could tell apart, without running them; a violated order is run before it is reported. So
+//! seeds find a bug even if it shows only when a call begins or ends at a certain time.
 //!
 //! # Proofs
 //!
@@ -83,16 +85,18 @@
 //!   A difference that few orders show is seldom among the sampled runs. A test with a lock of std in six tasks and an assertion
 //!   that fails in one of their 720 orders passes. `preemptions` and `delays` make all orders and assume nothing.
 //! - A complete search checks itself. It samples a hundred runs, looks up the class of each among those that it
-//!   explored, and repeats each with its steps in another order of the class. A run that fails or is of an unknown
-//!   class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)); one that behaves differently in the
-//!   other order has the search start again, as above.
+//!   explored, and repeats each with its steps in another order of the class. A run that fails or
+//!   is of an unknown class revokes the proof
+//!   ([`Searched::audit`](crate::report::Searched::audit)); a run that behaves differently in the
+//!   other order restarts the search, as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
 //!   branches of one `join!` are not interleaved with each other. A future that is polled [by
 //!   hand](crate::task::by_hand), as by `now_or_never`, takes effect within the step.
-//! - The real-time order of the calls of a [`History`](crate::History) is checked in every variant that the steps of
-//!   a run allow, without running them; an order that is not linearizable is then run, and that run is reported. If
-//!   the body calls [`History::operations`](crate::History::operations), which distinguishes all orders, or if calls
-//!   have very many orders, each order gets its own run: many more.
+//! - The real-time order of the calls of a [`History`](crate::History) is checked in every variant
+//!   that the steps of a run allow, without running them; if an order is not linearizable, it is
+//!   run, and that run is reported. If the body calls
+//!   [`History::operations`](crate::History::operations), which distinguishes all orders, or if
+//!   calls have very many orders, each order gets its own run: many more.
 //! - Every value that [`rand`](crate::rand) can draw is tried: keep the bounds small. A loop that polls a value has
 //!   endless runs, which fail at the step limit: await [`spin_until`](crate::spin_until) instead.
 //!
@@ -100,11 +104,11 @@
 //! half will not be enough, it gives that half to `preemptions` by itself and reports the progress of both.
 //! `preemptions` makes all runs without a preemption, then all with one, and so on; `delays` does the same for
 //! departures from a round-robin scheduler, which are fewer if there are many tasks. `preemptions:2` stops after two.
-//! Most bugs need one or two, and the first failing run that is found has the fewest of all. To reach runs with one
-//! more, runs with the same prefix are repeated; these count against the runs that the search may take, but are not
-//! among those of the report. The report names the bound that was reached; if it excluded nothing, this is a proof,
-//! too, and one that does not depend on what tasks share. Equivalent orders are not pruned, so for a proof
-//! `exhaustive` takes far fewer runs.
+//! Most bugs need one or two, and the first failing run that is found has the fewest of all. To
+//! reach runs with one more, runs with the same prefix are repeated; these count against the limit
+//! of the search, but are not included in the report. The report names the bound that was reached.
+//! If it excluded nothing, this too is a proof, and it does not depend on shared state of the
+//! tasks. Equivalent orders are not pruned, so for a proof `exhaustive` takes far fewer runs.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -172,18 +176,20 @@
 //!
 //! # Notes
 //!
-//! Some lines are on the standard error although a test passes and its harness hides what it prints: unknown variables, kept
-//! traces that are stale, with the command that removes them or records them anew, the number of seeds that ran when the time was
-//! up, histories that were recorded and never checked, the result of a search, and all that was requested: the result of a
-//! replay, coverage, statistics. nextest hides them, too, unless it is called with `--success-output immediate`.
+//! Some lines go to standard error although a test passes and its harness hides its output: unknown
+//! variables; stale kept traces, with the command that removes them or records them anew; the
+//! number of seeds run when the time was up; histories recorded but never checked; the result of a
+//! search; and all requested results: of a replay, of coverage, of statistics.
 //!
 //! # Settings of traces and results
 //!
-//! Some settings change what a run does: the clock, faults, the points of plain threads, the limits of steps and hangs. A trace
-//! has those that differ from the defaults, so that its replay needs no variable and no argument: the settings of the trace
-//! count, whatever the test and the environment have, and a replay warns of each variable that has no effect. (`SIM_HANG` alone counts more
-//! than the trace: a debugger needs time.) The command on the screen has them, too, in the inline trace or in the file. A trace
-//! by an earlier version does not have its settings, and is replayed with those of the test.
+//! Some settings change what a run does: the clock, faults, the points of plain threads, the limits
+//! of steps and hangs. A trace has the settings that differ from the defaults, so that its replay
+//! needs no variable and no argument: they override the settings of the test and the environment,
+//! and a replay warns of each variable without effect. (`SIM_HANG` alone counts more than the
+//! trace: a debugger needs time.) The command on the screen has them, too, in the inline trace or
+//! in the file. A trace by an earlier version does not have its settings, and is replayed with the
+//! settings of the test.
 //!
 //! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not passed with
 //! it. Results under other settings are refused, and `cargo unpause merge` does not add them up.

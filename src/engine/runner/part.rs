@@ -4,7 +4,7 @@ use crate::engine::config::Config;
 use crate::engine::results::Results;
 use crate::report::Report;
 
-/// A report, and the part of the seeds that it is about; none if it is about all of them.
+/// A report, and the part of the seeds that it is about; `None` if it is about all of them.
 pub(super) struct TestRun {
     pub(super) report: Report,
     pub(super) part: Option<SeedPart>,
@@ -18,7 +18,7 @@ pub(crate) struct SeedPart {
 }
 
 impl SeedPart {
-    /// None if all seeds were run, now or before.
+    /// `None` if all seeds were run, now or before.
     pub(crate) fn of(config: &Config, results: &Results) -> Option<SeedPart> {
         let all = config.shard.of == 1 && results.left() == 0;
         (!all).then(|| SeedPart { written: results.are_written() })

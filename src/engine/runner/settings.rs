@@ -87,9 +87,10 @@ impl Runner {
         self
     }
 
-    /// A [`Strategy`] of your own answers the choices. `name` appears in reports and traces, and must not be that of
-    /// a registered strategy. `create` makes one for each worker thread, and for each seed that is run alone: all
-    /// must behave alike, so that a seed is one run. `SIM_STRATEGY` names another one for a single run of the test.
+    /// A [`Strategy`] of your own answers the choices. `name` appears in reports and traces, and
+    /// must differ from the names of registered strategies. `create` makes one for each worker
+    /// thread, and for each seed that is run alone: all must behave alike, so that a seed is one
+    /// run. `SIM_STRATEGY` names another one for a single run of the test.
     ///
     /// Shrinking, replays, proofs and traces work as with any strategy: they take decisions, not seeds.
     ///
@@ -192,26 +193,28 @@ impl Runner {
         self
     }
 
-    /// The time limit of one step, after which the process is ended as hung; zero for no limit. On real threads, the
-    /// limit of the time in which no task of a run is polled, spawned, ends or comes to a point (where points are not
-    /// [disturbed](crate#the-two-builds), they are not seen). The default is 10 seconds.
+    /// The time limit of one step, after which the process is ended as hung; zero for no limit. On
+    /// real threads, it limits the time in which no task of a run is polled, spawned, ends or
+    /// reaches a point (points are seen only where they are [disturbed](crate#the-two-builds)). The
+    /// default is 10 seconds.
     #[must_use]
     pub fn hang(mut self, time: Duration) -> Runner {
         self.settings.hang = Some(time);
         self
     }
 
-    /// The time limit of a run on real threads whose tasks make progress, after which the process is ended; zero for
-    /// no limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
+    /// The time limit of a run on real threads, if it makes progress. After it the process is
+    /// ended. Zero for no limit. The default is 60 seconds. In a simulated run,
+    /// [`max_steps`](Self::max_steps) is the limit.
     #[must_use]
     pub fn limit(mut self, time: Duration) -> Runner {
         self.settings.limit = Some(time);
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. The settings of the trace count, not those of
-    /// this runner, and the report warns of each variable that has no effect. In a build that cannot simulate
-    /// it is an error: real threads follow no trace.
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. The settings of the
+    /// trace override the settings of this runner, and the report warns of each variable without
+    /// effect. In a build that cannot simulate it is an error: real threads follow no trace.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -267,14 +270,15 @@ impl Runner {
         self
     }
 
-    /// Check the recorded calls of each run in all orders that its steps allow, and not in that in which
-    /// they came alone (*history closure*): [`Report::closure`](crate::report::Report::closure).
+    /// Check the recorded calls of each run in all orders that its steps allow, not only in the
+    /// order of the run (*history closure*): [`Report::closure`](crate::report::Report::closure).
     ///
-    /// A checker of linearizability reads only which calls returned before which others began, and no task notices
-    /// that order. A run represents all these histories if their order makes no difference to any task. A history
-    /// that is violated is run once, to confirm that it comes about, and reported as a failure of the seed. Up to
-    /// 1000 orders of each history are checked; none where the body reads a history
-    /// ([`History::operations`](crate::History::operations)), because it may act on it.
+    /// A checker of linearizability reads only which calls returned before others began. No task
+    /// notices that order. A run represents all these histories if their order makes no difference
+    /// to any task. A history that is violated is run once, to confirm that it comes about, and
+    /// reported as a failure of the seed. Up to 1000 orders of each history are checked; none where
+    /// the body reads a history ([`History::operations`](crate::History::operations)), because it
+    /// may act on it.
     ///
     /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the
     /// corpus in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is
@@ -316,10 +320,11 @@ impl Runner {
 
     /// Choose the operations of plain threads that are points: `default` or `all`. Has no effect on other tests.
     ///
-    /// With `default`, the operations of std that no program can tell apart are no points (those that make and join
-    /// threads, counts of `Arc`), and a loop that reads the same values waits until one of them changes. With `all`,
-    /// each atomic operation is a point and no loop is recognised: for comparison, and for a program that depends on
-    /// the number of rounds of such a loop. A trace is replayed with the points of the run that it was made from.
+    /// With `default`, the operations of std that no program can tell apart are no points (creating
+    /// and joining threads, counts of `Arc`), and a loop that reads the same values waits until one
+    /// of them changes. With `all`, each atomic operation is a point and no loop is recognised: for
+    /// comparison, and for a program that depends on the number of rounds of such a loop. A trace
+    /// is replayed with the points of the run that it was made from.
     ///
     /// ```no_run
     /// let runner = sim::Runner::new().strategy("exhaustive").points("all");
@@ -365,7 +370,8 @@ impl Runner {
     /// other tests `weak` has an effect on [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak), `spurious` on
     /// [`Condvar`](crate::Condvar).
     ///
-    /// - `timers`: a sleep or a time limit ends although other threads can go on. The virtual time then jumps to it.
+    /// - `timers`: a sleep or a time limit ends although other threads can continue. The virtual
+    ///   time then jumps to it.
     /// - `spurious`: `Condvar::wait`, `park` and other waits for a futex end without a wake.
     /// - `weak`: `compare_exchange_weak` fails although it sees the expected value.
     ///

@@ -24,7 +24,7 @@ pub(crate) struct Site {
     pub(crate) manifest_dir: Option<PathBuf>,
     /// The place of the body in the source.
     pub(crate) place: &'static Location<'static>,
-    /// The name of the test in its harness; none if there is no harness or the name is unknown.
+    /// The name of the test in its harness; `None` if there is no harness or the name is unknown.
     pub(crate) filter: Option<String>,
     /// The runner ignores the environment, so no variable can make it replay anything.
     pub(crate) hermetic: bool,
@@ -146,7 +146,7 @@ impl Site {
         self.command_of(program(), &arguments.join(" "))
     }
 
-    /// `arguments` are those of the program, quoted.
+    /// `arguments` are the program's arguments, quoted.
     fn command_of(&self, program: &Path, arguments: &str) -> String {
         let behind = |dashes: &str| match arguments {
             "" => String::new(),

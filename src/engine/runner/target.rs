@@ -17,8 +17,8 @@ pub(crate) struct TestTarget {
     kind: TargetKind,
     /// Empty if the package has only one target of this kind.
     name: String,
-    /// True if `name` is the one in the manifest. If not, it is the name of the crate, in which `-` is replaced by
-    /// `_`.
+    /// True if `name` is the name in the manifest. If not, it is the name of the crate, in which
+    /// `-` is replaced by `_`.
     exact: bool,
 }
 
@@ -115,8 +115,8 @@ impl TestTarget {
         }
     }
 
-    /// The target whose root is in one of these folders, where Cargo looks for it, if `file` belongs to that root and
-    /// was compiled as `crate_name`.
+    /// Returns the target of `file`: its root is in one of these folders, where Cargo looks for it,
+    /// and `file` was compiled below that root as `crate_name`.
     fn below(folders: &[(&str, TargetKind)], file: &str, crate_name: &str) -> Option<TestTarget> {
         folders.iter().find_map(|(folder, kind)| {
             let target = parts(file).skip_while(|part| part != folder).nth(1)?;
@@ -153,7 +153,7 @@ impl TestTarget {
         format!("{label}::{}", own.map_or(test, |(_, rest)| rest))
     }
 
-    /// The argument of `cargo test` for this target; none if it is unknown.
+    /// The argument of `cargo test` for this target; `None` if it is unknown.
     pub(crate) fn argument(&self) -> Option<String> {
         let name = match self.exact {
             true => self.name.clone(),
@@ -196,7 +196,7 @@ impl TargetKind {
     }
 }
 
-/// The folders in which Cargo looks for the roots of targets whose tests can share modules.
+/// The folders with the roots of targets whose tests can share modules.
 const FOLDERS: [(&str, TargetKind); 2] =
     [("tests", TargetKind::Test), ("benches", TargetKind::Bench)];
 
@@ -210,7 +210,7 @@ fn folder_of(program: &Path) -> &str {
     folder.and_then(|folder| folder.to_str()).unwrap_or_default()
 }
 
-/// A file name by Cargo without the hash at its end; none if it has no hash.
+/// A file name by Cargo without the hash at its end; `None` if it has no hash.
 pub(super) fn without_hash(stem: &str) -> Option<&str> {
     let (name, hash) = stem.rsplit_once('-')?;
     let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());

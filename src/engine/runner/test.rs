@@ -88,7 +88,7 @@ pub struct Attributes {
     pub arc: bool,
     /// The chances of plain threads: events that may happen at any moment.
     pub chances: Option<&'static str>,
-    /// What the runs of plain threads share.
+    /// The isolation of the runs of plain threads.
     pub isolate: Option<&'static str>,
 }
 

@@ -42,7 +42,8 @@ macro_rules! body {
     };
 }
 
-/// One for each setting of the list that gives runs their meaning, but those in [`ELSEWHERE`].
+/// One for each setting in the list of settings that give runs their meaning, except those in
+/// [`ELSEWHERE`].
 const PLANTS: &[Plant] = &[
     Plant {
         name: "strategy",

@@ -18,7 +18,8 @@ use unpause_check::verdict::Verdict;
 
 /// Replays that shrinking may take.
 const REPLAYS: u64 = 4000;
-/// Those of a run that hangs, each of which takes a twentieth of the time limit of a step, or more.
+/// The number for a hanging run. Each repetition takes a twentieth of the time limit of a step, or
+/// more.
 const HANGS: u64 = 40;
 /// Runs that searches of small programs may take, besides.
 const SOUGHT: u64 = 30_000;
@@ -288,8 +289,8 @@ fn shrunk(
     (small, Some(shrinking))
 }
 
-/// The run in which guided victims of faults are the nodes that they were, if it fails in the same way and has no more steps: then
-/// a replay hits them, too, if the function that named them has changed.
+/// Returns the run with its guided victims pinned to the same nodes, if it fails in the same way
+/// and has no more steps. Then a replay hits them even if the function that names them has changed.
 fn pinned(session: &Session<'_>, run: &Run) -> Option<Run> {
     let mut pinned = run.clone();
     let pins = run.programs.iter().flat_map(|program| &program.pins);

@@ -156,7 +156,8 @@ fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut E
 /// The limits of a search.
 struct SearchLimits {
     deadline: Option<Instant>,
-    /// The numbers of its runs. Those that do not count have one, too, so that a number is one run.
+    /// The numbers of its runs. Runs that do not count have a number too, so that a number is one
+    /// run.
     numbers: Range<u64>,
     /// Before the run with this number it is given up if less than half of it is done.
     give_up_at: Option<u64>,

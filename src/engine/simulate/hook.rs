@@ -93,14 +93,15 @@ pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// The functions below a panic that a report names, if they are not those that panicked.
+/// The functions below a panic that a report names, if they differ from the functions that
+/// panicked.
 ///
 /// Of a backtrace std gives no more than texts. These are read from the `Debug` text, which names function, file and line
 /// of each frame; if it should ever look otherwise, nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callers {
-    /// The place, as `file:line`, from which the standard library was called, if that panicked; none if the program has
-    /// no information for debuggers.
+    /// The place, as `file:line`, that called the standard library, if the standard library
+    /// panicked; `None` if the program has no information for debuggers.
     pub(super) of_std: Option<String>,
     /// The called function of tokio, if it panicked because a run is no runtime of tokio.
     pub(super) of_runtime: Option<String>,

@@ -199,7 +199,7 @@ fn asks_for_a_part(missed: &Failure) -> bool {
 /// The number of runs sampled to check that coverage sees everything that tasks share.
 const COVERAGE_SAMPLES: u64 = 20;
 
-/// Checks, for coverage of runs that passed, that tasks share nothing that it does not see.
+/// Checks, for coverage of passing runs, that tasks share no state that coverage does not see.
 fn look_for_unseen(session: &Session<'_>, explored: &mut Explored) {
     let Explored { found, tally, .. } = explored;
     let Some(census) = tally.census.as_mut().filter(|_| found.is_none()) else { return };

@@ -1,4 +1,4 @@
-//! Proves that no failing run has fewer preemptions than the one that shrinking came to.
+//! Proves that no failing run has fewer preemptions than the result of shrinking.
 //!
 //! Shrinking goes from run to run and can be stuck where none near by is smaller. This goes through all
 //! runs with fewer preemptions, with the same values drawn, and so of the same generated program, until

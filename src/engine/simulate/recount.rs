@@ -8,8 +8,8 @@ use crate::run::statistics::Statistics;
 /// Maximum number of repeated runs.
 const RUNS: u64 = 1000;
 
-/// Returns the statistics of the first of so many runs; none if they generated no program, or if the strategy plans
-/// runs from earlier ones.
+/// Returns the statistics of the first of so many runs; `None` if they generated no program, or if
+/// the strategy plans runs from earlier ones.
 pub(super) fn recount(session: &Session<'_>, runs: u64) -> Option<Statistics> {
     if session.config.strategy.search().is_some() {
         return None;

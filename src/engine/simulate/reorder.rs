@@ -1,7 +1,7 @@
 //! The orders of recorded calls that one run represents, besides its own.
 //!
-//! They are checked without being run. One that is violated is run once before anybody hears of it: if
-//! tasks share something that is not of this library, the run may not be the one that was foreseen.
+//! They are checked without being run. An order that violates the model is run once before it is
+//! reported, because tasks that share memory outside this library may behave differently.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) fn check(
 /// Looks at them for runs that are drawn from seeds, if that is wanted.
 pub(super) struct ClosureCollector {
     witness: Option<Witness>,
-    /// Its counts; none if it is not requested.
+    /// Its counts; `None` if it is not requested.
     closure: Option<Closure>,
 }
 
@@ -76,8 +76,8 @@ impl ClosureCollector {
         (ClosureCollector { witness: Some(witness), closure: Some(Closure::default()) }, strategy)
     }
 
-    /// The last run in another order of its calls in which it fails; none if it passes in all that were
-    /// looked at. To be called if it passed.
+    /// Returns the last run in another order of its calls in which it fails; `None` if it passes in
+    /// all orders that were checked. To be called if it passed.
     pub(super) fn check(
         &mut self,
         session: &Session<'_>,

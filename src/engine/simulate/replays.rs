@@ -47,9 +47,10 @@ pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
     }
 }
 
-/// Does `act` with a session that has the settings of a trace, whatever those of the test and of the environment are.
-/// Returns with its result a sentence for each variable that has no effect, and with `of_test` for each setting of the test.
-/// A trace that does not have its settings is replayed with those of the test.
+/// Does `act` with a session that has the settings of a trace, whatever the test and the
+/// environment say. Returns with its result a sentence for each variable that has no effect, and
+/// with `of_test` for each setting of the test. A trace without settings is replayed with the
+/// settings of the test.
 fn with_settings_of<T>(
     session: &Session<'_>,
     trace: &Trace,
@@ -135,8 +136,9 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
     }
 }
 
-/// Returns the end of the sentence about a stale trace that was followed: the command that removes it, or if it still leads to
-/// a failure the command that puts the new trace in its place, if one was written.
+/// Returns the end of the sentence about a stale trace that was followed. It is the command that
+/// removes the trace; if the trace still leads to a failure, it is the command that replaces it by
+/// the new trace, if one was written.
 fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     match fails {
         None => format!("without a failure. To remove it: {}", Site::removal(kept)),

@@ -1,8 +1,8 @@
 //! Looks for a failure among all schedules of one generated program, for the shrinker: an exhaustive search
 //! with the values of the program held.
 //!
-//! The values that commands draw themselves are those of the schedule at first. If the failure is not found
-//! with them, and there are such values, they are searched too.
+//! The values that commands draw themselves are the values of the schedule at first. If the failure
+//! is not found with them, and there are such values, they are searched too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::strategy::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::strategy::held::Held;
 use crate::strategy::search::Apart;
 
-/// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`, in at most `runs_max`
-/// runs of the first search and a third of that in the second.
+/// Looks for a run with the values of `schedule` that fails as wanted and is `smaller`. Makes at
+/// most `runs_max` runs in the first search and a third of this number in the second.
 pub(super) fn seek(
     lenient: &mut ShrinkReplayer<'_, '_>,
     schedule: &Schedule,
@@ -118,7 +118,7 @@ fn pass(
     drew.load(Ordering::Relaxed)
 }
 
-/// An order of the calls of the last run that the model forbids, if there is one.
+/// An order of the calls of the last run that the model forbids, if any.
 fn reordered(search: &Arc<dyn Search>, worker: &Worker) -> ClosureVerdict {
     search.look_at_orders(&mut |history, times| holds(worker, history, times))
 }

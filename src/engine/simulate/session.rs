@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
 
     /// Calls `act` with `tracing` off in runs, unless all runs are logged.
     pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
-        // Setting a subscriber costs something on every later event, so only if there is one.
+        // Only if there is a subscriber, because setting one makes every later event slower.
         if self.config.log == LogMode::All || !tracing::dispatcher::has_been_set() {
             return act();
         }
@@ -193,8 +193,8 @@ impl<'a> Session<'a> {
         self.assignment.report(Account { rehearsals, ..account })
     }
 
-    /// Does `act`, which makes a run, and keeps a note if the run blocks the thread. Plain threads may: their calls are
-    /// those of the system, or wait for a process.
+    /// Does `act`, which makes a run, and keeps a note if the run blocks the thread. Plain threads
+    /// may block: they call the system, or wait for a process.
     pub(super) fn seeing_standstill<T>(&self, act: impl FnOnce() -> T) -> T {
         if self.config.is_native() || self.config.log == LogMode::All {
             return act();

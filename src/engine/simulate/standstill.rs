@@ -1,8 +1,9 @@
 //! A run that blocks its thread: with `thread::sleep`, the join of a `std::thread`, a file, a socket, a lock of std.
 //!
-//! A run has one thread, and all that it waits for is done by that thread. So the time in which the thread neither runs
-//! nor waits for a processor went by in a call that the run does not see. Linux counts both times for each thread;
-//! elsewhere nothing is found. A `std::thread` that is not joined is not found either: nothing tells who started it.
+//! A run has one thread, and all that it waits for is done by that thread. So if the thread neither
+//! runs nor waits for a processor, it is in a call that the run does not see. Linux counts both
+//! times for each thread; elsewhere nothing is found. A `std::thread` that is not joined is not
+//! found either: nothing tells who started it.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -4,7 +4,8 @@
 //! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
 //! pending operation. Then it ends the process.
 //!
-//! A plain thread can be interrupted: its run fails as hung, on its own worker, and the process goes on.
+//! A plain thread can be interrupted: its run fails as hung, on its own worker, and the process
+//! continues.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -221,7 +222,8 @@ impl Watchdog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time limit of a step of a worker. That of a hang that is repeated is shorter, so that it can be shrunk.
+    /// The time limit of a step of a worker. A repeated hang has a shorter limit, so that it can be
+    /// shrunk.
     fn patience(&self, watched: &WatchedWorker, patience: Duration) -> Duration {
         const LEAST: Duration = Duration::from_millis(100);
         let again = self.interrupted.load(Ordering::Relaxed)
@@ -233,8 +235,8 @@ impl Watchdog {
         EndWatchdogOnDrop(self)
     }
 
-    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is that of its first run, or
-    /// the seed from which the replayed run was derived.
+    /// Watches a worker of the current thread, whose step is kept in `step`. The seed is the seed
+    /// of its first run, or the seed from which the replayed run was derived.
     pub(super) fn follow(&self, step: Arc<AtomicU32>, job: WorkerJob, seed: Seed) -> Unwatch<'_> {
         let (runs, seed, job) = (AtomicU64::new(0), AtomicU64::new(seed.0), Mutex::new(job));
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));

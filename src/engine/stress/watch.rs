@@ -15,7 +15,7 @@ use crate::run::{Failure, TaskRecord};
 
 /// The time that tasks of a spawner may wait for a thread, if there is no limit for hangs.
 const STALL: Duration = Duration::from_secs(10);
-/// A shorter wait may be that of a machine that is busy.
+/// A shorter wait may come from a busy machine.
 const STALL_LEAST: Duration = Duration::from_secs(1);
 
 /// The run that is on, for the watchdog.
@@ -145,7 +145,7 @@ fn end(
     end_process(&text(&report, &Style::default()))
 }
 
-/// The limit that a run has exceeded which began, and of which a task moved last, so long ago.
+/// Returns the limit that a run has exceeded. It began, and a task of it last moved, so long ago.
 fn exceeded(
     stress: &StressRun,
     limits: StressLimits,

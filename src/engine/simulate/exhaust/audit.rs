@@ -1,10 +1,11 @@
 //! Checks a search that is through against sampled runs.
 //!
-//! A search that says "all" claims that it had a run of every class, and that all runs of a class are alike.
-//! Both are looked up for runs drawn from seeds: that the search had their class, and, at least once for each class,
-//! that the same steps in another order show the same, and so do those that are left without what deaths of nodes take
-//! back. A run that says otherwise takes the proof away: either the search is wrong, or tasks share something that is not of
-//! this library, such as a lock of `std`. The audit names the two steps that show it ([`clash`], [`missed`]).
+//! A search that says "all" makes two claims: it had a run of every class, and all runs of a class
+//! are alike. The audit checks both claims for runs drawn from seeds. Did the search have their
+//! class? At least once per class: do the same steps show the same in another order, and without
+//! the steps that deaths of nodes take back? A run that says otherwise takes the proof away: either
+//! the search is wrong, or tasks share something that is not of this library, such as a lock of
+//! `std`. The audit names the two steps that show it ([`clash`], [`missed`]).
 //!
 //! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
 //! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
@@ -35,7 +36,8 @@ use crate::strategy::{Chosen, Search};
 /// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
 
-/// So many of each strategy are made again in another order; of the others, those of a new class.
+/// For each strategy, so many runs are repeated in another order; of the others, the runs of a new
+/// class.
 const MADE_AGAIN: u64 = 5;
 
 /// The name of the strategy of a run that is made again.
@@ -56,8 +58,8 @@ pub(in crate::engine::simulate) struct Sampled {
 }
 
 /// Samples so many runs, up to the first that says something against the search. Without a search, runs are
-/// only looked at in another order. `shown` tells whether the search went on after failures, so that one of a
-/// known class is no news.
+/// only looked at in another order. `shown` tells whether the search continued after failures: a
+/// failing run of a known class is then no news.
 pub(in crate::engine::simulate) fn audit(
     session: &Session<'_>,
     search: Option<&Arc<dyn Search>>,
@@ -135,7 +137,7 @@ impl Sampled {
         self.failing = Some((run, seed));
     }
 
-    /// The failing run, as that of this position.
+    /// Returns the failing run, with this position.
     pub(in crate::engine::simulate) fn found(self, position: u64) -> Option<Box<Found>> {
         let (run, seed) = self.failing?;
         Some(Box::new(Found { position, run, origin: Origin::Sampled(seed) }))
@@ -175,7 +177,7 @@ struct Other {
 }
 
 impl Other {
-    /// The steps in another order, and without those that deaths take back, if there are some.
+    /// Returns the steps in another order, and without the steps that deaths take back, if any.
     fn all(order: &HappensBefore) -> Vec<Other> {
         let mut others = vec![Other { order: last_task_first(order), lost: Vec::new() }];
         if let Some(lost) = order.lost() {
@@ -186,8 +188,8 @@ impl Other {
     }
 }
 
-/// The steps of a run in another order that makes no difference: of those that can come next, the
-/// step of the task that was spawned last.
+/// Returns the steps of a run in another order that makes no difference: of the possible next
+/// steps, the step of the task that was spawned last.
 fn last_task_first(order: &HappensBefore) -> Vec<u32> {
     let mut left: Vec<u32> = (0..order.steps()).collect();
     let mut steps = Vec::new();

@@ -61,8 +61,9 @@ impl Again<'_, '_> {
 /// The operations of each task, each with its place and its values as text.
 pub(super) type Sight = BTreeMap<TaskPath, Vec<(&'static str, u32, u32, String)>>;
 
-/// The operations of each task of a run, but for those in steps that are `lost`. Looks without a value that screens leave out are
-/// no results: the first of two tasks that use an object may have them, whichever it is.
+/// Returns the operations of each task of a run, except in steps that are `lost`. Looks without a
+/// value that screens leave out are no results: the first of two tasks that use an object may have
+/// them, whichever it is.
 pub(super) fn sight(run: &Run, lost: &[bool]) -> Sight {
     let mut sight = Sight::new();
     let is_lost = |event: &Event| lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);

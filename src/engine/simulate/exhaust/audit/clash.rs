@@ -1,8 +1,9 @@
 //! Finds the two steps that did not commute: a run shows something else in another order of its steps.
 //!
 //! Both orders are linear extensions of the same happens-before order, so swaps of neighbouring steps that do not conflict lead from
-//! one to the other. The first run shows what was sampled, the last one does not. A binary search over the swaps finds one that
-//! makes the difference, with as many runs as the number of swaps has binary digits.
+//! one to the other. The first run shows what was sampled, the last one does not. A binary search
+//! over the swaps finds the swap that makes the difference. It takes as many runs as the number of
+//! swaps has binary digits.
 
 use super::again::{Again, Sight, difference, sight};
 use crate::report::{Clash, StepText};
@@ -11,10 +12,10 @@ use crate::run::event::Values;
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, task};
 
-/// What a run must show in all orders of its steps that make no difference.
+/// The expected result of a run in all orders of its steps that make no difference.
 pub(super) struct Expected<'r> {
     pub(super) run: &'r Run,
-    /// None if classes are not compared.
+    /// `None` if classes are not compared.
     pub(super) class: Option<u64>,
 }
 
@@ -40,7 +41,8 @@ impl Expected<'_> {
         failure.is_none() && self.is_met(again, class, lost)
     }
 
-    /// The two steps that do not commute, on the way to an order in which the run does not show the same.
+    /// Returns the two steps that do not commute, on the way to an order in which the run shows
+    /// something else.
     pub(super) fn clash(&self, again: &mut Again<'_, '_>, target: &[u32]) -> Option<Clash> {
         let swaps = first_that_differs(swaps_to(target), |swaps| {
             let (order, _) = after_swaps(target, swaps);
@@ -94,8 +96,8 @@ impl Expected<'_> {
     }
 }
 
-/// The smallest number up to `most` found for which the run is not the same, by bisection: it is the same for the number before it.
-/// None if it is the same for `most`.
+/// Finds by bisection a number up to `most` for which the run is not the same, although it is the
+/// same for the number below. `None` if it is the same for `most`.
 fn first_that_differs(most: usize, mut is_same: impl FnMut(usize) -> bool) -> Option<usize> {
     let (mut same, mut differs) = (0, most);
     if most == 0 || is_same(most) {

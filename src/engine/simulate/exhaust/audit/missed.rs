@@ -16,8 +16,8 @@ const RUNS: u32 = 200;
 /// The maximum number of steps of a run in which conflicting steps are reversed: it has as many pairs as steps, or more.
 const STEPS: u32 = 400;
 
-/// The two steps of a run next to the sampled one, by reversals of conflicting steps, whose order the search did not reverse. None
-/// if no run near it is of a class of the search.
+/// The two steps of a run next to the sampled one, by reversals of conflicting steps, whose order
+/// the search did not reverse. `None` if no run near it is of a class of the search.
 pub(super) fn reversal(
     again: &mut Again<'_, '_>,
     search: &Arc<dyn Search>,

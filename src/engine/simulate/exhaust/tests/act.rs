@@ -79,7 +79,7 @@ pub(super) enum Act {
     OnToken(super::parking::OnToken),
     /// On nodes and links.
     OnCluster(super::cluster::OnCluster),
-    /// An act on the value with a destructor or on the one without, which all tasks own.
+    /// An act on the value with a destructor or on the value without; all tasks own both.
     OnCount(bool, super::counted::OnCount),
 }
 

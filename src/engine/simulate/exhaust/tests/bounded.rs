@@ -47,7 +47,7 @@ fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
     [preemptions, delays]
 }
 
-/// Returns the costs and the result of each run of the program; none if there are too many.
+/// Returns the costs and the result of each run of the program; `None` if there are too many.
 fn all_runs(program: &Program, runs_max: usize) -> Option<Vec<([u32; 2], Seen)>> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));

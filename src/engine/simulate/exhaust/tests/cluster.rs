@@ -71,7 +71,7 @@ pub(super) enum OnCluster {
     CountOutside,
     /// Spawns a task of the first node, which writes a file, syncs it and stores what came of it.
     Write,
-    /// Begins or ends a fault of its disk, the one with this number.
+    /// Begins or ends the fault of its disk with this number.
     Disk(usize, bool),
     /// Spawns a task of the node, which waits so, adds and is a child of the caller.
     Reside(usize, Wait),

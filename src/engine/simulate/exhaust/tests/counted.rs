@@ -26,7 +26,7 @@ pub(super) enum OnCount {
     IntoInner,
 }
 
-/// A value whose destructor shows in which task it is called.
+/// A value whose destructor shows the task that calls it.
 pub(super) struct Loud(Condvar);
 
 impl Drop for Loud {

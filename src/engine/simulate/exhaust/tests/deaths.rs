@@ -19,8 +19,8 @@ use crate::strategy::search::Apart;
 use crate::sync::Ordering::SeqCst;
 use crate::{Atomic, Runner};
 
-/// The positions of the events that deaths took back: of a task that died, all after the last one that did something which
-/// outlives it. By what was recorded alone: a search knows nothing of this.
+/// Returns the positions of the events that deaths took back. For a dead task these are all events
+/// after its last act that outlives it. By what was recorded alone: a search knows nothing of this.
 pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
     let died = |event: &Event| match event.values {
         Values::Task(task) if event.op.kind == Some(KILL) => Some(task),
@@ -44,7 +44,7 @@ pub(super) fn lost_events(run: &Run) -> BTreeSet<usize> {
     lost
 }
 
-/// A node whose memory another task looks at while it works, and that dies.
+/// A node that dies, while another task looks at its memory.
 fn shown() -> Program {
     let tasks = vec![vec![], on(OnCluster::Show(0)), on(OnCluster::Kill(0))];
     Program::new(tasks, 2, 2)
@@ -100,8 +100,8 @@ fn deaths_are_tried_everywhere_if_others_look_at_the_memory_of_the_node() {
     assert_eq!(by_search(&worker(2), Apart::ORDERS).apart, Apart::ORDERS);
 }
 
-/// The order in which two tasks spawn others into a node is seen by acts on the node alone, and so is the time that has passed for
-/// tasks that wait when it dies.
+/// The order in which two tasks spawn others into a node is seen only by acts on the node. So is
+/// the time that has passed for its waiting tasks when it dies.
 #[test]
 fn acts_on_nodes_whose_tasks_have_spawned_or_wait_are_explored_as_by_brute_force() {
     use OnCluster::{Clog, CutBack, Heal, Kill, Nap, PowerOff, Send, Slow, Spawn};

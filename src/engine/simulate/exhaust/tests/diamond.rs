@@ -27,7 +27,7 @@ use crate::strategy::footprint::{StepItem, dependent};
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::Apart;
 
-/// Takes some steps as it is told, then always the task with the lowest number.
+/// Takes some given steps, then always the task with the lowest number.
 #[derive(Clone, Default)]
 struct Scripted(Arc<Mutex<Script>>);
 
@@ -39,7 +39,7 @@ struct Script {
     order: HappensBefore,
     observer: Observer,
     steps: usize,
-    /// A task was told to step that could not.
+    /// True if the script had a step of a task that could not step.
     stuck: bool,
     /// The tasks enabled after the script.
     enabled: Vec<TaskId>,
@@ -129,7 +129,7 @@ fn tell(program: &Program, turns: &[TaskId]) -> Told {
     tell_without(program, turns, None)
 }
 
-/// As [`tell`], without the values seen by one of the tasks.
+/// Like [`tell`], without the values seen by one of the tasks.
 fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) -> Told {
     let scripted = Scripted::default();
     scripted.0.lock().unwrap().turns = turns.to_vec();
@@ -197,8 +197,8 @@ pub(super) struct Found {
     pub(super) broken: Option<String>,
 }
 
-/// Numbers of programs for a fault that must be found. The first is at or shortly before one that shows it: a search from 0
-/// takes up to a hundred times as long.
+/// Numbers of programs for a fault that must be found. The first program or one shortly after it
+/// shows the fault: a search from 0 takes up to a hundred times as long.
 pub(super) fn from(first: u64) -> Range<u64> {
     first..first + 20_000
 }
@@ -243,7 +243,7 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
                  q_does: &(Vec<StepItem>, Vec<StepItem>)| {
         !dependent((p, &p_does.0), (q, &q_does.0))
     };
-    // The first steps are those of two runs, and may make objects.
+    // The first steps belong to two runs, and may create objects.
     let mut keys = Vec::new();
     let can_swap = apart(&in_both(&mut keys, p_first), &in_both(&mut keys, q_first))
         || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
@@ -298,7 +298,7 @@ fn compare_death(
     }
 }
 
-/// Returns `true` if the run ended with the step at `at`, or with the one behind it.
+/// Returns `true` if the run ended with the step at `at`, or with the next one.
 fn is_last(told: &Told, at: usize) -> bool {
     told.footprints.len() == at + 1 || !told.goes_on
 }

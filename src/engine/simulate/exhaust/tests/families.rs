@@ -339,8 +339,8 @@ fn compare(family: &Family) {
     assert!((family.holds)(&tally), "{}: {tally:?}", family.name);
 }
 
-/// Compares programs of all families, on all processors, until so many were small enough: those with at most `runs_max`
-/// runs by brute force. A job is so many programs of one family.
+/// Compares programs of all families, on all processors, until so many were small enough: programs
+/// with at most `runs_max` runs by brute force. A job is so many programs of one family.
 fn compare_until(
     families: &[&'static Family],
     (wanted, job_size, runs_max): (u64, u64, u64),
@@ -406,6 +406,6 @@ fn a_hundred_thousand_programs_are_explored_as_by_brute_force() {
     assert!(all.programs >= wanted, "{all:?}");
     assert!(!of.is_empty() || all.deadlocks * 20 > all.programs, "{all:?}");
     assert_eq!(tallies.len(), families.len());
-    // Runs that repeat a class are those of values that made no difference.
+    // Runs that repeat a class come from values that made no difference.
     assert!(all.runs * 100 < all.classes * 103, "{all:?}");
 }

@@ -1,4 +1,4 @@
-//! Acts that faults befall.
+//! Acts into which faults are injected.
 
 use super::act::Act;
 use crate::run::rng::Rng;

@@ -12,7 +12,8 @@ use crate::strategy::search::Apart;
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
-/// The number of programs on which each fault is tried, and the number of those checked in which it matters.
+/// The number of programs on which each fault is tried, and the number of affected programs that
+/// are checked.
 const PROGRAMS: u64 = 400;
 const LOOKED_AT: usize = 12;
 

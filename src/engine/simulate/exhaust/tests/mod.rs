@@ -1,7 +1,7 @@
 //! The search against brute force: every run of a small program, in the same runtime.
 //!
-//! Compares the set of results (how the run ended, and all that each task saw), which does not know what a conflict
-//! is; the set of classes of runs; and that no class was run twice.
+//! Compares the set of results (how the run ended, and all that each task saw), independently of
+//! the definition of a conflict; the set of classes of runs; and the absence of repeated classes.
 
 mod act;
 mod bounded;
@@ -135,7 +135,8 @@ fn place() -> crate::run::ids::Place {
     std::panic::Location::caller()
 }
 
-/// By going through all decisions; none if there are too many. Classes differ by these differences.
+/// By going through all decisions; `None` if there are too many. Classes differ by these
+/// differences.
 fn by_brute_force(program: &Program, apart: Apart, runs_max: u64) -> Option<All> {
     let brute = Brute::default();
     brute.tell_apart(apart);
@@ -201,7 +202,7 @@ fn by_search(program: &Program, apart: Apart) -> All {
 #[derive(Default, Debug)]
 struct Tally {
     programs: u64,
-    /// Programs that may come to a deadlock.
+    /// The number of programs that may deadlock.
     deadlocks: u64,
     brute: u64,
     classes: u64,

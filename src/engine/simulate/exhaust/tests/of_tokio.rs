@@ -39,7 +39,7 @@ pub(super) enum OfTokio {
     Get,
     SetOnce,
     WaitOnce,
-    /// Two acts, of which the one that is done later is dropped.
+    /// Two acts. The act that would be done later is dropped.
     Race(Box<OfTokio>, Box<OfTokio>),
 }
 

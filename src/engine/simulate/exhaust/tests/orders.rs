@@ -1,5 +1,6 @@
-//! The orders of recorded calls that one run stands for, against brute force: a class of interleavings
-//! has a history that is violated if and only if one of its interleavings has one.
+//! The orders of recorded calls that one run represents, against brute force: a class of
+//! interleavings has a violated history if and only if one of its interleavings has a violated
+//! history.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -35,7 +36,7 @@ enum Call {
 struct Way {
     explicit: bool,
     locked: bool,
-    /// Nobody is told how it ended.
+    /// True if no task learns how it ended.
     lost: bool,
 }
 
@@ -172,8 +173,8 @@ fn by_brute_force(program: &Program, runs_max: u64) -> Option<(Found, u64)> {
     None
 }
 
-/// By going through all interleavings, if there are not too many: whether one of those with the same
-/// happens-before has a history that is violated.
+/// Goes through all interleavings, if there are not too many. By class: whether an interleaving
+/// with the same happens-before has a violated history.
 fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u64, bool>> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));
@@ -190,8 +191,8 @@ fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u
     None
 }
 
-/// By runs of seeds, watched: of each its class, whether its own history is violated, and whether one is
-/// that it stands for. One that is said to be comes about.
+/// Watches runs of seeds. Returns for each its class, whether its own history is violated, and
+/// whether it represents a violated history. One that is said to be comes about.
 fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bool)> {
     let witness = Witness::default();
     let strategy = Chosen::parse(strategy).expect("it is one of ours");
@@ -219,7 +220,7 @@ fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bo
     (0..seeds).map(each).collect()
 }
 
-/// That the last run, with its steps in this order, shows the same and violates.
+/// Asserts that the last run, with its steps in this order, shows the same and violates.
 fn assert_comes_about(program: &Program, worker: &Worker, run: &Run, tasks: &[TaskId]) {
     let mut other = Worker::new(Box::new(LenientReplay::new(in_order(worker.schedule(), tasks))));
     other.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
@@ -229,7 +230,7 @@ fn assert_comes_about(program: &Program, worker: &Worker, run: &Run, tasks: &[Ta
     assert!(is_violated(&reordered), "{program:?}");
 }
 
-/// By the search: with a run for each order of calls, or looking at all orders that a run stands for.
+/// Searches with a run for each order of calls, or with a look at all orders that a run represents.
 fn by_search(program: &Program, strict: bool) -> (Found, u64) {
     let search = Exhaustive::default();
     if strict {

@@ -36,7 +36,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// A body, tasks of which it spawns the first at once, and how many of those it awaits.
+    /// Creates a program: a body and its tasks. The body spawns the first `early` tasks at once and
+    /// awaits `awaited` of them.
     pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
         let (clock, faults) = (ClockMode::Last, Faults::NONE);
         Program { tasks: Arc::new(tasks), early, awaited, clock, faults }
@@ -136,10 +137,11 @@ impl Program {
         self.tasks.iter().flatten().any(sees)
     }
 
-    /// Returns `true` if classes differ in facts other than operations: which call returned first, whether a branch
-    /// found that another task had ended, which of several branches a step was, how many of the writes that could
-    /// wake it had come before a wait for several words looked at the first of them again, what came while a task
-    /// waited for something else, too, or whether a wait that was given up could have ended before.
+    /// Returns `true` if classes differ in facts other than operations. Such facts are: the call
+    /// that returned first, the end of another task found by a branch, the branch taken by a step,
+    /// the number of wakes before a wait for several words looked at the first of them again,
+    /// events during a wait for something else, and whether an abandoned wait could have ended
+    /// before.
     pub(super) fn tells_more_than_its_operations(&self) -> bool {
         use Act::{AwaitBeside, AwaitBoth, AwaitEither, AwaitWithin, Both};
         use Act::{Call, Finished, LockWithin, Race};

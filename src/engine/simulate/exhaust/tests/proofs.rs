@@ -18,7 +18,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Body = fn() -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Searches that must be proofs, with those that were not.
+/// Searches that must be proofs, and the searches among them that were not.
 #[derive(Default)]
 struct Proofs {
     lost: Vec<String>,
@@ -51,7 +51,8 @@ impl Proofs {
     }
 }
 
-/// Searches a program as a test, and checks the search by sampled runs. If not all runs pass, it goes on after failures.
+/// Searches a program as a test, and checks the search by sampled runs. If not all runs pass, it
+/// continues after failures.
 pub(super) fn searched(program: &Program, passes: bool) -> Searched {
     let clock = match program.clock {
         ClockMode::Last => "last".to_owned(),

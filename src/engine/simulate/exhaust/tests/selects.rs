@@ -24,7 +24,7 @@ pub(super) enum Form {
     Biased,
     /// The value of the first branch never matches.
     Mismatch,
-    /// The first branch is not dropped when the second wins, and goes on beside it once more.
+    /// The first branch is not dropped when the second wins, and continues beside it once more.
     Loop,
     /// A second beside both.
     Deadline,
@@ -57,7 +57,7 @@ impl Act {
 /// The future of a branch, which can be begun anew.
 type Branch<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Waits for the branches. Returns the number of the one that won, from 3.
+/// Waits for the branches. Returns the number of the winner, from 3.
 pub(super) async fn select<'a>(form: Form, begin: [&(dyn Fn() -> Branch<'a> + Sync); 2]) -> u64 {
     let [first, second] = begin;
     match form {

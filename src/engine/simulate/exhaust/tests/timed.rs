@@ -80,8 +80,8 @@ fn saw(run: &Run) -> Saw {
     (outcome.to_owned(), tasks)
 }
 
-/// The results of runs whose time moves at any moment, with the number of early moves: those made although another
-/// task could step. By going through all decisions; none if there are too many.
+/// The results of runs whose time moves at any moment, with the number of early moves: moves made
+/// although another task could step. By going through all decisions; `None` if there are too many.
 fn by_definition(program: &Program, runs_max: u64) -> Option<BTreeSet<(usize, Saw)>> {
     let program = program.clone().with_clock(ClockMode::Any);
     let brute = Brute::default();

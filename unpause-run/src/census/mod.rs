@@ -58,7 +58,7 @@ impl Census {
         self.tried.merge(other.tried);
     }
 
-    /// The coverage of the runs. Positions are those of all runs, from 0 on.
+    /// The coverage of the runs. Positions count all runs, from 0 on.
     pub fn coverage(&self) -> Coverage {
         let mut new_per_hundred = vec![0; self.runs.div_ceil(100) as usize];
         for (_, first) in self.classes.values() {

@@ -20,7 +20,7 @@ pub enum Object {
     Room,
 }
 
-/// An access to the contents of a mapped file that conflicts with those of the other variant.
+/// An access to the contents of a mapped file. It conflicts with accesses of the other variant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Contents {
     /// Read by a call of the file.
@@ -41,7 +41,8 @@ pub struct Accesses {
     pub syncs: bool,
     /// The call changed values that processes see: a kill before it leaves another disk than after.
     pub changes: bool,
-    /// The call decided a location of a crashed disk, so its draws depend on those of earlier reads.
+    /// The call decided a location of a crashed disk, so its draws depend on the draws of earlier
+    /// reads.
     pub decides: bool,
 }
 

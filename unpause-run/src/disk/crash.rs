@@ -1,10 +1,11 @@
-//! A disk after a power failure, of which only the locations that were read are decided.
+//! A disk after a power failure. A location is decided when it is first read.
 //!
-//! `kept` is closed downwards, `lost` is closed upwards, and they share nothing. A location with the versions
-//! v1 < v2 < … can have any version from the last one in `kept` to the last one that is not in `lost`: an interval.
-//! Version j takes the closure of vj into `kept` and that of v(j+1) into `lost`. An effect in both closures, in the
-//! first one and `lost`, or in `kept` and the second one would put j outside the interval, so each choice is possible
-//! and no later one is cut off: the answers are exactly the states that the readers can tell apart. (The same idea for
+//! `kept` is closed downwards, `lost` is closed upwards, and they share nothing. A location with
+//! the versions v1 < v2 < … can have any version from its last one in `kept` to its last one
+//! outside `lost`: an interval. Version j takes the closure of vj into `kept` and the closure of
+//! v(j+1) into `lost`. An effect in both closures, in the first one and `lost`, or in `kept` and
+//! the second one would put j outside the interval, so each choice is possible and no later one is
+//! cut off: the answers are exactly the states that the readers can tell apart. (The same idea for
 //! persistent memory: Gorjiara, Xu, Demsky, *Jaaru*, ASPLOS 2021.)
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,7 +220,7 @@ impl Crashed {
     }
 }
 
-/// An answer below `bound`, without a draw if there is one only.
+/// An answer below `bound`, without a draw if only one answer exists.
 fn one_below(bound: u64, draw: Draw<'_>) -> u64 {
     if bound == 1 { 0 } else { draw(bound) }
 }

@@ -107,8 +107,8 @@ impl Pending {
         self.effects.insert(id, effect);
     }
 
-    /// The effects that a sync of the locations within `bounds`, all of one inode, covers, without those that they are
-    /// ordered after.
+    /// The effects that a sync of the locations within `bounds`, all of one inode, covers, without
+    /// their predecessors in the order.
     pub(super) fn on(&self, bounds: Range<Location>) -> BTreeSet<u64> {
         let ino = bounds.start.ino;
         let chains = self.chains.range(bounds);
@@ -116,7 +116,8 @@ impl Pending {
         ids.filter(|id| !self.effects[id].failed.contains(&ino)).collect()
     }
 
-    /// The entries and lengths of all inodes, those with failed syncs included: a journal has them all.
+    /// The entries and lengths of all inodes, including inodes with failed syncs: a journal has
+    /// them all.
     pub(super) fn of_journal(&self) -> impl Iterator<Item = u64> {
         self.metadata.iter().copied()
     }
@@ -235,7 +236,8 @@ impl Pending {
         added
     }
 
-    /// Opens the effects `before` that have to be kept, too, up to one that is: it has kept those before it.
+    /// Opens the effects among `before` that must be kept, too, back to the first kept one: it has
+    /// kept its predecessors.
     fn earlier(
         &self,
         before: impl DoubleEndedIterator<Item = u64>,
@@ -246,7 +248,8 @@ impl Pending {
         open.extend(ordering.take_while(|id| !kept.contains(id)));
     }
 
-    /// Opens the effects `after` that are lost, too, up to one that is and has lost those after it.
+    /// Opens the effects among `after` that are lost, too, up to the first lost one: it has lost
+    /// its successors.
     fn later(
         &self,
         after: impl Iterator<Item = u64>,

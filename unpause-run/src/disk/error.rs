@@ -1,4 +1,4 @@
-//! Errors of calls: those of Linux, with the kinds that `std::io` gives them.
+//! Errors of calls: the errors of Linux, with their kinds in `std::io`.
 
 use std::fmt;
 use std::io::{self, ErrorKind};

@@ -32,11 +32,11 @@ pub struct OpenOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncFate {
     Succeeds,
-    /// An error, after which reads show the data that may not be on disk: ext4, XFS.
+    /// An error. Reads then show the data, which may not be on disk: ext4, XFS.
     FailsAndKeeps,
     /// The same, because the disk is full: the room for a write is sought when it is synced.
     FindsNoRoom,
-    /// An error, after which reads show the data of before, which are all that a crash leaves: Btrfs.
+    /// An error. Reads then show the previous data, the only data that a crash leaves: Btrfs.
     FailsAndReverts,
 }
 
@@ -302,7 +302,8 @@ impl Call<'_> {
 
     /// One effect on the length and all sectors that are cut: old bytes never come back.
     ///
-    /// All sectors that some call wrote are cut, also those that a crash may have lost, so they need not be decided.
+    /// All sectors that some call wrote are cut, including sectors that a crash may have lost, so
+    /// they need not be decided.
     fn truncate(&mut self, ino: Ino, len: u64) {
         self.accesses.update(Object::Inode(ino));
         let old = self.size(ino);

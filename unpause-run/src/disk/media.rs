@@ -1,5 +1,5 @@
-//! Faults of the medium, on request: sectors that cannot be read, bits that change by themselves, writes that land in the place
-//! of another sector.
+//! Faults of the medium, on request: unreadable sectors, bits that change by themselves, writes
+//! that land in place of another sector.
 
 use super::error::Error;
 use super::location::{Location, Value};
@@ -46,7 +46,8 @@ impl Call<'_> {
         self.misdirected.filter(|(from, _)| *from == index).map_or(index, |(_, to)| to)
     }
 
-    /// The sectors that a write of so many bytes would begin and end in, and the number of those that the file then has.
+    /// The first and the last sector of a write of so many bytes, and the number of sectors that
+    /// the file then has.
     pub fn sectors_of_write(
         &mut self,
         handle: Handle,

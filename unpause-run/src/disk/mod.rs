@@ -1,10 +1,11 @@
 //! The model of a file system, and of all that may be left of it after a power failure.
 //!
-//! A [`Disk`] has three kinds of state. *Now*: the values that processes see. *Pending*: the effects of calls that may
-//! not be on disk yet, with their order. *Durable*: the values that a sync has put there. A power failure makes a layer
-//! of the last two, of which a location is decided when a call first reads it, by a draw whose answer 0 is "nothing is
-//! lost". A second one makes a layer over the first. So a crash costs nothing for locations that recovery does not
-//! read, and an enumeration of the draws visits each state that recovery can tell apart.
+//! A [`Disk`] has three kinds of state. *Now*: the values that processes see. *Pending*: the
+//! effects of calls that may not be on disk yet, with their order. *Durable*: the synced values. A
+//! power failure makes a layer of the last two. A location of the layer is decided when a call
+//! first reads it, by a draw; its answer 0 means "nothing is lost". A second one makes a layer over
+//! the first. So a crash costs nothing for locations that recovery does not read, and an
+//! enumeration of the draws visits each state that recovery can tell apart.
 //!
 //! | file | task |
 //! |---|---|
@@ -115,7 +116,7 @@ pub struct Call<'d> {
     pub accesses: Accesses,
     /// Locations whose newest version the call found lost.
     pub losses: Vec<Loss>,
-    /// A sector that the call does not write, and the one in whose place it puts the contents.
+    /// A sector that the call does not write, and the sector in whose place it puts the contents.
     misdirected: Option<(u64, u64)>,
 }
 

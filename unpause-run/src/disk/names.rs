@@ -1,4 +1,4 @@
-//! Paths and entries of directories. Errors are those of Linux, in its order of checks.
+//! Paths and entries of directories. Errors are the errors of Linux, in its order of checks.
 
 use std::path::{Component, Path};
 
@@ -20,7 +20,7 @@ pub struct Metadata {
 
 /// The last component of a path, which need not exist, in a directory that does.
 pub(super) struct Target {
-    /// The directories from `/` on, down to the one that has the entry.
+    /// The directories from `/` down to the directory with the entry.
     dirs: Vec<Ino>,
     /// `None` for a path that ends in a directory without naming it: `/`, `.` or `..`.
     pub(super) name: Option<Name>,

@@ -128,7 +128,7 @@ impl Call<'_> {
         self.apply_effect(sets, is_metadata, false);
     }
 
-    /// The same, for an effect that comes after the one before it.
+    /// The same, for an effect that comes after the previous one.
     pub(super) fn apply_second_half(&mut self, sets: Vec<(Location, Value)>) {
         self.apply_effect(sets, true, true);
     }
@@ -231,7 +231,7 @@ impl Call<'_> {
         }
     }
 
-    /// A sync changes the fate of effects: those of a rename are on two directories.
+    /// A sync changes the fate of effects: the effects of a rename are on two directories.
     fn touch_for_sync(&mut self, effects: &BTreeSet<u64>) {
         self.accesses.syncs |= !effects.is_empty();
         let mut last = None;

@@ -1,7 +1,7 @@
 //! Free space, counted in sectors of file contents that are not holes.
 //!
-//! After a power failure the count is that of before: the losses of a crash are not known until they are read.
-//! The same holds for a sync that failed and reverted.
+//! After a power failure the count keeps its previous value: the losses of a crash are not known
+//! until they are read. The same holds for a sync that failed and reverted.
 
 use std::collections::BTreeSet;
 

@@ -57,8 +57,8 @@ impl Rules {
 pub enum Choosing {
     /// Each location by its own draw: complete, for searches.
     EachLocation,
-    /// One of four moods for the whole disk, and the sectors of one write as a run: for samples. Independent draws
-    /// for each location nearly always give a disk on which everything is half written, which is the state that
-    /// finds least.
+    /// One of four moods for the whole disk, and the sectors of one write as a run: for samples.
+    /// Independent draws for each location nearly always give a disk with everything half written,
+    /// the state that finds least.
     Moods,
 }

@@ -24,7 +24,8 @@ const SHOWN_MAX: usize = 3;
 /// The steps of a run that are of calls.
 pub(super) struct CallSteps<'a> {
     run: &'a Run,
-    /// The number of the call of each step; none if it did nothing, or something that is of no call.
+    /// The number of the call of each step; `None` if it did nothing, or something that is of no
+    /// call.
     of: Vec<Option<usize>>,
 }
 
@@ -115,7 +116,7 @@ impl<'a> CallSteps<'a> {
         }
         let objects = shown.iter().filter_map(|at| done[*at].object).collect();
         let place = done.last().map_or(String::new(), |event| event.place.to_string());
-        // What is called is in std: its place is that of the call.
+        // The called function is in std: its place is the place of the call.
         let through = indices.last().and_then(|last| call.through_at(*last));
         let called = waiting::others(&place, through, &call.place);
         let step = Some(steps.start);

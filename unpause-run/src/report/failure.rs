@@ -317,7 +317,7 @@ pub(super) fn field(screen: &mut Screen, label: &str, body: &str) {
     screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, body));
 }
 
-/// Writes a message, such as that of a panic, and an empty line below it.
+/// Writes a message, such as a panic message, and an empty line below it.
 fn text(screen: &mut Screen, message: &str) {
     let lines: Vec<&str> = message.lines().collect();
     for line in lines.iter().take(MESSAGE_LINES) {
@@ -394,8 +394,8 @@ const TIME_LIMIT: &str = "Its tasks still made progress. Usual causes:\n\
 const DIVERGED: &str = "The code has changed since the trace was written. If that is intended, delete the trace; \
     the command after `record:` searches for the failure again and writes a new one.";
 
-/// The number of moves of the time in the last steps of a run, the number of these steps, and the time; none if the
-/// moves are few.
+/// The number of moves of the time in the last steps of a run, the number of these steps, and the
+/// time; `None` if the moves are few.
 fn moving_time(run: &Run) -> Option<(usize, usize, Duration)> {
     let steps = run.steps.len().min(MOVING_TIME_STEPS);
     let from = run.steps.len() - steps;

@@ -174,7 +174,7 @@ struct Column {
 }
 
 impl Columns {
-    /// None if there are more tasks than find room.
+    /// `None` if there are more tasks than find room.
     fn fit(
         frame: &ScheduleFrame,
         rows: &[ScheduleRow],
@@ -309,8 +309,8 @@ fn draw_columns(
     }
 }
 
-/// A message, from the column of its sender to that of its receiver. Its words are on the arrow or, if they do not fit there and
-/// have more room behind it, before `end`, behind it.
+/// Draws a message, from its sender's column to its receiver's column. Its words are on the arrow
+/// or, if they do not fit there and have more room behind it, before `end`, behind it.
 fn arrival(line: &mut Line, from: &Column, to: &Column, end: usize, (message, text): (&str, &str)) {
     let (left, right) = (from.start.min(to.start), from.start.max(to.start));
     if left == right {

@@ -53,19 +53,19 @@ pub struct Report {
     pub test: String,
     /// The name of its package; empty if it is not known.
     pub package: String,
-    /// The number of runs. Rehearsals, repeated runs and those of shrinking do not count.
+    /// The number of runs. Rehearsals, repeated runs and the runs of shrinking do not count.
     pub runs: u64,
     /// The number of runs from which the strategy learnt before the first counted run. Their outcome is ignored;
     /// several threads may each have repeated them.
     pub rehearsals: u32,
-    /// The first and the last requested seed; none if no seeds were requested.
+    /// The first and the last requested seed; `None` if no seeds were requested.
     pub seeds: Option<(u64, u64)>,
     /// The number of steps of these runs in all; 0 if not counted.
     pub steps: u64,
-    /// The settings of the runs that differ from the defaults, each a name and a value: those of
+    /// The settings of the runs that differ from the defaults, each a name and a value, as in
     /// [`Header::settings`](crate::run::trace::Header::settings). Empty on real threads.
     pub settings: Vec<(String, String)>,
-    /// The failure; none if the test passed.
+    /// The failure; `None` if the test passed.
     pub finding: Option<Box<Finding>>,
     /// The source of the replayed trace, if this was a replay.
     pub replayed: Option<Origin>,
@@ -74,7 +74,7 @@ pub struct Report {
     /// Notes that must be shown even if the test passes and the harness hides its output, a sentence each, such as a
     /// requested setting that has no effect in this build.
     pub notes: Vec<String>,
-    /// The progress of a search; none if the strategy is not a search.
+    /// The progress of a search; `None` if the strategy is not a search.
     pub searched: Option<Searched>,
     /// True if the test ran on real threads, where nothing can be replayed.
     pub real: bool,
@@ -120,8 +120,8 @@ impl Report {
 
 /// The result of checking the recorded calls of runs in all orders that their steps allow.
 ///
-/// Not counted are those of which nothing new can be learnt: if a call began later or returned earlier,
-/// the model would have more to keep to.
+/// Orders that can show nothing new are not counted: if a call in them began later or returned
+/// earlier, the model would have more constraints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Closure {
     /// Runs in which a history was checked.
@@ -143,7 +143,7 @@ pub struct Searched {
     pub blocked: u64,
     /// The number of runs repeated to reach others with the same prefix. Not among [`Report::runs`].
     pub repeated: u64,
-    /// True if every run was explored, within `bound` if there is one.
+    /// True if every run was explored, within `bound`, if any.
     pub complete: bool,
     /// The part that is done, from 0 to 1, if every branch is as large as its siblings: an estimate.
     /// If there is a `bound`, the part of the runs with one more than it says.
@@ -164,13 +164,14 @@ pub struct Searched {
     pub beyond: Vec<String>,
     /// The things that steps depend on and no search sees, in words: the search is no proof.
     pub ignored: Vec<String>,
-    /// The functions that threads entered and whose operations on shared memory are invisible: not all orders of these
-    /// were tried, and the search is no proof. Only runs of plain threads have any: parts of std that are compiled
-    /// already and guard its own state, such as the standard streams and the environment.
+    /// Functions with invisible operations on shared memory that threads entered: not all orders of these
+    /// operations were tried, and the search is no proof. Only runs of plain threads have any: parts of std
+    /// that are compiled already and guard its own state, such as the standard streams and the environment.
     pub unseen: Vec<String>,
-    /// The bound on the runs; none if there was none, or if it excluded no run.
+    /// The bound on the runs; `None` if there was none, or if it excluded no run.
     pub bound: Option<Bound>,
-    /// The audit by sampled runs after a complete search; none if the search is incomplete or found a failure.
+    /// The audit by sampled runs after a complete search; `None` if the search is incomplete or
+    /// found a failure.
     pub audit: Option<Audit>,
     /// The search that received the second half of the runs, if by the estimate after the first half they would not
     /// have sufficed. The fields above describe the original search.
@@ -179,8 +180,8 @@ pub struct Searched {
 
 /// Runs sampled when a search was through, to see whether it was right.
 ///
-/// Each is looked up by its class among those of the search, and made again with its steps in another order that
-/// its class allows.
+/// Each is looked up by its class among the runs of the search, and repeated with its steps in
+/// another order that its class allows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
     /// The number of sampled runs. Not among [`Report::runs`].
@@ -191,8 +192,8 @@ pub struct Audit {
     pub failed: bool,
     /// True if the order of steps that share no object made a difference.
     pub unseen: bool,
-    /// The two steps whose order made that difference. Of a run that the search missed: the two that the search did not reverse.
-    /// None if they were not found.
+    /// The two steps whose order made that difference. Of a run that the search missed: the two
+    /// that the search did not reverse. `None` if they were not found.
     pub clash: Option<Clash>,
 }
 
@@ -217,8 +218,8 @@ pub struct Fallback {
 pub struct Bound {
     /// The bounded quantity in the singular, such as `preemption`.
     pub what: String,
-    /// All runs with at most this many were done, so a failure that was found has more; none if not even
-    /// those with none were.
+    /// All runs with at most this many were done, so a failure has more; `None` if the runs with
+    /// none were not all done.
     pub through: Option<u32>,
 }
 
@@ -252,9 +253,9 @@ impl Searched {
 
     /// Returns what the search relied on and did not prove; `None` if it relied on nothing.
     ///
-    /// A run stands for all interleavings that differ from it in the order of steps that share no object of sim. So tasks must
-    /// share memory through sim only. Sampled runs check this assumption, and the search starts again without it if one of them
-    /// shows something else: see the conditions of a proof.
+    /// A run represents all interleavings that differ from it in the order of steps without a common object
+    /// of sim. So tasks must share memory through sim only. Sampled runs check this assumption, and the
+    /// search starts again without it if one of them shows something else: see the conditions of a proof.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -274,7 +275,7 @@ impl Searched {
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty()
     }
 
-    /// Returns the reason why this is no proof, in a few words; none if it is one.
+    /// Returns the reason why this is no proof, in a few words; `None` if it is one.
     #[doc(hidden)]
     pub fn shortfall(&self) -> Option<String> {
         if self.is_proof() {
@@ -341,12 +342,12 @@ pub struct Finding {
     pub from: Origin,
     /// The size of the run as it was found.
     pub original: Size,
-    /// The result of shrinking; none if it was not tried.
+    /// The result of shrinking; `None` if it was not tried.
     pub shrunk: Option<Shrinking>,
-    /// The proof about its preemptions; none if it was not tried.
+    /// The proof about its preemptions; `None` if it was not tried.
     pub proof: Option<Proof>,
-    /// The first place outside of the standard library from which it panicked, as `file:line`, if the run
-    /// panicked in there and that place could be had.
+    /// The first place outside of the standard library from which it panicked, as `file:line`, if
+    /// it panicked inside the standard library and the place could be found.
     pub called_from: Option<String>,
     /// The function of tokio that was called, such as `tokio::task::spawn::spawn`, if the run panicked because it is no
     /// runtime of tokio, and the function could be had.
@@ -355,13 +356,12 @@ pub struct Finding {
     pub trace_file: Option<String>,
     /// The error if the trace file could not be written.
     pub trace_error: Option<String>,
-    /// The path of the file that has the generated programs of the run as Rust source, if one was
-    /// written.
+    /// The path of the file that has the generated programs of the run as Rust source, if one was written.
     pub source_file: Option<String>,
     /// The path of the file that has the history that was checked, if one was written. On real threads,
     /// where nothing else is left of the run, it is the last one recorded if something else failed.
     pub history_file: Option<String>,
-    /// The command that replays the run, on one line; none if nothing can be replayed.
+    /// The command that replays the run, on one line; `None` if nothing can be replayed.
     pub replay: Option<String>,
     /// The command that searches for the failure again, on one line, if the replayed trace no longer fits.
     pub record: Option<String>,
@@ -436,8 +436,8 @@ pub struct Proof {
     pub runs: u64,
     /// The number of preemptions saved compared with the first result of shrinking.
     pub saved: u32,
-    /// The steps of the one that was found with so few, if they are more than those of the run as it was
-    /// found first: it is not shown in the place of a shorter one.
+    /// The steps of the run with the fewest preemptions, if it is longer than the first result: a
+    /// longer run is not shown in place of a shorter one.
     pub longer: Option<u32>,
 }
 
@@ -452,7 +452,7 @@ pub struct Size {
     pub switches: u32,
     /// Its switches away from a task that could have gone on.
     pub preemptions: u32,
-    /// The values drawn in it. Those from which a program was generated and settings of the run are not counted.
+    /// The values drawn in it. Values that generated a program and settings of the run are not counted.
     pub draws: u32,
     /// The commands left of generated programs.
     pub commands: u32,

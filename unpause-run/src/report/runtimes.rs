@@ -1,4 +1,5 @@
-//! Panics of code that needs a runtime of tokio, which a run is not: what to use instead, by the function that was called.
+//! Panics of code that needs a tokio runtime, which a run does not have: names the replacement for
+//! the called function.
 
 /// Parts of the messages of these panics.
 const MESSAGES: [&str; 4] = [

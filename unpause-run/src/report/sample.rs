@@ -1,4 +1,4 @@
-//! Runs made by hand for the tests of the renderers. The places they show are those of this file.
+//! Runs made by hand for the tests of the renderers. Their places are in this file.
 
 use std::panic::Location;
 
@@ -272,7 +272,7 @@ pub(super) fn panic() -> Report {
     s.report("slot::a_free_slot_is_taken", Failure::Panic { task: TaskId(1), message, place })
 }
 
-/// A queue whose history is long and whose reader got an element twice.
+/// A queue with a long history. Its reader got an element twice.
 pub(super) fn queue() -> Report {
     let mut s = Sample::of(&["producer", "consumer"]);
     s.step(0);
@@ -437,7 +437,7 @@ pub(super) fn calls(place: Place) -> Report {
             s.run.events.last_mut().unwrap().place = place;
             s.did(&GLANCE, permits, Values::None);
         }
-        // The caller comes to a point of its own after each call.
+        // The caller reaches a point of its own after each call.
         s.step(task).did(&LOAD, permits, Values::Read(n));
     }
     let (message, place) = ("one permit too many".to_owned(), here().to_string());

@@ -1,9 +1,10 @@
 //! The rows of a schedule: steps, their operations, and preemptions.
 //!
-//! In a long schedule the steps that a task takes in a row in one file, such as those of a call of another crate, are
-//! folded to a row ([`folds`]). A schedule that is still long is shown in part ([`long`]). If a schedule ends
-//! in a loop, the way into the loop and one round are shown. The steps of one call of a plain thread are one row
-//! ([`calls`](super::calls)). [`lanes`] draws the rows.
+//! In a long schedule the successive steps of a task in one file, such as the steps of a call of
+//! another crate, are folded to a row ([`folds`]). A schedule that is still long is shown in part
+//! ([`long`]). If a schedule ends in a loop, the way into the loop and one round are shown. The
+//! steps of one call of a plain thread are one row ([`calls`](super::calls)). [`lanes`] draws the
+//! rows.
 
 mod long;
 
@@ -162,7 +163,7 @@ impl<'a> ScheduleTable<'a> {
         }
     }
 
-    /// The last move of the time before one of these steps.
+    /// Adds the last move of the time before one of these steps.
     fn time(&mut self, steps: &Range<usize>) {
         let moves = &self.run.time_moves;
         let end = moves.partition_point(|moved| (moved.step as usize) < steps.end);
@@ -224,7 +225,8 @@ impl<'a> ScheduleTable<'a> {
         });
     }
 
-    /// The operations of a step that get words of their own: those that are not quiet, and no part of a fault.
+    /// The operations of a step that get words of their own: neither quiet ones nor parts of a
+    /// fault.
     fn shown(&self, step: usize) -> Vec<usize> {
         let is_shown = |index: &usize| {
             let event = &self.run.events[*index];
@@ -233,7 +235,7 @@ impl<'a> ScheduleTable<'a> {
         self.events[step].iter().copied().filter(is_shown).collect()
     }
 
-    /// That the turn was taken from the task of the step before, if so.
+    /// Adds a row if this step preempted the task of the previous one.
     fn preempted(&mut self, step: usize) {
         let steps = &self.run.steps;
         let task = steps[step].task;

@@ -10,7 +10,7 @@ fn within(bound: &Bound, part: f64) -> String {
     format!("{part:.2} % of those with {}", plural(next, &clean(&bound.what)))
 }
 
-/// That a search is through.
+/// Says that a search is complete.
 pub(super) fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
     match &searched.bound {
@@ -53,7 +53,7 @@ fn because(searched: &Searched) -> String {
     }
 }
 
-/// That the order of two steps made a difference, which steps these are, and what to do about it.
+/// Says that the order of two steps made a difference, names the steps, and gives the remedy.
 fn did_not_commute(clash: Option<&Clash>) -> String {
     let which = match clash {
         Some(clash) => {

@@ -28,7 +28,7 @@ pub fn rust(report: &Report, _: &Style) -> String {
     })
 }
 
-/// The source of the programs of a failing run; none if nothing is left of any.
+/// The source of the programs of a failing run; `None` if nothing is left of any.
 fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String> {
     let programs: Vec<&ProgramRecord> =
         run.programs.iter().filter(|program| program.can_be_written()).collect();

@@ -48,7 +48,7 @@ fn a_long_schedule_of_many_tasks() {
 
 #[test]
 fn calls_of_many_steps() {
-    // The place is that of the compiler's version, so this is no golden screen.
+    // The place depends on the compiler's version, so this is no golden screen.
     let screen = text(&calls(in_core()), &Style::default());
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -220,7 +220,7 @@ fn steps(report: &Report) -> String {
     }
 }
 
-/// The sizes before and after shrinking, in the measures that matter and those that changed.
+/// The sizes before and after shrinking, in the measures that matter and the measures that changed.
 fn shrunk(original: &Size, shrinking: &Shrinking) -> String {
     let measures = |size: &Size| {
         let steps = [plural(size.steps, "step"), plural(size.preemptions, "preemption")];

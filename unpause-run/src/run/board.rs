@@ -131,7 +131,7 @@ impl TaskRow {
     /// It takes no step any more.
     #[doc(hidden)]
     pub const STALLED: u8 = 1;
-    /// It takes no step until its group goes on.
+    /// It takes no step until its group continues.
     #[doc(hidden)]
     pub const PAUSED: u8 = 2;
     /// It takes no step until the time has moved, because its group is slow.
@@ -166,7 +166,7 @@ impl TaskRow {
     pub fn renew(&mut self, parent: Option<TaskId>, nth: u32, place: Place) {
         (self.parent, self.nth, self.name, self.place) = (parent, nth, None, place);
         (self.status, self.ready_at) = (Status::Blocked, u32::MAX);
-        // The row may be that of a task of an earlier run that did not end.
+        // The row may belong to an unended task of an earlier run.
         if !self.announced.is_empty() {
             self.announced.clear();
         }
@@ -236,7 +236,7 @@ impl Announcements {
         first || (!self.more.is_empty() && self.more.iter().any(is_so))
     }
 
-    /// Returns `true` if there is one and all satisfy the predicate.
+    /// Returns `true` if the task has announcements and all of them have this access.
     #[inline]
     #[doc(hidden)]
     pub fn is_only(&self, access: Access) -> bool {
@@ -274,7 +274,7 @@ impl Announcements {
         self.position(key).map(|at| &self.more[at])
     }
 
-    /// As [`find`](Self::find).
+    /// The same as for [`find`](Self::find).
     #[doc(hidden)]
     pub fn find_mut(&mut self, key: u32) -> Option<&mut Announced> {
         if self.first.key == key {
@@ -329,7 +329,7 @@ pub struct CallMark {
     pub events: usize,
 }
 
-/// An effect of a task on another one that leaves no event.
+/// An effect of a task on another task that leaves no event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contact {
     /// Acted on whether the other one had ended.
@@ -405,7 +405,7 @@ pub struct Board {
     pub object_lives: Vec<Life>,
     /// Effects of tasks on each other that leave no event.
     pub contacts: Vec<ContactMark>,
-    /// True if the run ended because all tasks that are left have stalled, or wait for one that has.
+    /// True if the run ended because all remaining tasks have stalled, or wait for a stalled task.
     pub ends_stalled: bool,
     /// The moves of the time.
     pub time_moves: Vec<TimeMove>,

@@ -37,7 +37,7 @@ impl CallRecord {
     }
 }
 
-/// What a thread was in when it requested an operation.
+/// The functions in which a thread was when it requested an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Requested {
     /// The task of the thread.
@@ -46,7 +46,7 @@ pub struct Requested {
     pub events: usize,
     /// The position on the stack of the innermost function of the package under test. The stack grows down.
     pub position: usize,
-    /// The call that this function was in; none if it did the operation itself.
+    /// The call that this function was in; `None` if it did the operation itself.
     pub within: Option<Within>,
 }
 
@@ -75,10 +75,10 @@ struct Open {
 
 /// The calls of the events of a run, by what was requested in it.
 ///
-/// No program tells when a call returns that was inlined. An operation belongs to another call than the one before if
-/// the function, the line, or the place in the line is another; if the function did something by itself in between; or
-/// if it is the operation that the call began with and the one before it changed memory: a call that tries again does so
-/// because it has changed nothing.
+/// No program tells when a call returns that was inlined. Two successive operations belong to
+/// different calls in three cases: their function, their line, or their place in the line differ;
+/// the function did something by itself in between; or the second is the call's first operation and
+/// the first changed memory. (A call that tries again has changed nothing.)
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub fn calls(requests: &[Requested], events: &[Event]) -> Vec<CallRecord> {
     let mut records = Vec::new();

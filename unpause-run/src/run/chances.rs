@@ -9,7 +9,7 @@ pub struct Chances(u8);
 /// One of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chance {
-    /// A timer ends although other threads can go on.
+    /// A timer ends although other threads can continue.
     Timer,
     /// A wait ends without a wake.
     Spurious,

@@ -19,7 +19,8 @@ use crate::run::ids::{ObjectId, Seed, TaskId};
 /// `Runner::strategy_with` runs a test under a strategy of your own. A registered
 /// one is a file in `src/strategy/` and a row of [`STRATEGIES`](crate::strategy::STRATEGIES).
 pub trait Strategy: Send {
-    /// The next run, apart from [rehearsals](Strategy::rehearsals), is that of `seed`.
+    /// Prepares for the run of `seed`, which is the next run apart from
+    /// [rehearsals](Strategy::rehearsals).
     ///
     /// To be called before the rehearsals that the seed needs are counted and made: what a strategy has
     /// to learn may depend on the seed.
@@ -62,7 +63,8 @@ pub trait Strategy: Send {
     /// The `nth` value of the current step, counted from 0 over [drawn](Strategy::draw) and
     /// [given](Strategy::given) ones, made no difference: a search need not try the others.
     ///
-    /// The order in which `select!` polls its branches is drawn before it is known that none of them goes on.
+    /// The order in which `select!` polls its branches is drawn before it is known whether any of
+    /// them continues.
     fn settle(&mut self, nth: usize) {
         let _ = nth;
     }
@@ -92,7 +94,7 @@ pub trait Strategy: Send {
     }
 }
 
-/// A run is not the one its trace was written from.
+/// The run differs from the run of its trace.
 //
 // Behind a pointer, so that an answer fits into two registers: one is given at every step, and a
 // mismatch in hardly any.
@@ -161,8 +163,8 @@ impl<'a> View<'a> {
         &self.board.ready
     }
 
-    /// The tasks that became able to step since the last step was chosen, in the order in which they
-    /// did; not those that could all the time. Some may be in it twice, or be blocked again.
+    /// The tasks that became able to step since the last step was chosen, in this order; not the
+    /// tasks that could step all the time. Some may be in it twice, or be blocked again.
     ///
     /// Returns the changes of the candidates, for a strategy that keeps its own table of them. Changes in steps
     /// without a `pick` are missing, unless the strategy [sees forced steps](Strategy::sees_forced_steps).
@@ -192,9 +194,10 @@ impl<'a> View<'a> {
         self.board.object_keys.len()
     }
 
-    /// A number for an object, the same in every run. In two runs that are equal up to a step, an object that was
-    /// met before the step has the same [`ObjectId`]; one that is met later may not, and is known by this number.
-    /// Objects that were not made by the run, such as statics, share it if they were made in one place.
+    /// A number for an object, the same in every run. In two runs that are equal up to a step, an
+    /// object met before the step has the same [`ObjectId`]; a later object may not, and is
+    /// identified by this number. Objects that were not made by the run, such as statics, share it
+    /// if they were made in one place.
     #[doc(hidden)]
     pub fn key_of(&self, object: ObjectId) -> u64 {
         self.board.object_keys[object.index()]
@@ -218,7 +221,8 @@ impl<'a> View<'a> {
         self.board.time_moves.last().is_some_and(|moved| moved.step == self.board.step)
     }
 
-    /// Returns `true` if the run ended because all tasks that are left have stalled, or wait for one that has.
+    /// Returns `true` if the run ended because all remaining tasks have stalled, or wait for a
+    /// stalled task.
     #[doc(hidden)]
     pub fn ends_stalled(&self) -> bool {
         self.board.ends_stalled

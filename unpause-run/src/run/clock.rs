@@ -46,7 +46,7 @@ impl fmt::Display for ClockMode {
 /// A change of the clock of a node, in nanoseconds, or billionths of its rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockChange {
-    /// The rate is so much more than that of true time.
+    /// The clock's rate exceeds the rate of true time by so much.
     Drift(i64),
     /// The wall clock is so much further than before.
     Jump(i64),

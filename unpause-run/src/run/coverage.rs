@@ -1,7 +1,7 @@
 //! Coverage of interleavings, part of a [`Report`](crate::report::Report) on request.
 //!
-//! Two runs that differ only in the order of steps that do not depend on each other are one and the same to every
-//! task: they are of one *class* (Mazurkiewicz 1977), and a seed that runs a class again tells nothing new. The
+//! If two runs differ only in the order of independent steps, no task can tell them apart: they are
+//! of one *class* (Mazurkiewicz 1977), and a seed that repeats a class shows nothing new. The
 //! module `census` computes the class of a run; this one has the resulting data.
 
 use crate::run::ids::{Spot, TaskPath};
@@ -28,7 +28,7 @@ pub struct Coverage {
     pub foreign: bool,
 }
 
-/// Blind spots: objects, tasks and values that occurred in some run, but whose alternatives no run tried.
+/// Blind spots: objects, tasks and values whose alternatives no run tried.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Blind {
     /// Objects that several tasks accessed, without two accesses that conflict coming in both orders.
@@ -73,8 +73,8 @@ impl Coverage {
     /// The probability, 0 to 1, that one run more is of a class not seen so far: the estimate of Good
     /// and Turing (Good 1953), which is classes seen once by runs.
     ///
-    /// It knows of the classes that the strategy reaches, in proportion to how often it does. 0 says
-    /// that further seeds are of little use, not that the rest of the program is right.
+    /// It accounts for the classes that the strategy reaches, in proportion to their frequency. 0
+    /// means that further seeds are of little use, not that the rest of the program is right.
     ///
     /// ```
     /// let coverage = sim::run::coverage::Coverage { runs: 200, once: 3, ..Default::default() };

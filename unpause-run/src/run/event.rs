@@ -7,8 +7,8 @@ use crate::run::op::{Access, Op};
 
 /// One operation that took effect.
 ///
-/// A step has usually one event; none if the task only started or looked at something that was
-/// not ready, several if it polled a `join!` or dropped guards.
+/// A step usually has one event. It has none if the task only started or found something not ready,
+/// and several if it polled a `join!` or dropped guards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The step it belongs to, counted from 0.
@@ -47,7 +47,7 @@ impl Event {
 /// The values an operation saw and left, as raw bits; [`ValueKind`] says how to read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Values {
-    /// No value, or one that cannot be shown.
+    /// No value, or a value that cannot be shown.
     #[default]
     None,
     /// The operation saw this value.
@@ -60,16 +60,16 @@ pub enum Values {
     Refused(u64, u64),
     /// An attempt that failed (`try_lock` on a held lock).
     Failed,
-    /// The task it was about: the one spawned, joined, aborted or woken.
+    /// The task it was about: the spawned, joined, aborted or woken task.
     Task(TaskId),
-    /// Of a channel, with the numbers of messages, which screens do not show: those that were received, or those whose
-    /// receipt makes no difference to a message that was sent.
+    /// Of a channel, with the numbers of messages, which screens do not show. These are the
+    /// received messages, or the messages whose receipt makes no difference to a sent message.
     Messages {
         /// The number of the first one.
         from: u32,
-        /// The number after that of the last one.
+        /// The number after the last message's number.
         to: u32,
-        /// A number that the operation saw, such as that of receivers.
+        /// A number that the operation saw, such as the number of receivers.
         saw: Option<u32>,
     },
 }

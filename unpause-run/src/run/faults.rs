@@ -1,4 +1,5 @@
-//! Faults of runs: events that may befall a task at any moment, if the test asks for them.
+//! Faults of runs: events that may be injected into a task at any moment, if the test asks for
+//! them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ pub const PATTERN_GRAMMAR: &str = "the name of a task, in which * stands for any
 /// The faults that runs may have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// The names of the tasks that may be aborted at any point: a pattern, in which `*` stands for any text.
+    /// A pattern for the names of the tasks that may be aborted at any point. In it `*` matches any
+    /// text.
     pub cancel: Option<Arc<str>>,
     /// The tasks that may stall for good at any point.
     pub progress: Progress,
@@ -102,7 +104,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Returns `true` if `name` is of the form of `pattern`, in which `*` stands for any text.
+/// Returns `true` if `name` matches `pattern`, in which `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(start) else { return false };

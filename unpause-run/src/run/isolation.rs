@@ -1,12 +1,12 @@
-//! What plain threads of two runs share: the setting of a test.
+//! The isolation of the runs of a test with plain threads: a setting of the test.
 
-/// What the runs of a test with plain threads share.
+/// The state that the runs of a test with plain threads share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
     /// The process, whose statics are put back.
     #[default]
     Run,
-    /// Nothing: each run has a process of its own, a copy of the one that runs the test.
+    /// Nothing: each run has a process of its own, a copy of the process of the test.
     Process,
 }
 

@@ -33,7 +33,7 @@ impl MemoryError {
     #[doc(hidden)]
     pub fn identity(&self) -> String {
         let mut places: Vec<&str> = self.steps.iter().map(|step| &*step.place).collect();
-        // Which of two accesses comes first is a matter of the schedule.
+        // The order of two accesses depends on the schedule.
         places.sort_unstable();
         places.dedup();
         places.join(", ")

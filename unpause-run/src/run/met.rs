@@ -2,9 +2,9 @@
 
 use super::faults::BUGGIFY;
 
-/// The faults of one kind that a nemesis caused, and how many of them met something: a message that a
-/// cut lost or held, a task that ended or stood still. A place of `buggify!` is a kind, too: how many times
-/// it was passed, and how many times it was true.
+/// The number of faults of one kind that a nemesis injected, and the number of faults with an
+/// effect: a message lost or held by a cut, a task that ended or stood still. A place of `buggify!`
+/// is a kind, too: how many times it was passed, and how many times it was true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FaultCount {
     /// The kind, by the name of its method: `isolate`. `buggify: ` and the name of the place for one of

@@ -98,7 +98,7 @@ pub struct Run {
     pub histories: Vec<HistoryRecord>,
     /// The programs that were generated and run in it.
     pub programs: Vec<ProgramRecord>,
-    /// Tasks that had not ended when the body did, and whose handle had been kept until then.
+    /// Tasks that had not ended when the body did, although their handle was kept until then.
     pub leaked: Vec<TaskId>,
     /// Detached tasks that were blocked when the body had ended, with no task left to wake them; with the operation
     /// and its place.
@@ -160,7 +160,7 @@ pub struct TaskRecord {
     pub node: Option<String>,
     /// The node that sent it, if it is a message on its way.
     pub from: Option<String>,
-    /// The message in words, if it is one on its way, and the run is one that is shown.
+    /// The message in words, if the task is a message on its way and the run is shown.
     pub message: Option<String>,
 }
 
@@ -186,11 +186,11 @@ pub struct ObjectRecord {
     pub values: ValueKind,
     /// The place that created it.
     pub place: Place,
-    /// The task that created it and its number among the objects created by that task; `None` for
-    /// an atomic or a cell, whose constructor is `const` and sees no run: they are told apart by
-    /// `ordinal`.
+    /// The task that created it and its number among the objects created by that task. `None` for
+    /// an atomic or a cell: their `const` constructors see no run, so `ordinal` tells them apart.
     pub creator: Option<(TaskId, u32)>,
-    /// The node whose object it is, with its life from the second one on, if each node has its own: that of a static.
+    /// The node that owns it, with its life from the second life on, if each node has its own
+    /// object for a static.
     pub node: Option<&'static str>,
     /// Its number, from 0, among the objects created at `place`, as the run got to know them.
     pub ordinal: u32,
@@ -295,7 +295,7 @@ pub enum Failure {
     },
     /// A history is not explained by its model.
     History {
-        /// Its index in [`Run::histories`]; the verdict stands there.
+        /// Its index in [`Run::histories`]; the history has the verdict.
         history: usize,
         /// The requested condition, such as `linearizability`.
         condition: String,
@@ -304,7 +304,7 @@ pub enum Failure {
         /// The place that requested the check.
         place: Place,
     },
-    /// The run is not the one the trace was written from.
+    /// The run differs from the run of the trace.
     Diverged {
         /// The first step that differs, from 0.
         step: u32,
@@ -325,7 +325,7 @@ pub enum Failure {
     /// The process would have ended: a plain thread by a signal such as a segmentation fault, by a stack that is full,
     /// or by a call such as `abort` or `exit`; a task by an access to mapped memory that the file does not have.
     Crash {
-        /// The task, or that of the thread.
+        /// The task, or the thread's task.
         task: TaskId,
         /// The cause in a few words, such as `segmentation fault`.
         cause: String,
@@ -340,8 +340,8 @@ pub enum Failure {
         task: TaskId,
         /// Its last or pending operation; on real threads, the tasks that had not ended.
         last: String,
-        /// The place at which a plain thread was interrupted, as `file:line:column`; empty for other tasks, which cannot
-        /// be interrupted.
+        /// The place at which a plain thread was interrupted, as `file:line:column`; empty for
+        /// other tasks: they cannot be interrupted.
         place: String,
         /// The time waited, in seconds.
         seconds: u64,
@@ -349,15 +349,15 @@ pub enum Failure {
         /// system.
         unseen: Vec<String>,
     },
-    /// A run on real threads did not end in the time that it may take, although its tasks went on.
+    /// A run on real threads did not end within its time limit, although its tasks continued.
     TimeLimit {
         /// The tasks that had not ended.
         running: String,
         /// The time, in seconds.
         seconds: u64,
     },
-    /// Conditions that were to hold `sometimes!` did in no run, or those of
-    /// `cover!` in too few.
+    /// Conditions of `sometimes!` that held in no run, or conditions of `cover!` that held in too
+    /// few.
     TooSeldom {
         /// These, by name.
         conditions: Vec<Condition>,

@@ -1,5 +1,5 @@
-//! What a run does because a plain thread has called this library, and not at a point. A run in a process of its own
-//! writes it down, because the process that reports the run executes no thread.
+//! Effects of a plain thread's calls of this library on a run, outside of points. A run in a
+//! process of its own writes it down, because the process that reports the run executes no thread.
 
 use crate::run::board::CallPoint;
 use crate::run::{Condition, Failure};

@@ -127,7 +127,7 @@ pub enum Access {
     Read,
     /// Overwrites the object.
     Write,
-    /// Reads and overwrites the object in one; also one that turned out to change nothing.
+    /// Reads and overwrites the object in one step; even if it turns out to change nothing.
     ReadModifyWrite,
     /// Acquires the object exclusively; waits while somebody holds it.
     Lock,
@@ -149,7 +149,7 @@ pub enum Access {
     Enqueue,
     /// Goes on after an [`Enqueue`](Access::Enqueue); waits until a [`Wake`](Access::Wake).
     Resume,
-    /// Takes waiters out of the queue of the object, the first come first, and lets them go on.
+    /// Takes waiters out of the object's queue, first come first served, and lets them continue.
     Wake,
     /// Acts on an object that is neither memory nor a plain lock, such as a channel.
     Act,
@@ -181,7 +181,7 @@ impl Access {
     }
 
     /// The kind of such an operation on an object that took effect; `looked` tells whether it left the object as
-    /// it was. None if it was not done to an object.
+    /// it was. `None` if it was not done to an object.
     #[doc(hidden)]
     pub fn kind(self, looked: bool) -> Option<Kind> {
         match self {

@@ -59,7 +59,7 @@ pub fn note(panicked: Panicked) -> Option<Panicked> {
     LAST.with(|last| last.replace(Some(panicked)))
 }
 
-/// Returns `true` if this is the compiler's own panic, after which the process aborts: a destructor panicked while
+/// Returns `true` if this is the compiler's own panic before an abort: a destructor panicked while
 /// another panic unwound, or a panic reached a function that cannot unwind.
 pub fn aborts(panicked: &Panicked) -> bool {
     let last = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
@@ -86,7 +86,7 @@ pub fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
     Panicked { message, ..panicked }
 }
 
-/// The last panic noted on this thread since the last call; none if there was none, or if the
+/// The last panic noted on this thread since the last call; `None` if there was none, or if the
 /// program replaced the hook.
 pub fn take() -> Option<Panicked> {
     LAST.with(RefCell::take)
@@ -98,7 +98,7 @@ pub fn text_of(make: impl FnOnce() -> String) -> String {
     caught(make).unwrap_or_else(|| "(its text cannot be shown: making it panics)".to_owned())
 }
 
-/// Returns the result of user code; none if it panics.
+/// Returns the result of user code; `None` if it panics.
 pub fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
     let made = catch_unwind(AssertUnwindSafe(make));
     made.map_err(|payload| {

@@ -74,7 +74,7 @@ fn first(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
-/// Returns the index of the folder of the package in a path: the one before the folder of the sources.
+/// Returns the index of the package's folder in a path: the folder above the folder of the sources.
 pub fn package(parts: &[&str]) -> Option<usize> {
     let before = |is_source: &dyn Fn(&str) -> bool| {
         // The last part is the file.

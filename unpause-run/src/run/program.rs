@@ -51,7 +51,7 @@ pub struct Omitted {
     pub waiting: u32,
     /// Commands of which too many orders and states would have had to be looked at.
     pub unchecked: u32,
-    /// Commands that nothing befalls for the same reason.
+    /// The number of commands without faults for the same reason.
     pub faults: u32,
     /// True if a script is run unchanged for the same reason.
     pub trusted: bool,
@@ -81,7 +81,7 @@ impl Omitted {
         self.trusted |= other.trusted;
     }
 
-    /// Returns the number of commands left out and the reason as text; none if there are none.
+    /// Returns the number of commands left out and the reason as text; `None` if there are none.
     #[doc(hidden)]
     pub fn text(&self) -> Option<String> {
         let reasons = [
@@ -225,7 +225,7 @@ pub struct CommandLayout {
     pub simpler: (usize, usize),
     /// The number of simpler commands that the model offers for its current form.
     pub candidates: u64,
-    /// The task that ran it, the step in which it began and that in which it ended.
+    /// The task that ran it, its first step and its last step.
     pub ran: Option<(TaskId, u32, u32)>,
     /// The number of values drawn in the run, by any task, when it began and when it ended.
     pub drawn: (usize, usize),
@@ -236,7 +236,7 @@ pub struct CommandLayout {
 pub struct Pin {
     /// The index, from 0, of the drawn value of the run.
     pub draw: usize,
-    /// The value that stands for the node.
+    /// The value that represents the node.
     pub value: u64,
 }
 
@@ -343,7 +343,8 @@ pub enum Fate {
     Tombstone(u32),
 }
 
-/// The condition that each test with generated programs is for: one whose programs are all empty has shown nothing.
+/// The condition of each test with generated programs: if all programs are empty, the test has
+/// shown nothing.
 #[doc(hidden)]
 pub const SOMETHING_ASKED: &str = "a command that `precondition` and `resolve` allow";
 
@@ -418,13 +419,13 @@ impl Change {
 /// A program that is being run.
 #[doc(hidden)]
 pub trait ProgramSource: Send + Sync {
-    /// The program as it stands, in text.
+    /// The program in its present state, as text.
     fn record(&self) -> ProgramRecord;
 
     /// Returns the layout of its commands, for shrinking.
     fn layout(&self) -> Vec<CommandLayout>;
 
-    /// As [`ProgramRecord::work`].
+    /// The same as for [`ProgramRecord::work`].
     #[allow(dead_code, reason = "the real build makes no program smaller")]
     fn work(&self) -> u64;
 }

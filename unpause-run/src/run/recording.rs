@@ -17,7 +17,7 @@ pub struct Timed {
 
 /// A history that is being recorded.
 pub trait HistorySource: Send + Sync {
-    /// The history as it stands, in text.
+    /// The history in its present state, as text.
     fn record(&self) -> HistoryRecord;
 
     /// Returns the place that created the history, if calls were recorded and the program neither checked nor read them.

@@ -1,8 +1,8 @@
 //! Schedules: the decisions of a run as shrinking edits them, and their replay.
 //!
-//! A [`Schedule`] has the decisions of a run without what was done at each, so that a changed one
-//! still means something: [`Cursor`] follows it through a run that may not be the one it came from.
-//! [`Cost`] says which of two schedules is the smaller one.
+//! A [`Schedule`] has the decisions of a run without the operations, so that a changed one still
+//! means something: [`Cursor`] follows it through a run that may differ from its origin. [`Cost`]
+//! says which of two schedules is the smaller one.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -54,15 +54,15 @@ pub struct Command {
     pub part: Part,
     /// Its fate.
     pub fate: Fate,
-    /// The drawn value that is its [`Change`](crate::run::program::Change): the task that drew it, and the index of
-    /// the value among those of this task.
+    /// The drawn value that is its [`Change`](crate::run::program::Change): its task, and the index
+    /// of the value among the values of this task.
     pub change: (usize, usize),
     /// The range of values of that task that select a simpler command, as in
     /// [`CommandLayout::simpler`](crate::run::program::CommandLayout::simpler).
     pub simpler: (usize, usize),
     /// The number of simpler commands that the model offers for its current form.
     pub candidates: u64,
-    /// The task that ran it and which of that task's steps it took, if it was run.
+    /// The task that ran it and the range of its steps in this task, if it was run.
     pub steps: Option<(usize, u32, u32)>,
     /// The range of values that this task drew while the command ran.
     pub draws: (usize, usize),
@@ -76,8 +76,8 @@ impl Command {
         (to - from).saturating_sub(1) as u64
     }
 
-    /// Returns its weight in the cost: a command concurrent with others weighs more than one that is not, and points
-    /// in place of a command weigh less than a command.
+    /// Returns its weight in the cost: concurrent commands weigh more than others, and points in
+    /// place of a command weigh less than a command.
     fn weight(&self) -> u64 {
         match (self.fate, self.part) {
             (Fate::Absent, _) => 0,
@@ -173,8 +173,8 @@ impl Schedule {
         })
     }
 
-    /// Adds a step of `task`. `preempts` tells whether another task took the step before and could
-    /// have gone on; it is ignored if it was `task` itself.
+    /// Adds a step of `task`. `preempts` tells whether another task took the previous step and
+    /// could have gone on; it is ignored if it was `task` itself.
     pub fn step(&mut self, task: usize, preempts: bool) {
         match self.turns.last_mut() {
             Some(turn) if turn.task == task => turn.steps += 1,
@@ -217,8 +217,9 @@ impl Schedule {
         }
     }
 
-    /// The same decisions in the one form all of the search works with: tasks sorted by path,
-    /// one list of draws for each, no turns of nothing, no two turns of one task in a row.
+    /// Returns the same decisions in canonical form, which the whole search works with: tasks
+    /// sorted by path, one list of draws for each, no empty turns, no two successive turns of one
+    /// task.
     #[doc(hidden)]
     pub fn into_canonical(mut self) -> Schedule {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
@@ -299,12 +300,14 @@ pub fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// The reading effort of a schedule, which shrinking minimizes.
 ///
 /// Compared first is the [program](Cost::program) that is left, then how often its commands were made
-/// [simpler](Cost::simpler), then the [weight](Cost::weight) of the schedule: its steps, each preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the one
-/// with fewer preemptions is less, then that with fewer turns, then smaller values drawn.
+/// [simpler](Cost::simpler), then the [weight](Cost::weight) of the schedule: its steps, each
+/// preemption counted as [`Cost::PREEMPTION`] steps more. Of equal weights the schedule with fewer
+/// preemptions is less, then the schedule with fewer turns, then the schedule with smaller values
+/// drawn.
 ///
-/// The weight is that of the screen: a step is a line; a preemption is another line, and makes the reader go back to
-/// the previous state of both tasks. Fewer preemptions at any price would be wrong, because a task that is never
-/// interrupted runs to its end after it has done the harm.
+/// The weight is measured on the screen: a step is a line; a preemption is another line, and makes
+/// the reader go back to the previous state of both tasks. Fewer preemptions at any price would be
+/// wrong, because a task that is never interrupted runs to its end after it has done the harm.
 ///
 /// Every part is a natural number, and how often a command of a program can be made simpler is bounded, so the
 /// order is total and has no infinite descent: a search that accepts only what costs less must end.
@@ -320,9 +323,9 @@ pub fn join(turns: impl IntoIterator<Item = Turn>) -> Vec<Turn> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Cost {
-    /// The weight of the commands left in generated programs: 4 for each that is concurrent with others, 3 for each
-    /// that is not, 1 for each of which only the points are left. Compared first, because a reader must understand
-    /// the commands before the switches between them.
+    /// The weight of the commands left in generated programs: 4 for each concurrent command, 3 for
+    /// each other command, 1 for each command with only its points left. Compared first, because a
+    /// reader must understand the commands before the switches between them.
     pub program: u64,
     /// The number of simplifications of commands by `Program::shrink`. More is better: this is the only number that
     /// is maximized.
@@ -375,16 +378,16 @@ impl PartialOrd for Cost {
 
 /// Follows a schedule leniently: this is what a schedule means in a run it was not made for.
 ///
-/// - The turns are followed in order. A task whose turn it is but that cannot step (it waits, has
-///   ended, was never spawned) loses its turn; the steps it did not get are added to its next turn,
-///   so that it is cut where it would have been. (An open turn leaves nothing over.)
+/// - The turns are followed in order. If the task of a turn cannot step (it waits, has ended, was
+///   never spawned), it loses its turn; the steps it did not get are added to its next turn, so
+///   that it is cut where it would have been. (An open turn leaves nothing over.)
 /// - After the last turn [`pick`](Cursor::pick) returns nothing, and the replayer continues by default: the task of
 ///   the last step while it can, else the candidate with the lowest [`TaskPath`].
-/// - A draw that has no value in the schedule, or one that is not below its bound, is 0. Values
+/// - A draw is 0 if it has no value in the schedule, or if its value is not below its bound. Values
 ///   left over are ignored.
 ///
-/// So every schedule can be replayed in every run, and one that a run wrote down leads through
-/// that same run again.
+/// So every schedule can be replayed in every run. The schedule of a run leads through that same
+/// run again.
 ///
 /// ```
 /// use sim::run::ids::TaskPath;

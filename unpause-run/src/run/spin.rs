@@ -24,8 +24,8 @@ pub struct Spin {
 
 impl Run {
     /// The tasks that were spinning when the run ended, at least sixteen rounds of at most eight looks
-    /// each. A look is an operation that changes nothing: a load, or a compare-exchange that failed. That
-    /// it yielded in between does not matter. O(events + tasks).
+    /// each. A look is an operation that changes nothing: a load, or a compare-exchange that
+    /// failed. Yields in between do not matter. O(events + tasks).
     ///
     /// ```
     /// use std::sync::Arc;

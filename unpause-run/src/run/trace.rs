@@ -43,7 +43,7 @@ impl Trace {
             draws: Vec::new(),
         };
         let mut steps: Vec<TraceStep> = run.steps.iter().map(step).collect();
-        // What is done while left-over tasks are dropped belongs to no step.
+        // Operations of the final drop of left-over tasks belong to no step.
         for event in &run.events {
             if let Some(step) = steps.get_mut(event.step as usize) {
                 step.operations.push(TraceOp {
@@ -98,8 +98,8 @@ pub struct Header {
     /// The strategy that answered the choices.
     pub strategy: String,
     /// The settings of the run that differ from the defaults, each a name and a value. A name is one word of ASCII letters,
-    /// digits, `_` and `-`. None if the trace does not have them, as one by an earlier version: they are those of the test
-    /// that replays it.
+    /// digits, `_` and `-`. `None` if the trace, by an earlier version, does not have them: then it
+    /// is replayed with the settings of the test.
     pub settings: Option<Vec<(String, String)>>,
     /// The outcome of the run, in one line.
     pub verdict: String,

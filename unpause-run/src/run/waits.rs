@@ -1,4 +1,4 @@
-//! Tasks that wait for ever, and those of them that wait for each other.
+//! Tasks that wait for ever. Finds the tasks among them that wait for each other.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use crate::run::op::Op;
 pub struct Wait {
     /// The task.
     pub task: TaskId,
-    /// Its pending operation; none if it waits for something outside this library.
+    /// Its pending operation; `None` if it waits for something outside this library.
     pub op: Option<&'static Op>,
     /// The object it waits for.
     pub object: Option<ObjectId>,
@@ -36,7 +36,7 @@ pub struct Holder {
     pub place: &'static Location<'static>,
 }
 
-/// The waits that wait for each other in a circle, if there is one; else all.
+/// The waits that form a circle, if there is one; else all.
 pub(super) fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
     let circle = circle_of(waits);
     waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))

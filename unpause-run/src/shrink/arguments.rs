@@ -1,8 +1,8 @@
-//! Replaces commands with simpler ones of the model: those of `Program::shrink`, level by level, until
-//! none of them fails.
+//! Replaces commands with simpler commands of the model, given by `Program::shrink`, level by
+//! level, until none of them fails.
 //!
-//! A level is a drawn value, so that a trace contains it: 0 for the command as it is, `k` for the `k`-th of the
-//! simpler ones, after which the next level follows.
+//! A level is a drawn value, so that a trace contains it: 0 for the unchanged command, `k` for the
+//! `k`-th simpler command, after which the next level follows.
 
 use super::Search;
 use crate::run::program::Fate;
@@ -17,7 +17,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// Tries the commands that are simpler than the one at this place.
+/// Tries simpler commands in this place.
 fn simplify(search: &mut Search<'_>, at: usize) -> bool {
     let Some(command) = search.best().commands.get(at).copied() else { return false };
     command.fate == Fate::Runs

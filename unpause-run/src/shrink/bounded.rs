@@ -51,7 +51,7 @@ pub(super) fn run(search: &mut Search<'_>) {
 struct TurnLists<'a> {
     /// By task: the numbers of steps, since its last cut, after which it may be cut.
     places: &'a [Vec<u32>],
-    /// Tasks that may go on after an open turn.
+    /// Tasks that may continue after an open turn.
     waits: &'a [bool],
     turns: Vec<Turn>,
     left: u64,

@@ -1,9 +1,10 @@
 //! Makes failing runs small: passes over schedules, to a fixpoint, within a budget.
 //!
-//! A random interleaving that breaks a program has thousands of switches, of which one or two matter.
-//! [`shrink()`] searches for the [`Schedule`] with the least [`Cost`](crate::run::schedule::Cost) that still fails in
-//! the same way. It uses only schedules and a [`Replayer`], and does not depend on tasks, primitives or
-//! the runtime; so it is tested with an interpreter of toy programs, against the true minimum.
+//! A random interleaving that breaks a program has thousands of switches. One or two of them
+//! matter. [`shrink()`] searches for the [`Schedule`] with the least
+//! [`Cost`](crate::run::schedule::Cost) that still fails in the same way. It uses only schedules
+//! and a [`Replayer`], and does not depend on tasks, primitives or the runtime; so it is tested
+//! with an interpreter of toy programs, against the true minimum.
 //!
 //! # Order
 //!
@@ -65,18 +66,18 @@ pub use search::{Edit, Search};
 
 /// Runs a schedule once. Any `FnMut(&Schedule) -> Option<Schedule>` is one.
 pub trait Replayer {
-    /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor). `None`
-    /// unless the run fails in the same way (kind and place) as the one that is being shrunk; otherwise the
-    /// schedule that really ran, up to the failure, with [`preempts`](crate::run::schedule::Turn::preempts)
-    /// as it was.
+    /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor).
+    /// `None` unless the run fails in the same way (kind and place) as the original run; otherwise
+    /// the schedule that really ran, up to the failure, with the original
+    /// [`preempts`](crate::run::schedule::Turn::preempts).
     ///
     /// Must be a function of the schedule. The table of tasks may be in any order, and may contain
     /// tasks that never stepped, which the search may then use.
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule>;
 
-    /// Searches all schedules of the program that the drawn values in `schedule` generate, ignoring its turns, for
-    /// a run that fails in the same way and is `smaller`; in at most `runs_max` runs, or a small multiple of
-    /// that. By default there is no such search.
+    /// Searches all schedules of the program that the drawn values in `schedule` generate, ignoring
+    /// its turns, for a `smaller` run with the same failure. Makes at most `runs_max` runs, or a
+    /// small multiple of it. By default there is no such search.
     ///
     /// Must be a function of its arguments.
     fn seek(
@@ -181,7 +182,7 @@ pub enum PassPhase {
     Stuck,
 }
 
-/// All passes, in the order in which they run: passes that may remove the most come first.
+/// All passes, in the order of their execution: passes that may remove the most come first.
 pub const PASSES: &[Pass] = &[
     Pass::new("commands", "drop commands of a program", PassPhase::Always, commands::run),
     Pass::new("parts", "run commands before or after", PassPhase::Always, parts::run),
@@ -215,7 +216,7 @@ const PIECES: [usize; 4] = [16, 128, 1024, Search::CLOSE];
 
 /// Searches for the smallest schedule that fails as `start` does, with all of [`PASSES`].
 ///
-/// The time is that of the replays, plus O(turns) for each.
+/// The time is the replays' time, plus O(turns) for each.
 ///
 /// ```
 /// use sim::run::ids::TaskPath;
@@ -258,7 +259,8 @@ pub fn shrink(start: Schedule, replayer: &mut dyn Replayer, budget: &Budget) -> 
     shrink_with(PASSES, start, replayer, budget)
 }
 
-/// Searches for the smallest schedule that fails as `start` does, with these passes. As [`shrink()`].
+/// Searches for the smallest schedule that fails as `start` does, with these passes. The same as
+/// for [`shrink()`].
 ///
 /// ```
 /// use sim::run::schedule::Schedule;

@@ -1,13 +1,13 @@
-//! The schedule of a smaller program, made of that of a larger one.
+//! The schedule of a smaller program, made from the schedule of a larger program.
 
 use crate::run::ids::TaskPath;
 use crate::run::program::{Change, Fate, Part};
 use crate::run::rng::Rng;
 use crate::run::schedule::{Command, Schedule, Turn, join};
 
-/// Applies changes of commands to `schedule`. Steps of commands that are left out are removed; steps of commands that
-/// are moved go to the task that runs them now. Tasks that have nothing left to do are removed, and their siblings
-/// renamed accordingly.
+/// Applies changes of commands to `schedule`. Steps of removed commands are removed; steps of moved
+/// commands go to the task that runs them now. Tasks that have nothing left to do are removed, and
+/// their siblings renamed accordingly.
 pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Schedule {
     let mut projected = schedule.clone();
     let mut after = schedule.commands.clone();
@@ -47,8 +47,8 @@ pub(super) fn project(schedule: &Schedule, changes: &[(usize, Change)]) -> Sched
     projected
 }
 
-/// Removes the steps of a task with these numbers from the turns; `turns` are those of `schedule`, of
-/// which some may have been made shorter.
+/// Removes the steps of a task with these numbers from the turns; `turns` are the turns of
+/// `schedule`, some possibly shortened.
 fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std::ops::Range<u32>) {
     let mut at = 0;
     for (turn, original) in turns.iter_mut().zip(&schedule.turns) {
@@ -61,8 +61,8 @@ fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std
     }
 }
 
-/// The tasks that the change removes: tasks that have nothing left to do, with `None`; and tasks that are left alone in
-/// their stage, with the task that takes their steps.
+/// The tasks that the change removes: tasks with nothing left to do, with `None`; and tasks that
+/// are left alone in their stage, with the task that takes their steps.
 fn removed_tasks(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
     let stage = |command: &Command| command.part.stage();
     let mut gone = Vec::new();
@@ -109,8 +109,8 @@ struct Carried {
 /// Between the prefix and the suffix.
 const ANY_BRANCH: Part = Part::Branch { stage: 0, branch: 0 };
 
-/// Moves drawn values with the commands that drew them: values of a command that does not run are removed; values of
-/// a command that is moved, or of a branch that is left alone, go to the task that runs it now.
+/// Moves drawn values with the commands that drew them: values of a removed command are removed;
+/// values of a moved command, or of a branch left alone, go to the task that runs it now.
 fn move_draws(
     schedule: &Schedule,
     after: &[Command],

@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         self.attempt(candidate)
     }
 
-    /// Tries the turns of the best schedule with these draws. As
+    /// Tries the turns of the best schedule with these draws. The same as for
     /// [`attempt_turns`](Search::attempt_turns).
     ///
     /// Commands of a generated program that are left out or made simpler stay so: their draws are not changed.
@@ -115,8 +115,8 @@ impl<'a> Search<'a> {
         self.attempt(Schedule { tasks, turns, draws, ..Schedule::default() })
     }
 
-    /// Divides the turns of the best schedule into pieces, big ones first, and tries each
-    /// `edit` on each piece: the turns that it returns replace those of the whole schedule. Pieces overlap by
+    /// Divides the turns of the best schedule into pieces, big ones first, and tries each `edit` on
+    /// each piece: the returned turns replace the turns of the whole schedule. Pieces overlap by
     /// half. O(turns) per candidate; about 4 candidates for each edit and piece of the finest size.
     pub fn sweep(&mut self, smallest: usize, edits: &[Edit]) {
         let smallest = smallest.max(1);
@@ -190,14 +190,14 @@ impl<'a> Search<'a> {
 
     /// Tries a smaller program: the commands at these positions of [`Schedule::commands`] get these
     /// changes. First with the schedule projected on the remaining commands; if that loses the failure, with up
-    /// to `fresh` other schedules. As [`attempt_turns`](Search::attempt_turns).
+    /// to `fresh` other schedules. The same as for [`attempt_turns`](Search::attempt_turns).
     pub fn attempt_program(&mut self, changes: &[(usize, Change)], fresh: u64) -> bool {
         let projected = project(&self.best, changes);
         self.attempt_or_fresh(projected, fresh)
     }
 
-    /// Tries the `nth` of the commands, counted from 1, that are simpler than the one at this position of
-    /// [`Schedule::commands`]. As [`attempt_program`](Search::attempt_program).
+    /// Tries the `nth` simpler command, counted from 1, in place of the command at this position of
+    /// [`Schedule::commands`]. The same as for [`attempt_program`](Search::attempt_program).
     pub fn attempt_simpler(&mut self, at: usize, nth: u64, fresh: u64) -> bool {
         let Command { change: (task, _), simpler: (from, to), .. } = self.best.commands[at];
         if from == to {
@@ -224,7 +224,8 @@ impl<'a> Search<'a> {
     }
 
     /// Searches the schedules of a smaller program in up to `runs` runs, and if that was not enough tries up to
-    /// `scattered` schedules at random. As [`attempt_program`](Search::attempt_program).
+    /// `scattered` schedules at random. The same as for
+    /// [`attempt_program`](Search::attempt_program).
     pub fn seek_program(&mut self, changes: &[(usize, Change)], runs: u64, scattered: u64) -> bool {
         let candidate = project(&self.best, changes);
         let blank = Schedule { turns: Vec::new(), ..candidate.clone() };
@@ -289,9 +290,9 @@ fn names(schedule: &Schedule) -> Vec<u64> {
     schedule.tasks.iter().map(hash).collect()
 }
 
-/// A hash that is equal for equivalent schedules. The length of the last turn
-/// does not matter, because its task goes on by default. `names[t]` is the hash of the path of task `t`,
-/// so schedules with different tables can be compared.
+/// A hash that is equal for equivalent schedules. The length of the last turn does not matter,
+/// because its task continues by default. `names[t]` is the hash of the path of task `t`, so
+/// schedules with different tables can be compared.
 fn hash(names: &[u64], schedule: &Schedule) -> u64 {
     let mut hasher = DefaultHasher::new();
     for (i, turn) in schedule.turns.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Cuts turns shorter: the steps after the cut are done in the task's next turn, or after all turns.
 //!
-//! To cut a turn that was not cut is one more preemption. It pays if it saves more steps than a preemption costs,
-//! because a task that has done the harm need not go on to its end. Runs only when so few turns are left that single
-//! turns are tried.
+//! To cut a turn that was not cut is one more preemption. It pays if it saves more steps than a
+//! preemption costs, because a task need not run to its end once it has done the harm. Runs only
+//! when so few turns are left that single turns are tried.
 
 use crate::run::schedule::{Cost, Turn};
 

@@ -25,7 +25,7 @@ impl Candidates {
         self.held = 0;
     }
 
-    /// Adds the next task, as one that cannot step.
+    /// Adds the next task. It cannot step yet.
     pub(super) fn arrive(&mut self) {
         let at = self.at.len() as u32;
         self.at.push(at);
@@ -131,7 +131,7 @@ impl Candidates {
         self.draw(|candidates| &candidates.order[..candidates.free as usize], dice, view)
     }
 
-    /// As [`draw_free`](Self::draw_free), among the held tasks.
+    /// Like [`draw_free`](Self::draw_free), among the held tasks.
     pub(super) fn draw_held(&mut self, dice: &mut impl Dice, view: &View<'_>) -> Option<TaskId> {
         self.draw(Candidates::held, dice, view)
     }

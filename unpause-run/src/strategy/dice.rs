@@ -15,8 +15,8 @@ pub trait Dice: Send {
     /// A number below `bound`, which is at least 1; each has the same probability.
     fn below(&mut self, bound: u64) -> u64;
 
-    /// A number whose order among other such numbers is all that counts: each order of several has the
-    /// same probability. Less than 2 to the power of [`PRIORITY_BITS`].
+    /// Returns a number that is used only for its order among other such numbers: each order of
+    /// several has the same probability. Less than 2 to the power of [`PRIORITY_BITS`].
     fn priority(&mut self) -> u64;
 }
 

@@ -305,7 +305,7 @@ impl Interpreter<'_> {
         });
     }
 
-    /// Updates the tasks on the board that can step. Returns `true` if there is one.
+    /// Updates the tasks on the board that can step. Returns `true`, if any.
     fn update_ready(&mut self) -> bool {
         for id in 0..self.tasks.len() {
             let (number, next) = self.tasks[id];

@@ -1,10 +1,11 @@
-//! The faults of the rehearsals: the step of a task in which each came, the tasks that it disturbs, and the number of
-//! steps that these take if it does not come.
+//! The faults of the rehearsals. For each: the step of a task in which it came, the victims, and
+//! the number of their steps if it does not come.
 //!
 //! A fault (the kill of a node, an abort, a stall, the drop of a future, the cut of a link) has no point of its own, so
 //! no announcement foretells it. The rehearsals record it: a fault is identified by the spawn path of its task and by the
-//! number of the step. The task of a fault that a setting asked for is known when it is spawned. The *victims* of a fault are
-//! the tasks that it names; for a fault of an object, the tasks with operations on that object that conflict with it.
+//! number of the step. The task of a fault that a setting asked for is known when it is spawned.
+//! The *victims* of a fault are the tasks that it names. For a fault of an object, they are the
+//! tasks with conflicting operations on that object.
 //!
 //! **Counts.** A fault that comes early leaves its victims few steps, so a rehearsal with a fault counts too few. Every
 //! second rehearsal therefore [holds](FaultSteps::hold) the faults known so far until no other task can step. The
@@ -25,16 +26,16 @@ use crate::run::op::kind::Kind;
 /// The maximum number of faults of one lesson: a program that aborts tasks all the time has any number.
 const FAULTS_MAX: usize = 64;
 
-/// A held fault waits for at most this many steps more than four times those of a rehearsal: its victim may run until it
-/// comes.
+/// A held fault waits for at most this many steps more than four times the steps of a rehearsal:
+/// its victim may run until it comes.
 const PATIENCE: u64 = 1000;
 
-/// A fault of the rehearsals. Tasks are those of [`FaultSteps::tally`].
+/// A fault of the rehearsals. Tasks are indices into [`FaultSteps::tally`].
 #[derive(Clone, Debug)]
 pub(super) struct FaultStep {
     /// Its task.
     pub(super) task: usize,
-    /// The number of the step, from 0 on, among those of the task.
+    /// The number of the step among the steps of the task, from 0 on.
     pub(super) nth: u32,
     pub(super) victims: BTreeSet<usize>,
     /// The maximum number of steps of its victims together, while it can disturb them.
@@ -48,7 +49,7 @@ pub(super) struct FaultStep {
 struct Log {
     /// The task of each step.
     steps: Vec<u32>,
-    /// By task: the step before which it was spawned.
+    /// By task: the previous step which it was spawned.
     begins: Vec<Option<u32>>,
     /// By fault of an object: the number of steps until the last operation that it conflicts with.
     ends: BTreeMap<usize, u32>,
@@ -214,7 +215,8 @@ impl FaultSteps {
         }
     }
 
-    /// Holds the candidates whose next step is a known fault. Returns `true` if there are some, and others.
+    /// Holds the candidates whose next step is a known fault. Returns `true` if some candidates are
+    /// held and others are left.
     pub(super) fn hold(&mut self, view: &View<'_>) -> bool {
         let patience = PATIENCE + 4 * self.steps_max;
         if self.faults.is_empty() || self.held == patience {

@@ -14,7 +14,7 @@ use crate::run::op::task::{KILL, LIVE};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepItem {
     /// An operation on an object. `key` is its [key](crate::run::choice::View::key_of), which is the same in every run;
-    /// `object` may differ. The span is that of an operation that was done.
+    /// `object` may differ. The span belongs to an operation that was done.
     Object { object: ObjectId, key: u64, kind: Kind, span: Span, done: bool },
     /// An operation on a task.
     Task { target: TaskId, kind: Kind, done: bool },
@@ -23,8 +23,8 @@ pub enum StepItem {
     /// A call of this history reached a point. `strict` is true if returns and invocations that no step orders
     /// conflict.
     Called { history: usize, point: CallPoint, strict: bool },
-    /// Has effects that outlive the life of the node that its task is in, or `ends` that life. The effects of its other steps
-    /// are lost with it.
+    /// Has effects that outlive the life of its task's node, or `ends` that life. The effects of
+    /// its other steps are lost with it.
     Life { life: Life, ends: bool },
     /// May have raised the numbers of messages that cuts and clogs of the net have met, or read them.
     Counted { reads: bool },

@@ -33,11 +33,12 @@ pub struct HappensBefore {
     objects: Vec<Vec<(Index, StepItem)>>,
     /// By history: the points that its calls reached, in order.
     histories: Vec<Vec<(Index, StepItem)>>,
-    /// By life of a node: the steps with effects that outlive it, and the one that ends it, in order.
+    /// By life of a node: the steps with effects that outlive it, and the step that ends it, in order.
     lives: Vec<Vec<(Index, StepItem)>>,
     /// The items about the numbers of messages that faults have met, in order.
     counts: Vec<(Index, StepItem)>,
-    /// The steps that come after all earlier ones, with the clock of the steps before them. Invariant: sorted.
+    /// The steps that come after all earlier ones, each with the clock of its predecessors.
+    /// Invariant: sorted.
     barriers: Vec<(Index, Vec<u32>)>,
     /// The steps that race with the last one, latest first.
     races: Vec<Index>,
@@ -49,7 +50,7 @@ struct ClockedStep {
     task: TaskId,
     /// Its number among the steps of its task.
     nth: u32,
-    /// The step before it of the same task, or the one that created the task.
+    /// The previous step of the same task, or the step that created the task.
     base: Option<Index>,
     /// Positions in `items`: the begin of its footprint, the begin of its guarded operations, and the end of these.
     items: (u32, u32, u32),
@@ -87,7 +88,7 @@ pub struct NewStep<'a> {
     pub items: &'a [StepItem],
     /// The guarded operations that the task has announced after the step.
     pub guarded: &'a [StepItem],
-    /// Those that tasks which the step created had announced from the start.
+    /// The operations that the tasks created by the step had announced from the start.
     pub born: &'a [(TaskId, StepItem)],
     /// A hash of the values that it drew, with their bounds.
     pub drawn: u64,
@@ -324,8 +325,8 @@ impl HappensBefore {
         log.steps.last().copied().or(log.creator)
     }
 
-    /// As [`base_of`](Self::base_of), in the state before step `at`. `None` also if the task was not created
-    /// yet.
+    /// Like [`base_of`](Self::base_of), in the state just before step `at`. `None` also if the task
+    /// was not created yet.
     pub fn base_at(&self, task: TaskId, at: Index) -> Option<Index> {
         let log = self.tasks.get(task.index())?;
         let own = log.steps.partition_point(|step| *step < at);

@@ -20,7 +20,8 @@ pub struct Held {
     roster: Roster,
     /// The task of the current step, as the schedule numbers it.
     stepping: Option<usize>,
-    /// True if `inner` answers the draws of commands, and the schedule only those of generated programs.
+    /// True if `inner` answers the draws of commands, and the schedule only the draws of generated
+    /// programs.
     programs_only: bool,
     /// True if a value was drawn that is not a part of a program.
     others: Arc<AtomicBool>,

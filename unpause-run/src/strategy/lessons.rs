@@ -11,9 +11,10 @@
 //! [`LESSONS`]; every other block draws one of the lessons begun before it. Drawing shares them out evenly
 //! in every shard, while a fixed rotation would give each of 16 shards one lesson only.
 //!
-//! **Cost.** A worker learns a lesson when it first comes to a seed of it, and keeps it: 3 lessons, 12
+//! **Cost.** A worker learns a lesson at its first seed of the lesson, and keeps it: 3 lessons, 12
 //! rehearsals, in the first 100 seeds; 6 lessons, 24 rehearsals, in the first 1000; 16 lessons, 64
-//! rehearsals, in any number. Memory is that of so many strategies. A step costs nothing more.
+//! rehearsals, in any number. Memory is the memory of so many strategies. A step costs nothing
+//! more.
 
 use super::rehearsal::REHEARSALS;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};

@@ -1,5 +1,6 @@
-//! Strategies: they answer the choices of a run. Each has a file, and a row in [`STRATEGIES`], or in
-//! [`SEARCHES`] if it plans each run from the runs before it. The table has the texts of the rows.
+//! Strategies: they answer the choices of a run. Each has a file, and a row in [`STRATEGIES`], or
+//! in [`SEARCHES`] if it plans each run from the previous runs. The table has the texts of the
+//! rows.
 //!
 //! # The registered strategies
 //!
@@ -28,7 +29,7 @@
 //! 2 / (3 (n + 1)). A random walk lets a fault come after k steps with a probability of about 2^-k. The promises of the
 //! table are for programs without faults; in others, they hold with a third of the probability.
 //!
-//! Searches ([`SEARCHES`]) plan each run from the runs before: see `runner`.
+//! Searches ([`SEARCHES`]) plan each run from the previous runs: see `runner`.
 //! `Runner::strategy_with` takes a strategy of your own.
 
 #[doc(hidden)]
@@ -148,7 +149,7 @@ impl StrategyRow {
 }
 
 impl SearchRow {
-    /// As [`StrategyRow::grammar`].
+    /// The same as for [`StrategyRow::grammar`].
     #[doc(hidden)]
     pub fn grammar(&self) -> String {
         grammar(self.name, self.numbered)
@@ -203,7 +204,7 @@ impl Chosen {
         self.name
     }
 
-    /// Creates the strategy; that of a search is at the beginning.
+    /// Creates the strategy; a search is at its beginning.
     pub fn create(self) -> Box<dyn Strategy> {
         match self.kind {
             ChosenKind::Sample(create) => create(),

@@ -183,7 +183,7 @@ impl Moments {
         }
     }
 
-    /// Holds the task of a fault if it has come to the fault.
+    /// Holds the task of a fault if it has reached the fault.
     fn wait(&mut self, at: usize, task: TaskId) {
         let held = self.own[task.index()] == self.moments[at].nth;
         self.moments[at].stage = Stage::Before { held };

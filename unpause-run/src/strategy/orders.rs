@@ -19,9 +19,9 @@
 //! drawn for the other objects then often exclude the bug.
 //!
 //! **Few among many.** One reader before forty writers is one order of forty-one classes of
-//! orders that differ for the reader only. If few of the tasks at an object have a *part* of
-//! their own, that is, their accesses to all objects differ from those of the others, two thirds of the seeds put one
-//! part before all other tasks there, or all others before it: see [`contested`].
+//! orders that differ for the reader only. A *part* of a task is its accesses to all objects. If
+//! few of the tasks at an object have a part that differs from the others' parts, two thirds of the
+//! seeds put one part before all other tasks there, or all others before it: see [`contested`].
 //!
 //! **Circles.** If a task takes a lock while it holds another, one run of [5](CIRCLES) has no order for
 //! any object and looks for tasks that wait for each other: see [`chains`].
@@ -31,11 +31,10 @@
 //! expect the counts of one rehearsal, which were possible as a whole: the maxima may be the accesses of both branches
 //! of an `if`.
 //!
-//! **Not promised.** If all tasks that can step are held, because intentions contradict each other
-//! or counts are wrong, any of them goes on, which gives the order of another combination. A run of
-//! more than twice the steps of any rehearsal continues as a random walk. If tasks go through the same
-//! objects in different orders, independent draws for each object give many impossible combinations; URW is
-//! better there.
+//! **Not promised.** If all tasks that can step are held, because intentions contradict each other or counts
+//! are wrong, any of them continues, which gives the order of another combination. A run of more than twice
+//! the steps of any rehearsal continues as a random walk. If tasks go through the same objects in different
+//! orders, independent draws for each object give many impossible combinations; URW is better there.
 
 mod chains;
 mod contested;
@@ -94,7 +93,7 @@ enum NextAccess {
     Several,
 }
 
-/// Orders. A step costs the logarithm of the number of tasks and that of the number of objects.
+/// Orders. A step costs the logarithm of the number of tasks, plus the logarithm of the number of objects.
 #[derive(Debug, Default)]
 pub struct Orders<D = Rng> {
     pub(super) dice: D,
@@ -106,14 +105,14 @@ pub struct Orders<D = Rng> {
     /// By object of the rehearsals: its position in `contested`.
     positions: Vec<Option<u32>>,
     contested: Vec<Contested>,
-    /// In the order of the tasks of the rehearsals, for each in that of the objects.
+    /// In the order of the rehearsals' tasks; for each task, in the order of the objects.
     expected: Vec<Expected>,
     /// By task of the rehearsals: the begin of its part of `expected`; then the end of the last part.
     parts: Vec<usize>,
     /// The maximum number of steps of a rehearsal, and the number of steps of this run.
     steps_max: u64,
     step: u64,
-    /// By task of this run: the task of the rehearsals with the same spawn path, if there is one.
+    /// By task of this run: the task of the rehearsals with the same spawn path, if any.
     known: Vec<Option<usize>>,
     places: Candidates,
     /// By task of this run: the accesses of its next step, as long as it can step.
@@ -182,7 +181,7 @@ impl<D: Dice> Orders<D> {
         known.map_or(0..0, |known| self.parts[known]..self.parts[known + 1])
     }
 
-    /// The expectation for a task of the rehearsals at an object, if there is one.
+    /// The expectation for a task of the rehearsals at an object, if any.
     #[inline(never)]
     fn expected_at(&self, known: Option<usize>, object: u32) -> Option<Expected> {
         let part = &self.expected[self.part(known)];
@@ -319,7 +318,7 @@ impl<D: Dice> Orders<D> {
         let waits = match self.next_accesses[task.index()] {
             NextAccess::Unordered => false,
             NextAccess::One(access) => access.object as usize == object,
-            // If it accesses other objects, it goes on when no other task can.
+            // If it accesses other objects, it continues when no other task can.
             NextAccess::Several => true,
         };
         if waits && self.places.is_free(task) {

@@ -11,10 +11,9 @@
 //! Demoting the task that has *just* stepped instead, or drawing distinct points, as other
 //! implementations do, leaves some bugs with a probability of zero.
 //!
-//! **Learning.** k is the largest number of steps of a few rehearsals; n is not needed. Only
-//! steps at which several tasks could go are counted towards a change point, which leaves the bound
-//! as it is. With no depth given, each seed draws one: 2 with probability 1/2, 3 with 1/4, 4 and 5
-//! with 1/8.
+//! **Learning.** k is the largest number of steps of a few rehearsals; n is not needed. Only steps
+//! with several enabled tasks are counted towards a change point. This leaves the bound as it is.
+//! With no depth given, each seed draws one: 2 with probability 1/2, 3 with 1/4, 4 and 5 with 1/8.
 //!
 //! **Not promised.** Interleavings with more than d - 1 enforced switches have a probability
 //! of zero. A task that announces a yield goes below all others. A run of more than 2 k such steps continues as a
@@ -51,7 +50,7 @@ pub(super) const ROW: StrategyRow = StrategyRow {
     ],
 };
 
-/// Priorities of tasks that were not demoted are at least this; below are those that were.
+/// Priorities of tasks that were not demoted are at least this; demoted tasks have less.
 const HIGH: u64 = 1 << PRIORITY_BITS;
 
 /// PCT. A step costs the logarithm of the number of tasks.

@@ -1,4 +1,5 @@
-//! Pending operations by object: finds the tasks whose pending operations conflict with those of a task.
+//! Pending operations by object: finds the tasks with pending operations that conflict with a
+//! task's operations.
 //!
 //! As long as there are few tasks, and each has announced at most one operation, the index is one word for each
 //! object, with a bit for each task. Otherwise there is a list for each object, and each task stores its positions in
@@ -73,7 +74,8 @@ impl PendingByObject {
         self.places.iter_mut().for_each(Vec::clear);
     }
 
-    /// Calls `each` with the tasks whose pending operations conflict with those of `task`, and with the object.
+    /// Calls `each` with each task whose pending operations conflict with `task`, and with the
+    /// object.
     pub(super) fn rivals(&self, task: TaskId, mut each: impl FnMut(ObjectId, TaskId)) {
         match self.few_rivals(task) {
             Some(few) => few.tasks().for_each(|other| each(few.object, other)),

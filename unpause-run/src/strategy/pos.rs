@@ -1,26 +1,26 @@
-//! POS: each pending operation has a random priority, and the one with the highest priority goes first; operations that
+//! POS: each pending operation has a random priority, and the highest goes first; operations that
 //! conflict with it get new priorities.
 //!
-//! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). After an
-//! operation, the task's next one gets a priority, and each pending operation that
-//! conflicts with the one done gets a new one. The order of conflicting operations is thus drawn again, but the order
-//! of operations that do not conflict, which makes no difference, is not.
+//! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). After an operation,
+//! the task's next operation gets a priority, and each pending operation that conflicts with the
+//! finished one gets a new priority. The order of conflicting operations is thus drawn again, but
+//! the order of operations that do not conflict, which makes no difference, is not.
 //!
-//! **Promise.** Every partial order of a program has a probability above zero, with a lower bound that
-//! the paper gives; the tests compute that of all partial orders of small programs. Almost surely
-//! fair. It needs no count of steps or tasks.
+//! **Promise.** Every partial order of a program has a probability above zero, with a lower bound
+//! given in the paper; the tests compute the probabilities of all partial orders of small programs.
+//! Almost surely fair. It needs no count of steps or tasks.
 //!
 //! **Private operations go first.** An operation is private if only one task accessed its object in a
 //! few rehearsals, or if it is a yield, the first step of a task or an enabled join. Private operations run before all
 //! others, because random orders of them only dilute the rest (a lost update behind twenty private operations
-//! falls from one run in three to one in forty otherwise). That would exclude two cases: a side effect of a private
-//! step (such as the drop of a guard) that comes late, and an object that is shared in other
-//! runs only. Therefore one seed in [four](PLAIN) has no private operations. Neither has the
-//! rest of a run with more private steps than a rehearsal has steps, because a task probably waits in a loop.
+//! falls from one run in three to one in forty otherwise). That would exclude two cases: a late
+//! side effect of a private step (such as the drop of a guard), and an object shared in other runs
+//! only. Therefore one seed in [four](PLAIN) has no private operations. Neither has the rest of a
+//! run with more private steps than a rehearsal has steps, because a task probably waits in a loop.
 //!
 //! **Not promised.** Probability shrinks with the number of conflicting operations, and PCT is better at bugs
-//! of few orderings far apart. A step costs the logarithm of the number of
-//! tasks, and as much for each pending operation that conflicts with the one done.
+//! of few orderings far apart. A step costs the logarithm of the number of tasks, and as much for
+//! each pending operation that conflicts with the finished operation.
 
 use super::dice::{Dice, PRIORITY_BITS};
 use super::moments::Moments;
@@ -118,8 +118,8 @@ impl<D: Dice> Pos<D> {
         }
     }
 
-    /// As [`redeal`](Self::redeal), if there are lists of tasks, or if several tasks are at an object that counted as
-    /// private.
+    /// Like [`redeal`](Self::redeal), if there are lists of tasks, or if several tasks are at an
+    /// object that counted as private.
     #[inline(never)]
     fn redeal_some(&mut self, view: &View<'_>, task: TaskId) {
         let Pos { stands, shared, plain, queue, dice, again, .. } = self;

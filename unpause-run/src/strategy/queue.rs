@@ -4,7 +4,7 @@
 //! entries is one comparison without a branch. A small queue is an array, and the maximum is computed on
 //! demand. A larger queue is a tournament tree: each node is the maximum of its two
 //! children, and an update recomputes the path to the root. Tasks that can no longer step are
-//! removed when they come to the top, because the queue is not notified earlier.
+//! removed when they reach the top, because the queue is not notified earlier.
 
 use crate::run::board::Status;
 use crate::run::choice::View;

@@ -5,8 +5,8 @@
 //! earlier seeds, all of them would have to be run again.
 //!
 //! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, but without
-//! interference the task may take another branch of the program. In the other half, therefore, a task that can go on
-//! mostly does.
+//! interference the task may take another branch of the program. In the other half, therefore, a
+//! task that can continue mostly does.
 //!
 //! Every second rehearsal holds the [faults](super::fault_steps) that are known so far until all else is done, so that the
 //! counts of their victims are complete.
@@ -21,7 +21,7 @@ use crate::run::op::Access;
 /// The number of rehearsals: enough that one early failure does not determine the result.
 pub(super) const REHEARSALS: u32 = 4;
 
-/// In the second half of them, a task that can go on does so, except in one step of this many.
+/// In the second half of them, a task that can continue does so, except in one step of this many.
 const STAYS: u64 = 8;
 
 /// The progress of a strategy with its rehearsals.

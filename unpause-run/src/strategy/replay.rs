@@ -33,7 +33,7 @@ impl Replay {
         Replay { trace, roster, step: 0, drawn: 0, has_operations }
     }
 
-    /// Compares the operations of the last step with those in the trace.
+    /// Compares the operations of the last step with the trace.
     fn compare_last(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
         let Some(last) = self.step.checked_sub(1) else {
             return Ok(());

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use crate::run::choice::View;
 use crate::run::ids::{TaskId, TaskPath};
 
-/// A two-way table between the tasks of a run and those of a trace.
+/// A two-way table between the tasks of a run and the tasks of a trace.
 #[derive(Debug, Default)]
 pub struct Roster {
     /// The trace's tasks: child number `nth` of trace task `parent`.
     children: BTreeMap<(usize, u32), usize>,
-    /// By task of the run: the task of the trace, if there is one.
+    /// By task of the run: the task of the trace, if any.
     of_run: Vec<Option<usize>>,
     /// By task of the trace: the task of the run, once it is spawned.
     of_trace: Vec<Option<TaskId>>,

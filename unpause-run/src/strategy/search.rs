@@ -1,7 +1,8 @@
 //! Searches: strategies that enumerate runs and detect when none is left.
 //!
-//! A sampling strategy draws a run from a seed. A search plans each run from the runs before it. One search
-//! therefore makes all runs, one after the other, and the number of a run takes the place of a seed.
+//! A sampling strategy draws a run from a seed. A search plans each run from the previous runs. One
+//! search therefore makes all runs, one after the other, and the number of a run takes the place of
+//! a seed.
 
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ pub trait Search: Send + Sync {
         Apart::default()
     }
 
-    /// The first sign that tasks depend on something outside of this library, in words. None if there was none.
+    /// The first sign that tasks depend on something outside of this library, in words. `None` if
+    /// there was none.
     fn contact(&self) -> Option<String> {
         None
     }
@@ -76,8 +78,8 @@ pub struct Apart {
     /// The order of a death of a node and all steps of its tasks, because others see memory that it leaves. If it does not
     /// count, a death makes a difference only to steps whose effects outlive the node.
     pub deaths: bool,
-    /// The order in which tasks added nodes, which decides the addresses of the nodes. If it does not count, two nodes of
-    /// different names are added in any order.
+    /// The order in which tasks added nodes. It decides the addresses of the nodes. If it does not
+    /// count, two nodes of different names are added in any order.
     pub nodes: bool,
     /// The order of all steps, because tasks share something that is not of this library.
     pub steps: bool,
@@ -122,7 +124,7 @@ pub struct SearchProgress {
     pub blind: bool,
     /// True if each order of steps is a run of its own, because tasks share something that is not of this library.
     pub by_step: bool,
-    /// The bound of the search; none if it left nothing out.
+    /// The bound of the search; `None` if it left nothing out.
     pub within: Option<SearchBound>,
 }
 
@@ -131,7 +133,7 @@ pub struct SearchProgress {
 pub struct SearchBound {
     /// The name of the counted quantity, in the singular.
     pub what: &'static str,
-    /// All runs with at most this many are explored; none if not even the runs with 0 are.
+    /// All runs with at most this many are explored; `None` if not even the runs with 0 are.
     pub through: Option<u32>,
 }
 

@@ -16,10 +16,10 @@
 //! in proportion to the number of those tasks. Tasks are known by their spawn path, objects by their
 //! [key](super::known_objects).
 //!
-//! **Not promised.** A bug between accesses to several objects is met as a random walk would
-//! meet it, within the orders of the one. If all that can step are held, because the intended task
-//! waits for one of them, or if the intended task has not come to its access after twice as many steps
-//! as a run has, because it waits in a loop, another one is intended.
+//! **Not promised.** A bug between accesses to several objects is met as by a random walk, within
+//! the orders of the selected object. Another task becomes the intended one in two cases: all
+//! enabled tasks are held, because the intended task waits for one of them; or the intended task
+//! has not reached its access after twice as many steps as a run has, because it waits in a loop.
 
 use super::accesses::Accesses;
 use super::candidates::Candidates;

@@ -1,4 +1,4 @@
-//! Counts by task over the rehearsals, and the match of a run's tasks with those of the rehearsals.
+//! Counts by task over the rehearsals. Matches the tasks of a run with the tasks of the rehearsals.
 //!
 //! A task is identified by its spawn path: the parent, then the n-th child. A task that is a fault is a child of its own
 //! kind, because the values that a run draws decide if it has it: its siblings keep their numbers. Each spawn costs one look-up.
@@ -24,7 +24,8 @@ pub(super) struct TaskCounts {
     parents: Vec<u32>,
     /// By task of the current run: the task of the rehearsals.
     of_run: Vec<u32>,
-    /// By task of the current run: its children that are faults, and those of them after the last other child.
+    /// By task of the current run: the number of its children that are faults, and the number of
+    /// faults after its last other child.
     faults: Vec<(u32, u32)>,
 }
 
@@ -70,8 +71,9 @@ impl TaskCounts {
         (known != UNKNOWN).then_some(known as usize)
     }
 
-    /// The number of the next task of the run among the children of its parent. A fault has that of the last other child
-    /// before it, which it mostly is a fault of, and its number among the faults since.
+    /// The number of the next task of the run among the children of its parent. A fault has the
+    /// number of the last other child before it, because it mostly is a fault of this child, and
+    /// its number among the faults since.
     fn number(&mut self, row: &TaskRow) -> u32 {
         self.faults.push((0, 0));
         let Some(parent) = row.parent else { return row.nth };
@@ -86,7 +88,7 @@ impl TaskCounts {
         number
     }
 
-    /// Adds to the count of each task, in `counts`, those of all its descendants.
+    /// Adds to the count of each task, in `counts`, the counts of all its descendants.
     pub(super) fn gather(&self, counts: &mut Vec<u64>) {
         counts.resize(self.parents.len(), 0);
         for task in (0..counts.len()).rev() {

@@ -1,9 +1,10 @@
 //! URW: a random walk in which every interleaving has the same probability.
 //!
-//! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025,
-//! doi 10.1145/3669940.3707214), whose uniform random walk it is: a task is chosen with a probability in
-//! proportion to the steps that it and its descendants not yet spawned have left. The plain random walk
-//! favours schedules that change tasks evenly; in this one a short task is as likely to come late as early.
+//! The uniform random walk of Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency
+//! Testing* (ASPLOS 2025, doi 10.1145/3669940.3707214): a task is chosen with a probability in
+//! proportion to the steps that it and its descendants not yet spawned have left. The plain random
+//! walk favours schedules that change tasks evenly; in this one a short task is as likely to come
+//! late as early.
 //!
 //! **Promise.** If the numbers of steps are as counted and nothing waits, all interleavings have
 //! the same probability. With any counts, every interleaving is possible. The tests compute both.

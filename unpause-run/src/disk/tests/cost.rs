@@ -25,7 +25,8 @@ fn a_log_with_a_sync_for_each_record_has_no_pending_effects() {
     }
 }
 
-/// A log of `count` records without a sync, of which recovery reads all: the number of records that are as written.
+/// A log of `count` records without a sync, read completely by recovery: the number of records that
+/// are as written.
 fn kept_records(rules: Rules, count: u64, mut answer: impl FnMut(u64) -> u64) -> u64 {
     let mut disk = Disk::new(Settings { rules, sector: 8, ..Settings::default() });
     let log = append_to(&mut disk, false);

@@ -21,7 +21,7 @@ pub(super) enum Act {
     Unlink(&'static str),
     Rmdir(&'static str),
     Sync(&'static str),
-    /// A sync that fails, after which reads still find the written bytes.
+    /// A failing sync. Reads still find the written bytes.
     FailSync(&'static str),
     /// Everything is on disk. Not a call: each file and directory is synced.
     SyncAll,
@@ -95,7 +95,7 @@ impl Act {
         Ok(())
     }
 
-    /// A random call, more often than not one that changes something.
+    /// A random call, more often than not a call that changes something.
     pub(super) fn random(rng: &mut Rng, disk: &mut Disk) -> Act {
         let exists = |disk: &mut Disk, path| show(disk, path, &mut newest) != "-";
         let some =

@@ -288,6 +288,6 @@ fn random_programs_have_the_results_of_the_real_file_system() {
             }
         }
     }
-    // The errors of all codes but those of full disks, of broken ones and of files that are too large.
+    // The errors of all codes, except the codes of full disks, broken disks and too large files.
     assert!(worked > 30 * programs && failed.len() >= 10, "{worked} calls worked, {failed:?}");
 }

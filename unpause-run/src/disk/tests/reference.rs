@@ -333,7 +333,7 @@ impl Reference {
         let ((old_dir, old_name), (dir, name)) = (self.parent(from)?, self.parent(to)?);
         let (ino, replaced) = (self.look(&self.now, from)?, self.look(&self.now, to));
         let is_directory = self.directories.contains(&ino);
-        // No directory moves into itself or over one that it is in, under whichever names.
+        // No directory moves into itself or over one of its ancestors, under whichever names.
         if self.above(to).contains(&Some(ino))
             || (replaced.is_some() && self.above(from).contains(&replaced))
         {

@@ -2,7 +2,8 @@
 //!
 //! A record has four bytes, two sectors: a mark, a sequence number, a value, a checksum. A life opens the log, which
 //! gives the records found, and appends. It ends in a power failure, in a kill, which leaves the page cache, or of
-//! itself. Acknowledged records are a prefix of those that the next life finds, which are a prefix of those written.
+//! itself. Acknowledged records are a prefix of the records that the next life finds; these are a
+//! prefix of the written records.
 
 use std::path::Path;
 
@@ -171,7 +172,7 @@ impl Life<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Correct,
-    /// An acknowledged record is gone, or one that a recovery gave.
+    /// An acknowledged record is gone, or a record that a recovery gave.
     Lost,
     /// A recovery gives a record that was not asked for, or was gone before.
     Phantom,
@@ -219,7 +220,8 @@ fn run(settings: (Rules, Bug, bool), lives: &[&[u8]], errors: u64, draw: Draw<'_
     Verdict::Correct
 }
 
-/// The number of runs, of those that fail, and a failing run with the fewest answers that are not 0.
+/// The number of runs, the number of failing runs, and a failing run with the fewest answers other
+/// than 0.
 fn explore(
     settings: (Rules, Bug, bool),
     lives: &[&[u8]],

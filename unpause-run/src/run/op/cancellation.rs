@@ -10,7 +10,7 @@ const COMES_LATE: Bits = 1 << 3;
 /// Has the future dropped in the next step of its task.
 pub const CANCEL: Kind = Kind::of(CANCELS).conflicts_with(HEARS | ENDS).enables(HEARS).fault();
 
-/// Dropped the future. Guard: it was cancelled. Asked for by each step of the task before.
+/// Dropped the future. Guard: it was cancelled. Requested by each step of the task before it.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(CANCELS);
 
 /// The future ended by itself.

@@ -45,8 +45,9 @@ pub const MOVE: Kind = Kind::of(MOVES)
     .enables(DUES)
     .disables(MOVES);
 
-/// Changed the rate of a node's clock, which goes on from the time that it has. So timers are due at other times to come, and
-/// none at the present one. Changes of one clock have another object that orders them.
+/// Changed the rate of a node's clock, which continues from its time. So timers are due at other
+/// times to come, and none at the present one. Changes of one clock have another object that orders
+/// them.
 pub const ADJUST: Kind = Kind::of(ADJUSTS).conflicts_with(ADVANCES | MOVES);
 
 /// Found that the time has moved because no task could step. Guard: it has. That move is a barrier and no operation, so

@@ -10,13 +10,13 @@ const LEAVES: Bits = 1 << 4;
 
 const NOTIFIES: Bits = NOTIFIES_ONE | NOTIFIES_ALL | LEAVES;
 
-/// Began to wait. The order in which tasks began makes no difference to who is notified.
+/// Began to wait. The order in which tasks began to wait has no influence on who is notified.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(NOTIFIES);
 
-/// Went on. Guard: it was notified, or goes on without a reason.
+/// Went on. Guard: it was notified, or continues without a reason.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(NOTIFIES);
 
-/// Notified one task that waits, if there is one.
+/// Notified one task that waits, if any.
 pub const NOTIFY_ONE: Kind =
     Kind::of(NOTIFIES_ONE).conflicts_with(REGISTERS | HEARS | NOTIFIES).enables(HEARS);
 

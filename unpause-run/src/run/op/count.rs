@@ -1,4 +1,4 @@
-//! A value that is kept by those who count: shared ownership, with references that own and references that do not.
+//! A value that is kept by its references: shared ownership, with owning and weak references.
 
 use super::kind::{Bits, Kind};
 
@@ -10,7 +10,7 @@ const TAKES: Bits = 1 << 4;
 const COUNTS: Bits = 1 << 5;
 const WEIGHS: Bits = 1 << 6;
 
-/// Made a reference of one that owns.
+/// Created a reference from an owning one.
 pub const GAIN: Kind = Kind::of(GAINS).conflicts_with(COUNTS);
 
 /// Dropped a reference to a value without a destructor: nothing tells the last drop from the others.
@@ -19,7 +19,7 @@ pub const LOSE: Kind = Kind::of(LOSES).conflicts_with(UPGRADES | TAKES | COUNTS)
 /// Dropped a reference to a value whose destructor the last drop calls.
 pub const END: Kind = Kind::of(ENDS).conflicts_with(ENDS | UPGRADES | TAKES | COUNTS);
 
-/// Made a reference that owns of one that does not, if the value was still there.
+/// Created an owning reference from a weak one, if the value was still there.
 pub const UPGRADE: Kind = Kind::of(UPGRADES).conflicts_with(LOSES | ENDS | TAKES | COUNTS);
 
 /// Gave up a reference, and took the value if it was the last; or kept the reference if it was not.

@@ -18,10 +18,10 @@ const KILLS: Bits = 1 << 8;
 const POWERS_OFF: Bits = 1 << 9;
 const FAILS: Bits = 1 << 10;
 
-/// A call that reads. Its conflicts are those of the operations that are recorded with it.
+/// A call that reads. It conflicts like the operations recorded with it.
 pub const SEE: Kind = Kind::of(SEES).looks();
 
-/// Another call. Its conflicts are those of the operations that are recorded with it.
+/// Another call. It conflicts like the operations recorded with it.
 pub const ACT: Kind = Kind::of(ACTS);
 
 /// The call has a place in the order of effects on different inodes.
@@ -95,7 +95,7 @@ pub mod contents {
 pub mod inode {
     use super::{Bits, Kind, WATCHES};
 
-    // The bits of calls are those of the disk: they are announced on either.
+    // The bits of calls equal the disk's bits: they are announced on either.
     const SEES: Bits = 1 << 0;
     #[cfg(any(test, feature = "planted"))]
     const ACTS: Bits = 1 << 1;

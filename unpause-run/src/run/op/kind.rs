@@ -1,5 +1,5 @@
-//! The relation of the operations on one object: which of them may not be swapped, and which of them
-//! enable or disable which.
+//! The relation of the operations on one object: pairs that may not be swapped, and pairs of which
+//! one enables or disables the other.
 //!
 //! A *machine* is what an object does: a word of memory, a lock, a task. It declares its kinds of operations, a file
 //! and a row each. Happens-before and the exhaustive search know kinds only, and no machine.
@@ -38,8 +38,9 @@ pub struct Kind {
 
 /// A range of the numbers of the messages of a channel: the first one, and the first one after it.
 ///
-/// Of an operation that takes messages: these. Of one that puts a message in, or takes room for one: those whose receipt makes
-/// no difference to it, because they are neither its message nor gave the room that it needs.
+/// Of an operation that takes messages: these. Of an operation that puts a message in, or takes
+/// room for a message: the messages whose receipt makes no difference to it, because they are
+/// neither its message nor gave the room that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
     pub from: u32,
@@ -226,7 +227,8 @@ impl Kind {
         self.bit.trailing_zeros() as usize
     }
 
-    /// The numbers of the kinds of its machine that conflict with this one, and that of [those by hand](Self::by_hand).
+    /// The numbers of the kinds of its machine that conflict with this kind, and the number of
+    /// [operations by hand](Self::by_hand).
     pub fn conflicting(self) -> impl Iterator<Item = usize> {
         let conflicts = self.conflicts | WATCHES;
         (0..Bits::BITS as usize).filter(move |number| conflicts >> number & 1 == 1)
@@ -300,8 +302,8 @@ pub mod faults {
         done
     }
 
-    /// While `act` is on, operations that put messages in can be swapped with the receipt of so many more messages, before
-    /// and after those of which that is true.
+    /// During `act`, operations that put messages in commute with the receipt of so many more
+    /// messages, before and after the messages for which this is true anyway.
     #[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
     pub fn with_more<T>(more: (u32, u32), act: impl FnOnce() -> T) -> T {
         MORE.set(more);

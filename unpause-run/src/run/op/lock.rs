@@ -41,8 +41,9 @@ pub const LEAVE: Kind = Kind::of(LEAVES)
 
 /// Queued, to take the lock alone in a later step.
 //
-// It may be done while the lock is free: no step of another task is then possible that would not be possible later. So it
-// can be swapped with the operations that give the lock up, and with those of other writers.
+// It may be done while the lock is free: no step of another task is then possible that would not be
+// possible later. So it commutes with the operations that release the lock, and with the queueing
+// of other writers.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(SHARES).disables(SHARES);
 
 /// Changed the memory of the lock by an operation that is no call of it, or tried to.

@@ -1,10 +1,12 @@
 //! The net: links between nodes, and inboxes, which messages arrive in.
 //!
-//! Messages of a stream arrive in the order in which they were sent, those of other inboxes in any. A message that is sent
-//! conflicts with no arrival: it is a task of its own, which arrives later.
+//! Messages of a stream arrive in the order of their sending, messages to other inboxes in any
+//! order. A message that is sent conflicts with no arrival: it is a task of its own, which arrives
+//! later.
 //!
-//! An inbox has two ends. A message that arrives at the one and another that is taken at the other do not conflict; the
-//! arrival of a message and its taking do, because the message is an object of its own: `PUT`, `GET`.
+//! An inbox has two ends. The arrival of a message at one end and the taking of another message at
+//! the other end do not conflict. The arrival of a message and its taking conflict, because the
+//! message is an object of its own: `PUT`, `GET`.
 
 use super::kind::{Bits, Kind};
 
@@ -31,7 +33,7 @@ pub mod link {
     pub const CUT: Kind =
         Kind::of(CUTS).conflicts_with(PASSES | LOSES | CUTS | SETS | OPENS).fault();
 
-    /// Its settings changed: those of messages that are sent from then on.
+    /// Its settings changed, with effect on messages sent from then on.
     pub const SET: Kind = Kind::of(SETS).conflicts_with(CUTS | SETS | JOINS | QUEUES | OPENS);
 
     /// A stream or a socket uses it from now on, or a request goes over it.
@@ -82,7 +84,7 @@ pub mod window {
     /// Wrote bytes that the window has room for although nobody takes any, or the end.
     pub const WRITE: Kind = Kind::of(WRITES).conflicts_with(ALL_WRITES | LOOKS);
 
-    /// Wrote as many bytes as there is room for, or looked if there is some, or found none.
+    /// Wrote as many bytes as there is room for, looked for room, or found none.
     pub const WRITE_TIGHT: Kind = Kind::of(TIGHT).conflicts_with(ALL_WRITES | MAKES_ROOM | LOOKS);
 
     /// The same after a wait. Guard: it was woken.
@@ -156,8 +158,8 @@ pub const ARRIVE: Kind = Kind::of(ARRIVES)
     .conflicts_with(ARRIVES | TAKES_ALL | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK | WAITS)
     .enables(ARRIVES | TAKES);
 
-/// The time has come before which a message of a stream does not arrive, and it waits: for those before it, or because the
-/// link is cut.
+/// The earliest arrival time of a message of a stream has come, and the message waits: for earlier
+/// messages, or because the link is cut.
 pub const WAIT_BEHIND: Kind = Kind::of(WAITS).conflicts_with(ARRIVES | CUTS | HEALS).looks();
 
 /// Those that take.
@@ -195,14 +197,16 @@ pub const CUT: Kind =
 pub const HEAL: Kind =
     Kind::of(HEALS).conflicts_with(ARRIVES | CUTS | HEALS | WAITS | COUNTED).enables(ARRIVES);
 
-/// A message of a stream was sent, in a program that reads how many messages cuts have met: the cut meets one that is sent
-/// before its end, and none that is sent after it. Beside [`SEND`], and recorded nowhere: searches derive it.
+/// A message of a stream was sent, in a program that reads how many messages cuts have met. The cut
+/// meets a message sent before its end, but no later one. Beside [`SEND`], and recorded nowhere:
+/// searches derive it.
 pub const SEND_COUNTED: Kind = Kind::of(COUNTED).conflicts_with(HEALS);
 
 /// The settings of the link to it changed. Also: the answer came that nobody receives, and sends fail.
 pub const SET: Kind = Kind::of(SETS).conflicts_with(SENDS | SENDS_ANY | CLOSES | SETS);
 
-/// The settings of the link back changed, over which an arrival may be answered and whose faults reads have.
+/// The settings of the link back changed. An arrival may be answered over this link, and reads have
+/// its faults.
 pub const SET_BACK: Kind =
     Kind::of(SETS_BACK).conflicts_with(ARRIVES | TAKE_ANY | CLOSES | SETS_BACK);
 
@@ -210,7 +214,7 @@ pub const SET_BACK: Kind =
 #[cfg(test)]
 pub(super) const ORDERED_BY_MESSAGE: (Kind, Kind) = (ARRIVE, TAKE);
 
-/// The message itself: put in by its arrival, got by the one that takes it.
+/// The message itself: put in by its arrival, got by its taking.
 pub const PUT: Kind = super::word::WRITE;
 pub const GET: Kind = super::word::READ;
 

@@ -1,7 +1,7 @@
 //! A value that is made once: one task makes it, others wait until it is made.
 //!
-//! The state is empty, under way or made. An initialisation that is given up leaves it empty, and each task that waits
-//! may begin the next one, as may a task that comes then. Once made, the value stays.
+//! The state is empty, under way or made. An abandoned initialisation leaves it empty. Any waiting
+//! or later task may then begin the next one. Once made, the value stays.
 
 use super::kind::{Bits, Kind};
 

@@ -16,7 +16,7 @@ pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(OWN | TELLS);
 /// Found no token, and waits for it.
 pub const REST: Kind = Kind::of(RESTS).conflicts_with(OWN | TELLS);
 
-/// Went on with the token, if there is one. Guard: it was given, or the task goes on without a reason.
+/// Continued with the token, if any. Guard: it was given, or the task continues without a reason.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(OWN | TELLS);
 
 /// Gave the token. A second time changes nothing.

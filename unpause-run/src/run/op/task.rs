@@ -45,12 +45,13 @@ pub const DISARM: Kind = Kind::of(DISARMS).conflicts_with(LIVES | KILLS).disable
 pub const STALL: Kind =
     Kind::of(STALLS).conflicts_with(LIVES | ENDS | KILLS | RESUMES).disables(LIVES).fault();
 
-/// It goes on after it took no steps.
+/// It continues after it took no steps.
 pub const RESUME: Kind =
     Kind::of(RESUMES).conflicts_with(LIVES | ENDS | KILLS | STALLS).enables(LIVES);
 
-/// It ended because another task ended its group, whatever it did. The steps of the task that this may not be swapped with
-/// say so themselves: those whose effects outlive the group. Other steps are as if they had not been taken.
+/// It ended because another task ended its group, whatever it did. The steps of the task that may
+/// not be swapped with this say so themselves: their effects outlive the group. Other steps are as
+/// if they had not been taken.
 pub const KILL: Kind = Kind::of(KILLS)
     .conflicts_with(
         ENDS | LOOKS | JOINS | ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES,

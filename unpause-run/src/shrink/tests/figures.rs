@@ -6,9 +6,10 @@ use super::optimum::least_cost_within;
 use super::shrink_run;
 use crate::shrink::{PASSES, Pass};
 
-/// Shrinks a failing run of each of `cases` random programs of which the least one, among those that are no
-/// longer, has at least `preemptions`; at most `missed` of them may keep another number of preemptions than
-/// the least. Returns how many candidates of each pass were accepted.
+/// Shrinks a failing run of each of `cases` random programs. The program's smallest failing run,
+/// among the runs that are no longer, has at least `preemptions`; at most `missed` results may have
+/// another number of preemptions than the smallest. Returns how many candidates of each pass were
+/// accepted.
 fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: usize) -> Vec<u64> {
     let mut rng = Rng(1);
     let (mut done, mut as_many, mut least_of_all, mut replays) = (0, 0, 0, 0);

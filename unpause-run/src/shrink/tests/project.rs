@@ -1,4 +1,4 @@
-//! The schedule of a smaller program beside that of the program it was made of.
+//! The schedule of a smaller program beside the schedule of its original program.
 
 use super::super::project::{project, scatter};
 use super::*;

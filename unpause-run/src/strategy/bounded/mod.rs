@@ -4,12 +4,13 @@
 //! The search ends at a bound, or when no run is left. A [`Measure`] defines the cost, one file each:
 //! [`preemptions`] and [`delays`].
 //!
-//! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of the run before
-//! it, takes the next candidate there, and goes on by the measure's schedule, which costs nothing. The runs that
-//! count are exactly the runs within the bound, each once. This promise holds for every state that the tasks
-//! share, seen or not. The search is not combined with partial-order reduction, which would skip a run because of
-//! an equivalent one outside the bound (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013),
-//! so equivalent runs count, too.
+//! The search is depth-first over the decisions of a run, and stateless: a run repeats a prefix of
+//! the previous run, takes the next candidate there, and continues by the measure's schedule, at no
+//! cost. The runs that count are exactly the runs within the bound, each once. This promise holds
+//! for every state that the tasks share, seen or not. The search is not combined with partial-order
+//! reduction, which would skip a run because of an equivalent one outside the bound (Coons,
+//! Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013), so equivalent runs count,
+//! too.
 //!
 //! Each round starts from scratch and repeats the runs of lower cost, which do not count. They are a fraction of the
 //! last round, and the memory of the search is one path: O(steps of a run * tasks).
@@ -35,10 +36,10 @@ use crate::run::{DrawRecord, StepRecord};
 pub struct Measure {
     /// The name of the counted quantity, in the singular.
     pub what: &'static str,
-    /// The cost of a step of the candidate at this place. Candidates are in round-robin order of their numbers,
-    /// which is the order of their creation, beginning with the task of the last step if it
-    /// [goes on](BoundedFrame::goes_on), else with the task after it. The cost of the first one is 0, and costs never
-    /// decrease along the order.
+    /// The cost of a step of the candidate at this place. Candidates are in round-robin order of
+    /// their numbers, the order of their creation. The first is the task of the last step if it
+    /// [goes on](BoundedFrame::goes_on), else the task after it. The cost of the first one is 0,
+    /// and costs never decrease along the order.
     pub cost: fn(place: usize, goes_on: bool) -> u32,
 }
 
@@ -98,11 +99,11 @@ impl Search for Bounded {
 struct BoundedFrame {
     /// The candidates, in the order of [`Measure::cost`].
     order: Vec<TaskId>,
-    /// True if the task of the last step can go on and did not yield.
+    /// True if the task of the last step can continue and did not yield.
     goes_on: bool,
     /// The place of the chosen task in `order`.
     at: usize,
-    /// The cost of the steps before it.
+    /// The cost of the earlier steps.
     spent: u32,
     draws: Vec<Drawn>,
     /// The number of events before it.
@@ -123,7 +124,7 @@ struct BoundedTree {
     frames: Vec<BoundedFrame>,
     /// The number of frames in use; the others are kept for their allocations.
     depth: usize,
-    /// The length of the prefix that the current run shares with the run before it.
+    /// The length of the common prefix of the current run and the previous one.
     kept: usize,
     /// True if the run came to its end.
     ended: bool,
@@ -287,14 +288,15 @@ impl BoundedTree {
     }
 }
 
-/// Returns `true` if the task of the last step can go on and does not yield, as in `StepRecord::preempts`.
+/// Returns `true` if the task of the last step can continue and does not yield, as in
+/// `StepRecord::preempts`.
 fn goes_on(view: &View<'_>, last: TaskId) -> bool {
     let row = view.task(last);
     let yields = row.announced.iter().all(|announced| announced.op.access == Access::Yield);
     row.status == Status::Ready && !yields
 }
 
-/// The mismatch of a run that differs from the run whose prefix it repeats.
+/// Returns the mismatch of a run that differs from the repeated prefix.
 fn differs(frame: &BoundedFrame, view: &View<'_>) -> Mismatch {
     let tell = |tasks: usize, events: usize| {
         format!("{tasks} tasks that can step, after {events} operations")

@@ -1,9 +1,10 @@
 //! The histories of a class of runs: every order of recorded calls that its happens-before allows.
 //!
 //! A checker depends on which calls returned before others began, but no step does: runs of one class
-//! may have consistent histories and violating ones. One run of the class is enough to compute them all. A call
-//! that returns earlier or begins later only adds constraints, so it is enough to check the *strongest* histories,
-//! in which no call can return earlier or begin later. If one of them is violated, a schedule exists that makes it.
+//! may have consistent histories and violating ones. One run of the class is enough to compute them
+//! all. Earlier returns and later beginnings only add constraints, so it is enough to check the
+//! *strongest* histories: no call in them can return earlier or begin later. If one of them is
+//! violated, a schedule exists that makes it.
 //!
 //! ```text
 //! run:        write x ├──────────┤
@@ -12,11 +13,11 @@
 //!                                 ├──┤ read y
 //! ```
 //!
-//! Shapes: a *moment* is a step in which calls begin or return, with a bit set of the moments that must come
-//! before it. A depth-first search enumerates the strongest orders: moments in which calls only return
-//! come as soon as possible, moments in which a call begins come when a return needs them, and each possible next
-//! return is a branch. There are at most n! / (k!)^(n/k) orders for n calls of one step, k of each
-//! task; conflicts reduce the number.
+//! Shapes: a *moment* is a step in which calls begin or return, with a bit set of its predecessors
+//! among the moments. A depth-first search enumerates the strongest orders: moments with returns
+//! only come as soon as possible, moments in which a call begins come when a return needs them, and
+//! each possible next return is a branch. There are at most n! / (k!)^(n/k) orders for n calls of
+//! one step, k of each task; conflicts reduce the number.
 
 use std::ops::ControlFlow;
 

@@ -38,7 +38,7 @@ impl Sign {
     }
 }
 
-/// That a task waits at the end of a run for something that is not of this library.
+/// Describes a task that still waits at the end of a run for something outside this library.
 pub(super) fn waits(view: &View<'_>, task: TaskId) -> String {
     let TaskRow { place, .. } = view.task(task);
     let last = view.events().iter().rev().find(|event| event.task == task);

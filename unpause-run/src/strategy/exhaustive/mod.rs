@@ -1,16 +1,18 @@
 //! Exhaustive search: dynamic partial-order reduction with sleep sets. Explores one run for each class of
 //! runs that differ only in the order of steps that do not conflict (Mazurkiewicz).
 //!
-//! The search is depth-first: each run has a common prefix with the run before it and takes another step there.
-//! [`plan`] computes the backtrack sets from the *announcements* of the runs so far: the pending operations, done
-//! or not. The base is Flanagan and Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL
-//! 2005), with sleep sets and with the initials of source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic
-//! Partial Order Reduction*, POPL 2014) where these are certain.
+//! The search is depth-first: each run has a common prefix with the previous run and takes another
+//! step there. [`plan`] computes the backtrack sets from the *announcements* of the runs so far:
+//! the pending operations, done or not. The base is Flanagan and Godefroid, *Dynamic Partial-Order
+//! Reduction for Model Checking Software* (POPL 2005), with sleep sets and with the initials of
+//! source sets (Abdulla, Aronsson, Jonsson, Sagonas: *Optimal Dynamic Partial Order Reduction*,
+//! POPL 2014) where these are certain.
 //!
-//! The search assumes that a run is a function of its decisions, that the declarations of [`op`](crate::run::op)
-//! hold, and that footprints contain all effects of tasks on each other. If a task wakes another one through
-//! something that is not of this library, the wake-up is seen, but the state that they share is not: the search then
-//! starts again, and takes all steps as conflicting. It explores each order of steps, and is still a proof.
+//! The search assumes three things: a run is a function of its decisions, the declarations of
+//! [`op`](crate::run::op) hold, and footprints contain all effects of tasks on each other. If a
+//! task wakes another one through something that is not of this library, the wake-up is seen, but
+//! the state that they share is not: the search then starts again, and takes all steps as
+//! conflicting. It explores each order of steps, and is still a proof.
 //!
 //! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
 //! always the same.
@@ -72,7 +74,7 @@ struct SearchFrame {
 }
 
 impl SearchFrame {
-    /// The sleep set's step of `task`, if there is one.
+    /// The sleep set's step of `task`, if any.
     fn asleep(&self, task: TaskId) -> Option<&Arc<Footprint>> {
         self.sleep.iter().find(|asleep| asleep.task == task)
     }
@@ -81,7 +83,7 @@ impl SearchFrame {
         self.asleep(task).is_some()
     }
 
-    /// The task that takes the step in the next run, if there is one.
+    /// The task that takes the step in the next run, if any.
     fn next(&self) -> Option<TaskId> {
         let is_done = |task: &TaskId| self.done.iter().any(|done| done.task == *task);
         self.backtrack.iter().copied().find(|task| !is_done(task) && !self.sleeps(*task))
@@ -105,7 +107,7 @@ pub struct Explorer {
     frames: Vec<SearchFrame>,
     /// The number of frames in use; the others are kept for their allocations.
     depth: usize,
-    /// The length of the prefix that the current run shares with the run before it.
+    /// The length of the common prefix of the current run and the previous one.
     kept: usize,
     order: HappensBefore,
     /// The races of the new steps of this run: pairs of an earlier and a later step.
@@ -397,7 +399,7 @@ impl Explorer {
     }
 }
 
-/// The mismatch of a run that differs from the run whose prefix it repeats.
+/// Returns the mismatch of a run that differs from the repeated prefix.
 fn differs(frame: &SearchFrame, view: &View<'_>) -> Mismatch {
     let tell = |tasks: usize, events: usize| {
         format!("{tasks} tasks that can step, after {events} operations")

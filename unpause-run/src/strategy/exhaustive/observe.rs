@@ -238,7 +238,7 @@ impl Observer {
         }
     }
 
-    /// Adds the effect of an event on the order in which nodes were added, if that matters.
+    /// Adds the effect of an event on the order of added nodes, if that order matters.
     //
     // It matters if several tasks add nodes and the program sees a number or an address of one. Most programs do not, and their
     // nodes are added in one order.
@@ -254,8 +254,8 @@ impl Observer {
         }
     }
 
-    /// Removes the effects of the task on itself, which are ordered by its steps, and those on tasks that it killed but for their
-    /// deaths.
+    /// Removes two kinds of effects: effects of the task on itself, which its steps order, and
+    /// effects on tasks that it killed, except their deaths.
     fn forget_what_is_said(&mut self) {
         let dead: Vec<TaskId> = self.items.iter().filter_map(StepItem::killed).collect();
         let own = self.task;
@@ -397,7 +397,7 @@ impl Observer {
     }
 }
 
-/// The item of an event; none if no other task can observe it.
+/// The item of an event; `None` if no other task can observe it.
 fn item(view: &View<'_>, event: &Event) -> Option<StepItem> {
     let on = |target, kind| Some(StepItem::Task { target, kind, done: true });
     match (event.op.access, event.values) {

@@ -195,7 +195,8 @@ impl Planner<'_> {
         if !self.rules.has(Rule::Enablers) {
             return;
         }
-        // It needs a step that enables it, which must then come before `at`, unless that step depends on `at`.
+        // It needs an enabling step, which must then come before `at`, unless that step depends on
+        // `at`.
         stays_open(frame);
         let guarded = guarded_by(order, task, order.base_at(task, at));
         for step in from..self.enablers_end(task, at) {
@@ -206,9 +207,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds an initial, at frame `at`, of the steps that happened before `end`, and `end` itself: a task whose first
-    /// such step has no other one before it. Prefers `task`. Does nothing if an initial is in the backtrack set or
-    /// sleeps.
+    /// Adds an initial, at frame `at`, of the steps that happened before `end`, and `end` itself: a
+    /// task whose first such step has no predecessor among them. Prefers `task`. Does nothing if an
+    /// initial is in the backtrack set or sleeps.
     fn add_initial(&mut self, at: Index, end: Index, task: TaskId) {
         let order = self.order;
         let clock = order.clock(end);

@@ -21,7 +21,8 @@ impl Exhaustive {
         self.explorer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`advance`](Search::advance). Calls `look` with the happens-before order of the run that ended.
+    /// The same as for [`advance`](Search::advance). Calls `look` with the happens-before order of
+    /// the run that ended.
     pub fn advance_and(&self, cut: bool, look: impl FnOnce(&HappensBefore)) -> bool {
         let mut explorer = self.explorer();
         explorer.finish_run(cut);

@@ -6,7 +6,8 @@ use crate::run::ids::TaskId;
 use crate::strategy::footprint::StepItem;
 
 impl HappensBefore {
-    /// The order without the steps that deaths of nodes took back. None if there are no such steps.
+    /// The order without the steps that deaths of nodes took back. `None` if there are no such
+    /// steps.
     pub(super) fn without_lost_steps(&self) -> Option<HappensBefore> {
         let lost = self.lost()?;
         let mut order = HappensBefore::default();
@@ -25,7 +26,7 @@ impl HappensBefore {
     }
 
     /// By step, `true` if a death took it back: its task died, and it happened before no step whose effects outlived the node.
-    /// None if there are no such steps.
+    /// `None` if there are no such steps.
     pub fn lost(&self) -> Option<Vec<bool>> {
         let mut lost: Option<Vec<bool>> = None;
         for (life, log) in self.lives.iter().enumerate() {

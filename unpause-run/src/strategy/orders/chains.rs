@@ -1,20 +1,21 @@
 //! Chains of locks: a task wants a lock while it holds another. Without chains, tasks cannot deadlock in a circle of
 //! locks.
 //!
-//! In a circle each task holds one lock and wants the next one. A run that looks for circles therefore holds each
-//! task that wants a lock while it holds one, until no other task can go on. Such runs meet a
-//! circle of any length soon, while random orders at each lock meet a circle of n tasks in one run of about
-//! 2^n. DeadlockFuzzer pauses threads in this way at the places of one circle that it has computed before
-//! (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program Analysis Technique for Detecting Real
-//! Deadlocks*, PLDI 2009); here none is computed, so the rehearsals need not contain the circle.
+//! In a circle each task holds one lock and wants the next one. A run that looks for circles
+//! therefore holds each task that wants a second lock, until no other task can continue. Such runs
+//! meet a circle of any length soon, while random orders at each lock meet a circle of n tasks in
+//! one run of about 2^n. DeadlockFuzzer pauses threads in this way at the places of one circle that
+//! it has computed before (Joshi, Park, Sen, Naik, *A Randomized Dynamic Program Analysis Technique
+//! for Detecting Real Deadlocks*, PLDI 2009); here none is computed, so the rehearsals need not
+//! contain the circle.
 
 use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 
-/// The holders of locks in this run, and the existence of chains in the rehearsals. Of the tasks that share a lock, the
-/// one that took it last counts.
+/// The holders of locks in this run, and the existence of chains in the rehearsals. Of the tasks
+/// that share a lock, the last one to take it counts.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     are_there: bool,

@@ -10,7 +10,7 @@ use crate::run::ids::TaskId;
 /// The index, in the counts, of the maximum over the rehearsals; before it are the counts of each rehearsal.
 pub(super) const MOST: usize = REHEARSALS as usize;
 
-/// The weight of an access by a favoured task; that of others is 1.
+/// The weight of an access by a favoured task; an access by another task weighs 1.
 const FAVOUR: u64 = 64;
 
 /// A part is rare if at most one task in this many has it.
@@ -25,7 +25,7 @@ pub(super) enum Favour {
     Nobody,
     /// The tasks with this part.
     First(u32),
-    /// All tasks but those with this part.
+    /// All tasks but the tasks with this part.
     Last(u32),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Favour {
 struct Accessor {
     /// Its own accesses.
     counts: Counts,
-    /// Its part; none if it has no accesses itself, or has descendants with accesses.
+    /// Its part; `None` if it has no accesses itself, or has descendants with accesses.
     part: Option<u32>,
     /// The position of its parent.
     parent: Option<usize>,
@@ -42,7 +42,7 @@ struct Accessor {
     task: Option<TaskId>,
     /// The weight of one access of it in this run.
     unit: u64,
-    /// The weight of its accesses and those of its descendants in this run.
+    /// The weight of the accesses by it and its descendants in this run.
     weight: u64,
 }
 

@@ -225,7 +225,7 @@ fn circle(tasks: u32) -> Program {
     (0..tasks).map(task).collect()
 }
 
-/// Each task has its first lock, and no task can go on.
+/// Each task has its first lock, and no task can continue.
 fn is_stuck(order: &Order) -> bool {
     order.iter().all(|(_, act)| *act == 0)
 }

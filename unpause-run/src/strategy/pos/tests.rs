@@ -82,11 +82,11 @@ fn what_conflicts_gets_a_new_priority() {
 
 #[test]
 fn what_does_not_conflict_keeps_its_priority() {
-    // The reads are those of one more object, shared so that they are not private.
+    // The reads access one more object, which is shared so that they are not private.
     let other = AbstractOp::To(1, &READ);
     let program = vec![vec![other, other, other], vec![W], vec![AbstractOp::To(1, &WRITE), W]];
     let found = eager(&program);
-    // The highest of four is as often that of the write as any other of these.
+    // Each of the four priorities is the highest equally often, so the write's priority is.
     let first = |order: &Order| order[0] == (1, 0);
     assert_eq!(probability(&found, first), Exact::new(1, 3));
 }

@@ -26,7 +26,7 @@ fn every_interleaving_has_the_same_probability() {
         let steps = |order: &[(usize, usize)]| order.to_vec();
         let found = orders(&program, urw);
         assert_eq!(found.len(), all_orders(&program).len());
-        // A first step can stand anywhere before the first act: as many places as it has.
+        // A first step can be anywhere before the first act: as many places as it has.
         let total: u128 = found.keys().map(|order| starts(&steps(order), acts.len())).sum();
         for (order, p) in &found {
             let expected = Exact::new(starts(order, acts.len()), total);
@@ -54,7 +54,7 @@ fn what_a_child_will_do_is_expected_of_its_parent() {
     let stranger_last = |order: &[(usize, usize)]| order[order.len() - 2..] == [(2, 0), (2, 1)];
     let p = found.iter().filter(|(order, _)| stranger_last(order));
     let p = p.fold(Exact::ZERO, |sum, (_, one)| sum.plus(*one));
-    // Its first step may stand anywhere in or behind five others: 6 of C(8, 3).
+    // Its first step may be anywhere in or behind five others: 6 of C(8, 3).
     assert_eq!(p, Exact::new(6, 56));
 }
 

@@ -4,10 +4,11 @@
 //! room to the first in that queue. Room that is given up without a message goes the same way. The receiver finds
 //! the end when all senders are gone, or when it has closed the queue and no room is taken.
 //!
-//! Messages and the room for them have numbers. Let `n` be the number of a message that is put in, and `k` that of the room
-//! it took: the sender needs the `k - capacity`-th receipt, or an earlier one if room was given up without a message. So it can
-//! be swapped with the receipt of each message between that one and its own. To take room is the same without a message;
-//! to queue for it can be swapped with the receipts before the one that is needed, as long as no room was given up.
+//! Messages and the room for them have numbers. Let `n` be the number of a message that is put in,
+//! and `k` the number of its room: the sender needs the `k - capacity`-th receipt, or an earlier
+//! one if room was given up without a message. So it commutes with the receipt of each message
+//! between that receipt and its own. Taking room is the same without a message. Queueing for room
+//! commutes with the receipts before the needed one, as long as no room was given up.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -98,7 +99,7 @@ pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(PUSHES | ASKS | GOES_AND_PUSHES | GIVE_ROOM | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Looked whether the queue is closed, or went on because it is. Guard: it is closed.
+/// Looked whether the queue is closed, or continued because it is. Guard: it is closed.
 pub const SEE_CLOSED: Kind = Kind::of(SEES_CLOSED).conflicts_with(CLOSES).looks();
 
 #[cfg(any(test, feature = "planted"))]

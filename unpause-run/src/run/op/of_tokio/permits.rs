@@ -1,9 +1,9 @@
-//! Permits that tasks take and give back, in the order in which they asked: semaphores, fair locks, the capacity of
-//! a bounded channel.
+//! Permits that tasks take and give back, in the order of their requests: semaphores, fair locks,
+//! the capacity of a bounded channel.
 //!
 //! A task that asks takes the free permits, and queues for the rest. Permits that are given back go to the head of the
-//! queue until it has all, then to the next; so permits are free only while the queue is empty. A task that leaves the
-//! queue gives back those that it had got.
+//! queue until it has all, then to the next; so permits are free only while the queue is empty. A
+//! task that leaves the queue gives back the permits that it had got.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -58,7 +58,7 @@ pub const CLOSE: Kind = Kind::of(CLOSES)
     .conflicts_with((CHANGES & !CLOSES) | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);
 
-/// Ended the giving of permits, as the only one who may.
+/// Ended the giving of permits, as the only operation that may do so.
 pub const SETTLE: Kind = Kind::of(SETTLES)
     .conflicts_with(CHANGES | FINDS_CLOSED | HEARS | FAILS | COUNTS)
     .enables(HEARS);

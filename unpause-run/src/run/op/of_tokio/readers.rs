@@ -1,7 +1,7 @@
-//! A lock that one task holds alone or many share, given in the order in which it is asked for.
+//! A lock that is exclusive or shared, granted in the order of the requests.
 //!
-//! Readers that ask one after the other form a group, whose order does not matter. A reader that asks while a writer
-//! queues waits behind it.
+//! Readers that ask one after the other form a group. Their order within the group does not matter.
+//! A reader that asks while a writer queues waits behind it.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;

@@ -1,10 +1,10 @@
-//! Messages that each receiver gets, of which the last ones are kept.
+//! Messages that each receiver gets. The last ones are kept.
 //!
-//! A message takes the place of the oldest one. A receiver that has not read that one learns the number of messages
-//! that it has missed. Receivers do not affect each other.
+//! A message takes the place of the oldest one. If a receiver has not read the replaced message, it
+//! learns the number of messages that it has missed. Receivers do not affect each other.
 //!
-//! Messages have numbers. One that is sent takes the place of the one that is the capacity before it, so it can be swapped with
-//! the receipt of each message between the two.
+//! Messages have numbers. A sent message `n` takes the place of message `n - capacity`, so it
+//! commutes with the receipt of each message between the two.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -61,7 +61,7 @@ pub const LOOK: Kind = Kind::of(LOOKS)
     .conflicts_with(SENDS | READS | HEARS | SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS | UPGRADES)
     .looks();
 
-/// Looked whether there is a receiver, or went on because there is none. Guard: there was none.
+/// Looked whether there is a receiver, or continued because there is none. Guard: there was none.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

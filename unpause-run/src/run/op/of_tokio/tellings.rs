@@ -1,5 +1,5 @@
-//! Notifications: tasks wait to be told, one at a time or all at once. One notification of a single task is kept if no
-//! task waits.
+//! Notifications: tasks wait to be notified, one at a time or all at once. One notification of a
+//! single task is kept if no task waits.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;
@@ -16,16 +16,16 @@ const LEAVES: Bits = 1 << 7;
 
 const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
 
-/// Remembers how often all were told.
+/// Remembers how often all were notified.
 pub const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).looks();
 
 /// Joined the queue of those who wait.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Took a notification that was kept, or saw that all were told.
+/// Took a kept notification, or saw that all were notified.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Went on. Guard: it was told.
+/// Went on. Guard: it was notified.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
 
 /// Told the first who waits, or kept it.

@@ -44,7 +44,7 @@ pub const COUNT: Kind = Kind::of(COUNTS).conflicts_with(TALLIES);
 pub const TALLY: Kind =
     Kind::of(TALLIES).conflicts_with(SUBSCRIBES | DROPS_RECEIVER | DROPS | COUNTS).looks();
 
-/// Looked whether there is a receiver, or went on because there is none. Guard: there was none.
+/// Looked whether there is a receiver, or continued because there is none. Guard: there was none.
 pub const SEE_CLOSED: Kind =
     Kind::of(SEES_CLOSED).conflicts_with(SUBSCRIBES | DROPS_RECEIVER).looks();
 

@@ -23,7 +23,7 @@ use crate::run::ids::InvalidTaskPath;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
-    /// The line, counted from 1. For a truncated file, the one after the last line feed.
+    /// The line, counted from 1. For a truncated file, the line after the last line feed.
     pub line: usize,
     /// The kind of the error.
     pub kind: ErrorKind,

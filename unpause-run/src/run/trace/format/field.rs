@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
         Fields { rest: line }
     }
 
-    /// The next field, if there is one.
+    /// The next field, if any.
     pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, ErrorKind> {
         self.rest = self.rest.trim_start_matches(BLANK);
         if let Some(quoted) = self.rest.strip_prefix('"') {
@@ -158,7 +158,7 @@ fn unquote(quoted: &str) -> Result<(String, &str), ErrorKind> {
                 text.push(c);
                 after = rest.chars();
             }
-            // Two backslashes in a row: the part between them is empty, and the one after the
+            // Two successive backslashes: the part between them is empty, and the part after the
             // second is plain text.
             None => {
                 text.push('\\');

@@ -16,8 +16,8 @@ pub const INLINE_STEPS_MAX: usize = 1_000_000;
 /// with it, and so n²/2 segments.
 const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 
-/// The decisions of a trace as one word: which task stepped, and what was drawn. Before them stand the settings, if the
-/// trace has them.
+/// The decisions of a trace as one word: which task stepped, and what was drawn. The settings come
+/// before them, if the trace has settings.
 ///
 /// It consists of ASCII letters, digits and `.` `,` `:` `=` `/` `+` `%` `-` `_`, which no POSIX shell touches. A run of steps of one
 /// task is written once with its length, except that a step with draws is written alone. [`parse_inline`] reads it
@@ -79,9 +79,9 @@ fn split_version(text: &str) -> Option<(&str, &str)> {
 
 /// The trace in one word of a command line: settings, steps and draws, without operations, names or the rest of the header.
 ///
-/// The tasks of the result are the body of the test, then those that step and their ancestors, in
-/// the order in which the word names them, a parent before its children. Their indices therefore
-/// need not be those of the trace that was written; the paths are.
+/// The tasks of the result are the body of the test, then the tasks that step and their ancestors,
+/// in the order of the word, a parent before its children. Their indices may therefore differ from
+/// the indices in the written trace; the paths do not.
 ///
 /// # Errors
 /// [`InlineError`] with the first column that is wrong. A trace of more than [`INLINE_STEPS_MAX`]
@@ -141,7 +141,7 @@ fn encoded((name, value): &(String, String)) -> String {
     out
 }
 
-/// The settings before the second colon; none if the text is not settings.
+/// The settings before the second colon; `None` if the text is not settings.
 fn decoded(text: &str) -> Option<Vec<(String, String)>> {
     let (mut settings, mut names) = (Vec::new(), BTreeSet::new());
     for setting in text.split('+').filter(|_| !text.is_empty()) {

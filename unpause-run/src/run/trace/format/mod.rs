@@ -3,7 +3,7 @@
 //! [`write()`] and [`parse()`] are the file, [`inline()`] and [`parse_inline`] the word. Neither touches
 //! a disk: who has a file reads it first. A file is outside input, so reading answers every fault
 //! with the line and the remedy, and takes memory in proportion to the file, whatever the numbers
-//! in it say. A trace is our own data, so writing one that breaks the rules panics.
+//! in it say. A trace is our own data, so writing panics if the trace breaks the rules.
 //!
 //! # The file
 //!
@@ -56,8 +56,9 @@
 //!
 //! - An **operation** is its name (one word of ASCII letters, digits, `_`, `-`), an object or `-`,
 //!   the values as text or `-`, and the place as text.
-//! - A **setting** is a text `name=value`, for one that differs from its default; the text `default` alone is none. Without
-//!   the line the settings are those of the test that replays the trace.
+//! - A **setting** is a text `name=value` for a setting that differs from its default; the text
+//!   `default` alone means that none does. Without the line, the trace is replayed with the
+//!   settings of the test.
 //! - A **draw** is `drew=` value `/` bound: the answer of a random draw, and its bound, which is exclusive.
 //! - A **text** is a bare word or in double quotes, where `\"`, `\\`, `\n`, `\r`, `\t` and `\u{...}` are escapes. A
 //!   bare word has no escapes, so that a Windows path can be one. Control characters are allowed in neither, and the
@@ -69,8 +70,8 @@
 //!
 //! # The word
 //!
-//! The decisions, and the settings if they are not those of the test: no operations, names, objects or header. It needs no
-//! quotes in a POSIX shell.
+//! The decisions, and the settings if they differ from the test's settings: no operations, names,
+//! objects or header. It needs no quotes in a POSIX shell.
 //!
 //! ```text
 //! sim2:clock=any+cancel=worker%20%2A:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2

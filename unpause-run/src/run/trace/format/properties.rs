@@ -147,7 +147,7 @@ proptest! {
         prop_assert!(is_inline(&word));
         let read = parse_inline(&word).unwrap();
         prop_assert_eq!(decisions(&read), decisions(&trace));
-        // What is read is a trace like any other: it can be written in both forms.
+        // The result is a trace like any other: it can be written in both forms.
         prop_assert_eq!(parse(write(&read).as_bytes()), Ok(read.clone()));
         prop_assert_eq!(inline(&read), word);
     }

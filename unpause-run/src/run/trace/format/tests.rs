@@ -64,7 +64,7 @@ fn sample() -> Trace {
     }
 }
 
-/// Without the lines that mean nothing, so that damage is done to those that count.
+/// Removes the lines without meaning, so that damage is done to meaningful lines.
 pub(super) fn compact(text: &str) -> String {
     let counts = |line: &&str| !line.starts_with('#') && !line.is_empty();
     text.lines().filter(counts).map(|line| format!("{line}\n")).collect()

@@ -15,9 +15,9 @@ use crate::run::trace::{Header, Trace, TraceCommand, TraceOp, TraceStep};
 /// O(n log n).
 ///
 /// # Panics
-/// If the trace breaks the rules that its fields state: an index without an entry, an operation,
-/// a kind or the name of a setting that is not one word of the allowed characters, a task before its parent or twice, a
-/// drawn value that is not below its bound.
+/// If the trace breaks the rules of its fields: an index without an entry, an operation, a kind or
+/// the name of a setting with forbidden characters, a task before its parent or twice, a drawn
+/// value not below its bound.
 ///
 /// ```
 /// use sim::run::ids::{Seed, TaskPath};

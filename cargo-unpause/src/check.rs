@@ -71,7 +71,7 @@ pub(crate) fn run(parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exi
     }
 }
 
-/// None if help is requested.
+/// `None` if help is requested.
 fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>, Usage> {
     let mut asked = CheckArguments {
         paths: Vec::new(),

@@ -174,7 +174,8 @@ impl RunState {
     }
 
     /// Records that the current task drops an announcement after its deadline: before that move of
-    /// the time, the task would have given up a wait. One that is done says so itself.
+    /// the time, the task would have given up a wait. An operation that is done records this
+    /// itself.
     pub(super) fn give_up_due(&mut self, id: AnnouncementId) {
         if self.timers.hand.is_none() || self.over || id.task() != self.current() {
             return;

@@ -139,7 +139,8 @@ impl<I: Id> Chain<I> {
         }
     }
 
-    /// The reason for a violation; none if there is none. Operations are counted by invocation, from 0.
+    /// The reason for a violation; `None` if there is none. Operations are counted by invocation,
+    /// from 0.
     pub fn evidence(&self) -> Option<&Evidence> {
         self.decision.as_ref().map(|decision| &*decision.evidence)
     }

@@ -31,8 +31,8 @@ pub struct Operation<O, R> {
     pub op: O,
     /// The time of the invocation. All times of a history are different.
     pub invoked: u64,
-    /// The result and the time of the return, later than `invoked`. None if the call never returned: the
-    /// operation may or may not have taken effect, at any time after its invocation.
+    /// The result and the time of the return, later than `invoked`. `None` if the call never
+    /// returned: the operation may or may not have taken effect, at any time after its invocation.
     pub returned: Option<(R, u64)>,
 }
 
@@ -59,10 +59,10 @@ pub struct HistoryRecord {
     pub operations: Vec<Operation<String, String>>,
     /// The verdict of a checker, if the history was checked. Its indices are those of `operations`.
     pub verdict: Option<Verdict>,
-    /// The history as JSON lines, which the package `unpause-histories` reads; none if the model does not
-    /// define them ([`Model::written`](crate::Model::written)).
+    /// The history as JSON lines, which the package `unpause-histories` reads; `None` if the model
+    /// does not define them ([`Model::written`](crate::Model::written)).
     pub lines: Option<String>,
-    /// A sentence about the verdict that the operations do not show, such as the failed call that would explain it; none
-    /// if there is nothing to say.
+    /// A sentence about the verdict that the operations do not show, such as the failed call that
+    /// would explain it; `None` if there is nothing to say.
     pub remark: Option<String>,
 }

@@ -77,7 +77,7 @@ pub fn linearizable<M: Model>(
 /// [`Budget`].
 ///
 /// # Errors
-/// As [`linearizable`].
+/// The same as for [`linearizable`].
 ///
 /// ```
 /// use unpause_check::{linearizable_counted, models::Register, Budget};
@@ -120,10 +120,10 @@ pub fn linearizable_counted<M: Model>(
 /// thread only.
 ///
 /// # Errors
-/// As [`linearizable`].
+/// The same as for [`linearizable`].
 ///
 /// # Panics
-/// As [`linearizable`].
+/// The same as for [`linearizable`].
 ///
 /// ```
 /// use unpause_check::{linearizable_counted, linearizable_parallel, Budget};

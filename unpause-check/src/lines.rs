@@ -380,7 +380,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
 
     /// The next line that can go on from the configuration on top, and the state after that. Lines are tried by
     /// the return of their next operation, since most orders keep nearly to real time; operations that never
-    /// returned are tried last. None if there is no more, or the meter is over.
+    /// returned are tried last. `None` if there is no more, or the meter is over.
     fn next_move(&mut self) -> Option<(u32, u32)> {
         let mut frame = self.stack.pop()?;
         let way = self.next_of(&mut frame);

@@ -100,7 +100,7 @@ const POSSIBILITIES: usize = 100_000;
 pub struct Online<M: Model> {
     initial: M,
     parts: Vec<Engine<M>>,
-    /// The part of each key; none if the object is checked as a whole.
+    /// The part of each key; `None` if the object is checked as a whole.
     by_key: Option<Table<Key, usize>>,
     /// For each client with an open call, the place of the call.
     clients: Clients<CallSlot>,
@@ -267,7 +267,7 @@ impl<M: Model> Online<M> {
         }
     }
 
-    /// The reason for a violation; none if there is none.
+    /// The reason for a violation; `None` if there is none.
     ///
     /// Operations are counted by invocation, from 0 at the start of the stream. [`partial`](Evidence::partial)
     /// holds the last 32 operations, or fewer, of the orders that got furthest. Mostly the misfit fits after

@@ -421,7 +421,7 @@ fn named(name: &str, text: String, edges: Vec<Edge>, part: Vec<usize>, misfit: u
 /// A history of sessions, or an order of versions, that contradicts itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadSession {
-    /// The index of the operation at fault; none if the order of versions is.
+    /// The index of the operation at fault; `None` if the order of versions is.
     pub operation: Option<usize>,
     /// The error.
     text: String,

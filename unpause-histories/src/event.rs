@@ -23,7 +23,7 @@ pub(crate) enum EventKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileEvent {
     pub(crate) place: FilePlace,
-    /// The process; none if the file has none.
+    /// The process; `None` if the file has none.
     pub(crate) process: Option<i64>,
     pub(crate) kind: EventKind,
     /// The name of the operation.

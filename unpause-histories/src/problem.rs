@@ -37,7 +37,7 @@ impl fmt::Display for FilePlace {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Its place; none if it concerns the whole file.
+    /// Its place; `None` if it concerns the whole file.
     pub place: Option<FilePlace>,
     /// Its kind.
     pub kind: ProblemKind,

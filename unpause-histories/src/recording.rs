@@ -60,7 +60,7 @@ pub struct Call {
     pub place: FilePlace,
     /// The time of the invocation, in the order of all events.
     pub invoked: u64,
-    /// Its end; none if the file has none.
+    /// Its end; `None` if the file has none.
     pub end: Option<End>,
 }
 

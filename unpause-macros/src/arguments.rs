@@ -180,7 +180,7 @@ pub(crate) fn parse(tokens: TokenStream) -> (Arguments, Vec<Error>) {
     (arguments, errors)
 }
 
-/// Returns the reason why a test with this strategy can prove nothing; none if it can.
+/// Returns the reason why a test with this strategy can prove nothing; `None` if it can.
 fn cannot_prove(strategy: Option<&LitStr>) -> Option<String> {
     let write = "write `strategy = \"exhaustive\"`";
     let Some(strategy) = strategy else {

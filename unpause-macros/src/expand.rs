@@ -15,8 +15,8 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     test_named(OURS, attribute, item, TokenStream::new(), Vec::new())
 }
 
-/// As [`test()`], for an attribute that users write as `name`. `added` are more arguments of the call of the library, each
-/// with a comma after it; `errors` were found before.
+/// Like [`test()`], for an attribute that users write as `name`. `added` are more arguments of the
+/// call of the library, each with a comma after it; `errors` were found before.
 pub(crate) fn test_named(
     name: &str,
     attribute: TokenStream,

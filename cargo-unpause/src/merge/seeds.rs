@@ -29,7 +29,7 @@ pub(super) struct Seeds {
     ranges: Vec<Vec<Range<u128>>>,
 }
 
-/// A number that all of these divide; none if it is beyond what shards need.
+/// A number that all of these divide; `None` if it is beyond what shards need.
 pub(super) fn common(ofs: impl Iterator<Item = u64>) -> Option<u64> {
     let divisor = |mut a: u64, mut b: u64| {
         while b != 0 {

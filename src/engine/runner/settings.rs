@@ -193,19 +193,17 @@ impl Runner {
         self
     }
 
-    /// The time limit of one step, after which the process is ended as hung; zero for no limit. On
-    /// real threads, it limits the time in which no task of a run is polled, spawned, ends or
-    /// reaches a point (points are seen only where they are [disturbed](crate#the-two-builds)). The
-    /// default is 10 seconds.
+    /// The time limit of one step, after which the process is ended as hung; zero for no limit. On real
+    /// threads, it limits the time in which no task of a run is polled, spawned, ends or reaches a point
+    /// (points are seen only where they are [disturbed](crate#the-two-builds)). The default is 10 seconds.
     #[must_use]
     pub fn hang(mut self, time: Duration) -> Runner {
         self.settings.hang = Some(time);
         self
     }
 
-    /// The time limit of a run on real threads, if it makes progress. After it the process is
-    /// ended. Zero for no limit. The default is 60 seconds. In a simulated run,
-    /// [`max_steps`](Self::max_steps) is the limit.
+    /// The time limit of a run on real threads, if it makes progress. After it the process is ended. Zero for
+    /// no limit. The default is 60 seconds. In a simulated run, [`max_steps`](Self::max_steps) is the limit.
     #[must_use]
     pub fn limit(mut self, time: Duration) -> Runner {
         self.settings.limit = Some(time);
@@ -273,18 +271,16 @@ impl Runner {
     /// Check the recorded calls of each run in all orders that its steps allow, not only in the
     /// order of the run (*history closure*): [`Report::closure`](crate::report::Report::closure).
     ///
-    /// A checker of linearizability reads only which calls returned before others began. No task
-    /// notices that order. A run represents all these histories if their order makes no difference
-    /// to any task. A history that is violated is run once, to confirm that it comes about, and
-    /// reported as a failure of the seed. Up to 1000 orders of each history are checked; none where
-    /// the body reads a history ([`History::operations`](crate::History::operations)), because it
-    /// may act on it.
+    /// A checker of linearizability reads only which calls returned before others began. No task notices that
+    /// order. A run represents all these histories if their order makes no difference to any task. A history
+    /// that is violated is run once, to confirm that it comes about, and reported as a failure of the seed.
+    /// Up to 1000 orders of each history are checked; none where the body reads a history
+    /// ([`History::operations`](crate::History::operations)), because it may act on it.
     ///
-    /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the
-    /// corpus in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is
-    /// wrong only if others come at certain times around it: for one of the nine, where a bug takes 2.4
-    /// seeds on average instead of 7.7. An exhaustive search always does this, those within a bound never
-    /// do.
+    /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the corpus
+    /// in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is wrong
+    /// only if others come at certain times around it: for one of the nine, where a bug takes 2.4 seeds on
+    /// average instead of 7.7. An exhaustive search always does this, those within a bound never do.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -143,7 +143,7 @@ impl<I: Id> Chain<I> {
         }
     }
 
-    /// As [`feed`](Chain::feed), where the next invocation is the operation with this number.
+    /// Like [`feed`](Chain::feed), where the next invocation is the operation with this number.
     fn feed_as(&mut self, operation: u64, event: ChainEvent<I>) -> Result<(), MalformedEventKind> {
         self.operations = operation;
         self.feed(event).map(|_| ()).map_err(|error| error.kind)

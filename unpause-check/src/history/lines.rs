@@ -17,8 +17,8 @@ pub struct Written {
     pub answer: Datum,
 }
 
-/// Writes operations of the first `clients` clients as JSON lines, after the operations `before` of one more
-/// client; none if an operation is unknown or a value cannot be written in JSON.
+/// Writes operations of the first `clients` clients as JSON lines, after the operations `before` of
+/// one more client; `None` if an operation is unknown or a value cannot be written in JSON.
 pub fn json_lines(
     before: &[Written],
     operations: Vec<Operation<Option<Written>, ()>>,
@@ -51,7 +51,7 @@ fn line(process: u32, kind: &str, f: &str, value: &Datum) -> Option<String> {
     Some(line)
 }
 
-/// Appends a value as JSON; none if JSON cannot express it.
+/// Appends a value as JSON; `None` if JSON cannot express it.
 fn json(value: &Datum, out: &mut String) -> Option<()> {
     match value {
         Datum::Nil => out.push_str("null"),

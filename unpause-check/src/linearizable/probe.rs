@@ -1,4 +1,4 @@
-//! Depth first: the search that finds an order soon if there is one.
+//! Depth first: the search that finds an order soon if an order exists.
 //!
 //! Keeps a memo of the visited configurations (Lowe 2017). The memo is emptied now and then while the probe
 //! progresses: configurations far behind are hardly ever reached again, and reaching one again costs time but

@@ -138,8 +138,8 @@ impl<T: Value> Model for CasRegister<T> {
     }
 }
 
-/// The effect of a call, with each value under the name that `name` gives it; none if the operation has no such
-/// result.
+/// The effect of a call, with each value under the name that `name` gives it; `None` if the
+/// operation has no such result.
 fn action<'a, T: PartialEq, V>(
     op: &'a CasRegisterOp<T>,
     ret: Option<&'a CasRegisterRet<T>>,

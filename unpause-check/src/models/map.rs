@@ -63,7 +63,7 @@ pub enum MapRet<V = u64> {
     Value(Option<V>),
     /// The number of keys.
     Len(usize),
-    /// Put or deleted; the value before is not known.
+    /// Put or deleted; the previous value is not known.
     Done,
 }
 
@@ -80,7 +80,7 @@ impl<K: Value + Ord, V: Value> Model for Map<K, V> {
         }
     }
 
-    /// The result of a put or delete may omit the value before.
+    /// The result of a put or delete may omit the previous value.
     fn accepts(op: &Self::Op, expected: &Self::Ret, actual: &Self::Ret) -> bool {
         let told_nothing =
             matches!(op, MapOp::Put(..) | MapOp::Delete(_)) && *actual == MapRet::Done;

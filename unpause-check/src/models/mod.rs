@@ -129,8 +129,8 @@ pub trait RegisteredModel:
     /// The expected value.
     fn call(f: &str, value: &Datum) -> Result<RecordedOp<Self>, String>;
 
-    /// The result of `op` when it succeeded with `value`; none if that gave the client no information, so that
-    /// an operation that changes nothing need not be checked.
+    /// The result of `op` when it succeeded with `value`; `None` if that gave the client no
+    /// information, so that an operation that changes nothing need not be checked.
     ///
     /// # Errors
     /// The expected value.

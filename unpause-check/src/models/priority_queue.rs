@@ -57,9 +57,9 @@ impl<T: Ord> FromIterator<T> for PriorityQueue<T> {
 pub enum PriorityQueueOp<T = u64> {
     /// Adds an item.
     Insert(T),
-    /// Removes the smallest item, if there is one.
+    /// Removes the smallest item, if any.
     Pop,
-    /// Reads the smallest item, if there is one.
+    /// Reads the smallest item, if any.
     Peek,
 }
 

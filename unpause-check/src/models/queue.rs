@@ -47,7 +47,7 @@ impl<T> FromIterator<T> for Queue<T> {
 pub enum QueueOp<T = u64> {
     /// Puts an item at the back.
     Enqueue(T),
-    /// Takes the item at the front, if there is one.
+    /// Takes the item at the front, if any.
     Dequeue,
 }
 

@@ -114,8 +114,8 @@ impl<T: Value> Model for Register<T> {
     }
 }
 
-/// The effect of a call, with each value under the name that `name` gives it; none if the operation has no such
-/// result.
+/// The effect of a call, with each value under the name that `name` gives it; `None` if the
+/// operation has no such result.
 fn action<'a, T, V>(
     op: &'a RegisterOp<T>,
     ret: Option<&'a RegisterRet<T>>,

@@ -45,7 +45,7 @@ impl<T> FromIterator<T> for Stack<T> {
 pub enum StackOp<T = u64> {
     /// Puts an item on top.
     Push(T),
-    /// Takes the item on top, if there is one.
+    /// Takes the item on top, if any.
     Pop,
 }
 

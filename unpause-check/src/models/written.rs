@@ -5,7 +5,7 @@ use std::any::Any;
 use crate::datum::Datum;
 use crate::history::Written;
 
-/// The value as a file has it; none if files have no such type.
+/// The value as a file has it; `None` if files have no such type.
 pub(super) fn datum<T: 'static>(value: &T) -> Option<Datum> {
     let value: &dyn Any = value;
     macro_rules! numbers {

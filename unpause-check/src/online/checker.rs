@@ -39,7 +39,7 @@ pub trait OnlineChecker<M: Model> {
     /// [`MalformedEvent`] if the event does not fit the events before. It is then ignored.
     fn feed(&mut self, event: ClientEvent<M::Op, M::Ret>) -> Result<OnlineStatus, MalformedEvent>;
 
-    /// The reason for a violation; none if there is none.
+    /// The reason for a violation; `None` if there is none.
     fn evidence(&self) -> Option<&Evidence>;
 }
 

@@ -167,8 +167,8 @@ fn work<M: Model>(visited: &Frontier<M>, moves: u64) -> Work {
     Work { visited: visited.added() as u64, moves }
 }
 
-/// The possibilities after placing one optional call: one in flight, or a lost one. None if they take more than
-/// this many bytes.
+/// The possibilities after placing one optional call: one in flight, or a lost one. `None` if they
+/// take more than this many bytes.
 fn moves<M: Model>(
     window: &Window<M>,
     here: &Possibility<M>,

@@ -183,8 +183,8 @@ impl<M: Model> Window<M> {
         self.slots.len() + self.lost.len()
     }
 
-    /// For each slot, the answer of its call if it were without effect in the state of `here`; none if it cannot
-    /// be, or was taken.
+    /// For each slot, the answer of its call if it were without effect in the state of `here`;
+    /// `None` if it cannot be, or was taken.
     pub(super) fn idle_answers(&self, here: &Possibility<M>) -> Vec<Option<Arc<CallAnswer<M>>>> {
         let idle = |(slot, place): (&Option<InFlight<M::Op>>, &CallPlace<M>)| {
             let call = slot.as_ref().filter(|_| place.is_open())?;

@@ -345,7 +345,7 @@ impl<M: Model> Sources<M> {
     }
 
     /// The events of the calls that are kept, in their order, for an engine that starts as
-    /// [`start`](Self::start). None if the forgotten part is not certain.
+    /// [`start`](Self::start). `None` if the forgotten part is not certain.
     pub(super) fn replay(&self) -> Option<Vec<Replayed<'_, M>>> {
         if !self.debts.is_empty() {
             return None;

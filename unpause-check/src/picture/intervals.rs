@@ -60,7 +60,7 @@ pub(super) fn client(history: &HistoryRecord, client: u32) -> String {
     name.map_or_else(|| format!("client {client}"), |name| cut(&clean(name), CLIENT_MAX))
 }
 
-/// The operations of the evidence, in the order of their invocation; none if these are all.
+/// The operations of the evidence, in the order of their invocation; `None` if these are all.
 pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<usize>> {
     if evidence.part.is_empty() {
         return None;
@@ -101,7 +101,7 @@ struct Interval {
     row: usize,
     /// Its text.
     label: String,
-    /// The positions of its ends in the order of all ends; none if it never returned.
+    /// The positions of its ends in the order of all ends; `None` if it never returned.
     from: usize,
     to: Option<usize>,
 }
@@ -111,7 +111,7 @@ struct Picture<'a> {
     misfit: Option<usize>,
     // In the order of their invocation.
     intervals: Vec<Interval>,
-    // The client of each row; none if it is the same as that of the row above.
+    // The client of each row; `None` if it is the same as that of the row above.
     rows: Vec<Option<u32>>,
     bands: Vec<Band>,
     numbered: bool,

@@ -146,7 +146,7 @@ where
         (0..self.len() as u32).filter(|t| self.fate[*t as usize] == TransactionFate::Committed)
     }
 
-    /// The write of this value, if there is one.
+    /// The write of this value, if any.
     pub(super) fn write(&self, key: u32, value: &V) -> Option<u32> {
         self.by_value.get(&(key, value)).copied()
     }

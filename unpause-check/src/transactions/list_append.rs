@@ -124,7 +124,7 @@ where
 /// A level that is not ruled out here may still be violated: check it with [`list_append`].
 ///
 /// # Errors
-/// As [`list_append`].
+/// The same as for [`list_append`].
 ///
 /// ```
 /// use unpause_check::transactions::{list_append_anomalies, Level, ListCall::*, TransactionOutcome::*};

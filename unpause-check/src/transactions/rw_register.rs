@@ -144,7 +144,7 @@ where
 /// A level that is not ruled out here may still be violated: check it with [`rw_register`].
 ///
 /// # Errors
-/// As [`rw_register`].
+/// The same as for [`rw_register`].
 ///
 /// ```
 /// use unpause_check::transactions::{rw_register_anomalies, Level, RegisterCall::*, TransactionOutcome::*};

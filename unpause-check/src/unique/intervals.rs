@@ -117,7 +117,7 @@ impl Uncovered {
 }
 
 /// A smallest set of the ranges (from, until before, name) that covers all moments from `first` to `last`, by
-/// name. None if they do not cover them all together.
+/// name. `None` if they do not cover them all together.
 pub(super) fn fewest(
     ranges: impl Iterator<Item = (u32, u32, u32)>,
     first: u32,

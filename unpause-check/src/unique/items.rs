@@ -44,7 +44,7 @@ pub(super) struct CollectionItem {
     /// The operation that returned first, and the one that was called last.
     pub(super) first: u32,
     pub(super) last: u32,
-    /// The moments at which it is surely inside: from, until before. None if `from >= to`.
+    /// The moments at which it is surely inside: from, until before. Never if `from >= to`.
     pub(super) from: u32,
     pub(super) to: u32,
 }

@@ -218,7 +218,7 @@ impl QueueCheck {
     }
 
     /// For each operation that found the queue empty a time just after which that may be right, by operation.
-    /// None if there is none for one of them.
+    /// `None` if there is none for one of them.
     fn moments(&self, covers: &[Cover]) -> Option<Vec<(u64, u32)>> {
         let moment =
             |&operation: &u32| self.moment(covers, operation).map(|time| (time, operation));
@@ -256,7 +256,7 @@ impl QueueCheck {
         }
     }
 
-    /// All operations in an order that explains them. None if the items have no order.
+    /// All operations in an order that explains them. `None` if the items have no order.
     fn order(&self) -> Option<Vec<u32>> {
         let items = self.in_turn()?;
         // The time just after which each operation takes effect, with the rank of its item: as early as it and

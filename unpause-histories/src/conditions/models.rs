@@ -113,8 +113,8 @@ pub(super) fn check(
 /// All sequential executions of a small recording, as a tree.
 ///
 /// # Errors
-/// As [`Condition::check`](super::Condition::check) for linearizability; and if the tree has more than
-/// `limit` branches.
+/// Like [`Condition::check`](super::Condition::check) for linearizability; and if the tree has more
+/// than `limit` branches.
 ///
 /// ```
 /// use unpause_histories::{Question, format_named, read, tree};

@@ -21,7 +21,7 @@ use crate::history::{Operations, is_by_key, operations, operations_by_key};
 use crate::problem::{FilePlace, Problem, ProblemKind};
 use crate::recording::Recording;
 
-/// The key of a register; none if there is only one.
+/// The key of a register; `None` if there is only one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct RegisterKey(Option<Datum>);
 

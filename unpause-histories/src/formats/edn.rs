@@ -137,7 +137,7 @@ impl<'a> Edn<'a> {
         super::value::map(at, entries)
     }
 
-    /// Reads a form that begins with `#`; none if it is discarded.
+    /// Reads a form that begins with `#`; `None` if it is discarded.
     fn dispatch(&mut self, depth: usize) -> Result<Option<Datum>, Problem> {
         let at = self.source.at();
         self.source.next()?;

@@ -28,8 +28,8 @@ pub struct Format {
     pub summary: &'static str,
     /// The endings of its file names, without the point; empty if no ending is typical.
     pub endings: &'static [&'static str],
-    /// Returns `true` if a file that begins like this is in the format. Receives the first bytes without
-    /// leading blanks, at least a line if there is one.
+    /// Returns `true` if a file that begins like this is in the format. Receives the first bytes
+    /// without leading blanks, at least a line, if any.
     begins: fn(&str) -> bool,
     read: fn(FileReader<'_>) -> Result<Recording, Problem>,
 }

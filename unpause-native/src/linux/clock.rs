@@ -34,7 +34,7 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// Counts a reading. Returns the length of the sleep before it, if there is one.
+    /// Counts a reading. Returns the length of the sleep before it, if any.
     ///
     /// A thread that changes nothing between its readings waits for a time: the sleep doubles with each one, so that
     /// some dozen readings come to any time. A thread that changes something may do work which takes as many readings as

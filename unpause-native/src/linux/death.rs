@@ -19,8 +19,8 @@ pub enum Death {
     Signal {
         /// Its number.
         signal: i32,
-        /// The address of the access that failed; none if the program raised the signal, or if no pointer can have
-        /// the address.
+        /// The address of the access that failed; `None` if the program raised the signal, or if no
+        /// pointer can have the address.
         address: Option<usize>,
         /// True if the program raised the signal.
         raised: bool,

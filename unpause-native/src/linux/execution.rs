@@ -77,7 +77,7 @@ impl Execution {
         Execution::begin_with(body, Memory::Plain)
     }
 
-    /// As [`begin`](Execution::begin), with a heap that treats freed memory as `memory` says.
+    /// Like [`begin`](Execution::begin), with a heap that treats freed memory as `memory` says.
     ///
     /// # Errors
     /// As there.
@@ -181,7 +181,7 @@ impl Execution {
     }
 
     /// Has the compare-exchange that `thread` has requested last fail, although it may see the expected value. Returns the
-    /// value that it has seen twice. None if it cannot be made to fail: nothing is done then.
+    /// value that it has seen twice. `None` if it cannot be made to fail: nothing is done then.
     ///
     /// # Panics
     /// If its last request was not a compare-exchange.
@@ -237,8 +237,8 @@ impl Execution {
         answer!(9, &mut self.0, None, |local| local.check_memory())
     }
 
-    /// An allocation of the run that nothing refers to, and the number and the bytes of all of them. None if the heap
-    /// is plain. For the end of a run.
+    /// An allocation of the run that nothing refers to, and the number and the bytes of all of
+    /// them. `None` if the heap is plain. For the end of a run.
     pub fn leaks(&self) -> Option<(Fault, usize, usize)> {
         answer!(10, &self.0, None, |local| local.leaks())
     }

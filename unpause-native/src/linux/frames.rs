@@ -77,7 +77,7 @@ impl Thread {
     }
 
     /// The frame pointer of the caller of the function with this frame pointer, 0 if it is none, and the return address
-    /// there. None if no frame can be there.
+    /// there. `None` if no frame can be there.
     #[inline]
     pub(crate) fn frame_at(&self, frame: usize) -> Option<(usize, usize)> {
         // Two words above the stack pointer of the worker, and aligned as it is. The rotation makes a large number of

@@ -22,7 +22,8 @@ pub enum Memory {
     Plain,
     /// No memory is used twice. Freed memory is poisoned, and accesses to it or beyond an allocation are found.
     Checked,
-    /// As [`Checked`](Memory::Checked), but an allocation takes the memory of its size that was freed last, if any.
+    /// Like [`Checked`](Memory::Checked), but an allocation takes the memory of its size that was
+    /// freed last, if any.
     Reused,
 }
 

@@ -238,8 +238,8 @@ impl Local {
         }
     }
 
-    /// Has the compare-exchange that `thread` has requested last fail. Returns the value that it has seen twice; none if
-    /// it cannot be made to fail.
+    /// Has the compare-exchange that `thread` has requested last fail. Returns the value that it
+    /// has seen twice; `None` if it cannot be made to fail.
     ///
     /// # Panics
     /// If its last request was not a compare-exchange.
@@ -331,8 +331,8 @@ impl Local {
         self.run.fault.take().or_else(blocks::sweep)
     }
 
-    /// An allocation of the run that nothing refers to, and the number and the bytes of all of them. None if the heap
-    /// is plain. For the end of a run.
+    /// An allocation of the run that nothing refers to, and the number and the bytes of all of
+    /// them. `None` if the heap is plain. For the end of a run.
     pub(crate) fn leaks(&self) -> Option<(Fault, usize, usize)> {
         // SAFETY: all threads are suspended while the carrier goes on.
         let threads: Vec<&Thread> =

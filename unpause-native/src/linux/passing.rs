@@ -165,7 +165,8 @@ pub(crate) fn watch(address: usize) {
     }
 }
 
-/// Does the operation of a thread, if its place is marked and the memory may be accessed. Returns the value before.
+/// Does the operation of a thread, if its place is marked and the memory may be accessed. Returns
+/// the previous value.
 #[inline(always)]
 pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usize)) -> Option<u64> {
     let may_pass = if passing().runs_on { has_turn() } else { is_marked(thread, caller) };

@@ -54,7 +54,7 @@ impl Frame {
 type Lines = addr2line::Context<EndianSlice<'static, LittleEndian>>;
 
 thread_local! {
-    /// None if the program has no debug information.
+    /// `None` if the program has no debug information.
     static LINES: OnceCell<Option<Lines>> = const { OnceCell::new() };
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn current() -> Option<&'static mut Thread> {
     (thread.outside == 0).then_some(thread)
 }
 
-/// The simulated thread that runs now, if there is one. For handlers of signals.
+/// The simulated thread that runs now, if any. For handlers of signals.
 pub(crate) fn any() -> Option<&'static mut Thread> {
     // SAFETY: as in `current`.
     unsafe { CURRENT.get().as_mut() }
@@ -275,7 +275,7 @@ impl Thread {
     }
 
     /// A hash of the registers that its function keeps while it calls the function of instrumentation that it has
-    /// stopped in. None if it has stopped in another one, and has never in one.
+    /// stopped in. `None` if it has stopped in another one, and has never in one.
     pub(crate) fn registers(&self) -> Option<u64> {
         // Below the return address, the functions of this crate and the switch have saved them. No other thread writes
         // there, and the rest is the same for the same calls.

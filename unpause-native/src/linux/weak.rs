@@ -40,7 +40,7 @@ impl Return {
 }
 
 /// Where the compare-exchange that the thread has requested last returns to if it fails although it sees the expected
-/// value. None if it cannot be made to fail.
+/// value. `None` if it cannot be made to fail.
 pub(crate) fn failure(thread: &Thread) -> Option<Return> {
     let Request::Access(access) = thread.request else { return None };
     // SAFETY: code of the program: that behind a call, or behind or at the target of a jump there. A function does not

@@ -164,7 +164,7 @@ impl ReadDir {
         std::future::poll_fn(|cx| self.poll_next_entry(cx)).await
     }
 
-    /// As [`next_entry`](Self::next_entry).
+    /// The same as for [`next_entry`](Self::next_entry).
     ///
     /// # Errors
     /// Those of tokio's.

@@ -310,7 +310,7 @@ options! {
     truncate;
     /// Makes the file if there is none.
     create;
-    /// Makes the file, and fails if there is one.
+    /// Creates the file. Fails if it exists.
     create_new;
 }
 

@@ -126,7 +126,7 @@ pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metad
     Metadata::of(call)
 }
 
-/// As [`metadata`], of a symbolic link itself. A run has none.
+/// Like [`metadata`], of a symbolic link itself. A run has none.
 ///
 /// # Errors
 /// Those of tokio's function of this name.

@@ -78,7 +78,7 @@ impl Builder {
     /// A runtime for tasks that need not be `Send`.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// The same as for [`build`](Self::build).
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
         refused()?;
         self.0.build_local(options).map(LocalRuntime::of)

@@ -94,7 +94,7 @@ impl<T: Send + 'static> JoinSet<T> {
         /// # Panics
         /// Outside of runs, if the thread has no runtime.
         spawn_blocking[FnOnce() -> T + Send](f) spawn_blocking(f), spawn_blocking(f);
-        /// As [`spawn_blocking`](Self::spawn_blocking), on a runtime; in a run, in the run.
+        /// Like [`spawn_blocking`](Self::spawn_blocking), on a runtime; in a run, in the run.
         spawn_blocking_on[FnOnce() -> T + Send](f, handle: &Handle)
             spawn_blocking(f), spawn_blocking_on(f, handle.real());
     }
@@ -140,7 +140,7 @@ impl<T: 'static> JoinSet<T> {
         poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// As [`join_next`](Self::join_next), with the number of the task.
+    /// Like [`join_next`](Self::join_next), with the number of the task.
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         poll_fn(|cx| self.poll_join_next_with_id(cx)).await
     }
@@ -150,7 +150,7 @@ impl<T: 'static> JoinSet<T> {
         self.poll_join_next_with_id(cx).map(|next| next.map(without_id))
     }
 
-    /// As [`poll_join_next`](Self::poll_join_next), with the number of the task.
+    /// Like [`poll_join_next`](Self::poll_join_next), with the number of the task.
     pub fn poll_join_next_with_id(
         &mut self,
         cx: &mut Context<'_>,
@@ -162,12 +162,12 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// The result of a task that has ended, if there is one. Not a point.
+    /// The result of a task that has ended, if any. Not a point.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         self.try_join_next_with_id().map(without_id)
     }
 
-    /// As [`try_join_next`](Self::try_join_next), with the number of the task.
+    /// Like [`try_join_next`](Self::try_join_next), with the number of the task.
     pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         match &mut self.0 {
             Inner::Empty => None,

@@ -1,4 +1,4 @@
-//! Calls of a UDP socket that do not wait, that poll, or that peek.
+//! Further calls of a UDP socket: calls without a wait, polls, and peeks.
 
 use std::future::poll_fn;
 use std::io;

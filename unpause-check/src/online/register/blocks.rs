@@ -39,7 +39,7 @@ pub(super) struct Blocks<M: Model> {
 /// The calls on one value.
 pub(super) struct ValueCluster<M: Model> {
     pub(super) value: Key,
-    /// The writer; none if the register starts with the value.
+    /// The writer; `None` if the register starts with the value.
     pub(super) writer: Option<KeptCall<M>>,
     /// The value that a swap replaces.
     from: Option<Key>,

@@ -4,8 +4,8 @@ use super::RegisterCheck;
 use crate::unique::Action;
 
 impl RegisterCheck<'_> {
-    /// The order with all failed swaps, each as early as possible, which leaves most room to later ones. None
-    /// if one has no place, although it might have a place in another order.
+    /// The order with all failed swaps, each as early as possible, which leaves most room to later
+    /// ones. `None` if one has no place, although it might have a place in another order.
     ///
     /// Gap g is that before the g-th operation of `order`. O(n log n).
     pub(super) fn with_failed_swaps(&self, order: Vec<u32>) -> Option<Vec<u32>> {

@@ -34,7 +34,7 @@ const FULL: u32 = 2;
 pub(crate) struct Content {
     /// The answers.
     pub(crate) answers: Vec<u8>,
-    /// The part written at the end; none if the run did not come to it.
+    /// The part written at the end; `None` if the run did not come to it.
     pub(crate) last: Option<Vec<u8>>,
     /// True if there was no more room.
     pub(crate) full: bool,

@@ -118,7 +118,7 @@ unsafe fn target<'a>(memory: *mut c_void, size: usize) -> &'a mut [u8] {
 }
 
 /// # Safety
-/// As [`target`], for reads.
+/// Like [`target`], for reads.
 unsafe fn source<'a>(memory: *const c_void, size: usize) -> &'a [u8] {
     match size {
         0 => &[],
@@ -205,7 +205,8 @@ fn send_all(
 }
 
 impl Net {
-    /// The object of the address that a packet is sent to; none if the socket is not one of packets.
+    /// The object of the address that a packet is sent to; `None` if the socket is not one of
+    /// packets.
     fn receiver(&mut self, descriptor: c_int, to: Option<&Address>) -> Option<u64> {
         let file = self.find(descriptor).ok()?;
         let Kind::Datagram(socket) = &self.file(file).kind else { return None };

@@ -338,7 +338,7 @@ pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_
     unsafe { real!(c"timerfd_create", Create)(clock, flags) }
 }
 
-/// Waits until one of the descriptors is ready. None if they are not of the run.
+/// Waits until one of the descriptors is ready. `None` if they are not of the run.
 fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>) -> Option<c_int> {
     let thread = polled.iter().find_map(|one| caller(one.fd))?;
     note_entered("poll");

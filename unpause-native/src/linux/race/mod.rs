@@ -316,7 +316,8 @@ impl Detector {
         }
     }
 
-    /// The report of two accesses that are not ordered; none if one is a free by compiled code of std.
+    /// The report of two accesses that are not ordered; `None` if one is a free by compiled code of
+    /// std.
     #[cold]
     fn race(&mut self, old: &Record, new: &Record) -> Option<Fault> {
         if self.is_hidden(old, new) || self.is_hidden(new, old) {

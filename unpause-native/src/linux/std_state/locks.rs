@@ -35,7 +35,8 @@ fn locks() -> &'static [Option<usize>; 2] {
     })
 }
 
-/// The word of the static that differs while another value of its type is held; none if the type is another one.
+/// The word of the static that differs while another value of its type is held; `None` if the type
+/// is another one.
 fn word<'a, T, G>(
     range: Range<usize>,
     value: &'a T,

@@ -11,7 +11,7 @@ use super::statics;
 /// stream by the id, mistakes no thread of a run for one of the system.
 const START: u64 = 1_000_000;
 
-/// The counter; none if this std has another one.
+/// The counter; `None` if this std has another one.
 fn counter() -> Option<&'static AtomicU64> {
     static COUNTER: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *COUNTER.get_or_init(|| {

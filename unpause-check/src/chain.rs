@@ -2,10 +2,10 @@
 //!
 //! In a history of a [`VersionedRegister`](super::models::VersionedRegister) each update has an id of
 //! its own and names the version that it replaces, so the versions that are known to have happened
-//! form one chain (Gibbons and Korach, *Testing Shared Memories*, 1997, theorem 4.13). A version is appended
-//! when a call returns it or a version that builds on it: at the last moment at which it can have happened, so
-//! that an open read may still return the one before. Each read is then one look-up: is its version at or
-//! behind the last one at the invocation of the read?
+//! form one chain (Gibbons and Korach, *Testing Shared Memories*, 1997, theorem 4.13). A version is
+//! appended when a call returns it or a version that builds on it. This is the last moment at which
+//! it can have happened, so that an open read may still return the previous version. Each read is
+//! then one look-up: is its version at or behind the last one at the invocation of the read?
 //!
 //! [`Chain`] takes events as they come, [`check`] takes all of them from an iterator; both use the same engine
 //! and give the same verdict. [`Chain::by_key`] has a chain for each object of a store.
@@ -160,8 +160,8 @@ impl<I: Id> Chain<I> {
         self.clients.len()
     }
 
-    /// The number of versions remembered, including those of open and lost updates. Memory depends on this and
-    /// on the number of open calls.
+    /// The number of remembered versions, including versions of open and lost updates. Memory
+    /// depends on this and on the number of open calls.
     ///
     /// ```
     /// use unpause_check::chain::Chain;

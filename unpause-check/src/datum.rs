@@ -20,17 +20,17 @@ use self::decimal::Decimal;
 /// Two data are equal if they are of the same kind and have the same content:
 ///
 /// - `1` is not `1.0`, `1.0` is not `1.0M`, `:a` is not `"a"`, and neither is the character `\a`.
-/// - Within a kind numbers are exact, however they are written and however many digits they have: `1.50`
-///   is `15e-1`, but `0.1` is not `0.10000000000000000001` though a double takes the one for the other.
-///   See [`Datum::decimal`].
+/// - Within a kind numbers are exact, in any notation and with any number of digits: `1.50` is
+///   `15e-1`, but `0.1` is not `0.10000000000000000001`, although a double does not distinguish
+///   them. See [`Datum::decimal`].
 /// - `0.0` is not `-0.0`, and `##NaN` is `##NaN`.
 /// - A list is a vector is an array. The order of entries in a map or a set does not matter, if they are built
 ///   with [`Datum::map`] and [`Datum::set`].
 /// - A symbol is the text of its name.
 ///
 /// # Order
-/// Numbers of all kinds are ordered by their size; those of one size, and everything else, by kind and
-/// then content.
+/// Numbers of all kinds are ordered by their size; numbers of one size, and everything else, by
+/// kind and then content.
 ///
 /// ```
 /// use unpause_check::datum::Datum;
@@ -137,7 +137,7 @@ impl Datum {
     /// ```
     pub fn map(entries: impl IntoIterator<Item = (Datum, Datum)>) -> Datum {
         let mut entries: Vec<(Datum, Datum)> = entries.into_iter().collect();
-        // Stable and reversed, so that the later of two comes first and is the one that stays.
+        // Stable and reversed, so that the later of two comes first and stays.
         entries.reverse();
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         entries.dedup_by(|a, b| a.0 == b.0);
@@ -312,7 +312,8 @@ impl fmt::Display for Float {
 }
 
 impl fmt::Debug for Datum {
-    /// As [`Display`](fmt::Display): so that a model over data shows them as the file does.
+    /// The same as [`Display`](fmt::Display), so that a model over data shows them as the file
+    /// does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -41,8 +41,8 @@ pub enum EventualRet<U> {
 /// A call and its return.
 pub type EventualOperation<U> = Operation<EventualCall<U>, EventualRet<U>>;
 
-/// Checks that after quiescence all replicas agree, that every acknowledged update is there, and that every
-/// element there comes from an update.
+/// Checks the state after quiescence: all replicas agree, every acknowledged update is there, and
+/// every element comes from an update.
 ///
 /// An update that never returned may be there, at all replicas or at none. A final read that never returned is
 /// ignored. A replica may be read several times. A final read counts as after quiescence with regard to all

@@ -12,8 +12,8 @@ use crate::picture::screen::{columns, cut};
 
 /// Every order of operations that real time allows, as far as the model accepts it.
 ///
-/// A path from the root is a sequential execution. The [`Branch`]es stand in depth-first order, each with its
-/// depth, as they are shown. A branch with a refused operation ends there.
+/// A path from the root is a sequential execution. The [`Branch`]es are in depth-first order, each
+/// with its depth, as they are shown. A branch with a refused operation ends there.
 ///
 /// [`Display`](fmt::Display) draws it, no line wider than 100 columns.
 #[derive(Clone, PartialEq, Eq, Debug)]

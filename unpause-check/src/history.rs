@@ -57,7 +57,8 @@ pub struct HistoryRecord {
     pub clients: Vec<String>,
     /// The operations by time of invocation; the result is `None` while there is none.
     pub operations: Vec<Operation<String, String>>,
-    /// The verdict of a checker, if the history was checked. Its indices are those of `operations`.
+    /// The verdict of a checker, if the history was checked. Its indices are indices of
+    /// `operations`.
     pub verdict: Option<Verdict>,
     /// The history as JSON lines, which the package `unpause-histories` reads; `None` if the model
     /// does not define them ([`Model::written`](crate::Model::written)).

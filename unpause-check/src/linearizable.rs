@@ -26,12 +26,13 @@ use super::parallel;
 use crate::history::Operation;
 use crate::verdict::{Evidence, Exhausted, Limit, Verdict, Witness};
 
-/// Checks that `operations` are linearizable: that some order of them takes the model from `initial` through
-/// the results of the clients, and has each operation after all operations that returned before its invocation.
-/// An operation without a return may take effect at any time after its invocation, or never.
+/// Checks that `operations` are linearizable: some order of them takes the model from `initial`
+/// through the results of the clients, and has each operation after all operations that returned
+/// before its invocation. An operation without a return may take effect at any time after its
+/// invocation, or never.
 ///
-/// Operations may come in any order. The clients do not matter: a client may go on after an operation that
-/// never returned, and even overlap itself.
+/// Operations may come in any order. The clients do not matter: a client may continue after an
+/// operation that never returned, and even overlap itself.
 ///
 /// Consistent: [`Witness::order`] is such an order. Violated: [`Evidence`] shows the earliest return that
 /// cannot be explained, and the orders up to there; operations invoked later play no part in it. Unknown:
@@ -114,10 +115,10 @@ pub fn linearizable_counted<M: Model>(
 /// Checks as [`linearizable_counted`] on up to `threads` threads, including this one: parts of the history that
 /// [`Model::partition`] separates are decided at the same time.
 ///
-/// Verdict, evidence and count are those of [`linearizable_counted`] for any number of threads: each part is
-/// decided alone, the first violation in the order of one thread counts, and the part in which the budget runs
-/// out is decided again with the budget that the parts before it left over. [`Budget::stop`] is called on this
-/// thread only.
+/// Verdict, evidence and count equal the results of [`linearizable_counted`] for any number of
+/// threads. To this end each part is decided alone, and the first violation in the order of one
+/// thread counts. If the budget runs out in a part, it is decided again with the budget left over
+/// by the earlier parts. [`Budget::stop`] is called on this thread only.
 ///
 /// # Errors
 /// The same as for [`linearizable`].

@@ -1,5 +1,5 @@
-//! The search for an order that keeps the order within each of several lines of operations, such as those of
-//! each client.
+//! The search for an order that keeps the order within each of several lines of operations, such as
+//! the operations of each client.
 //!
 //! Depth first over the position in each line, with a memo of (positions, state). It is the search for
 //! linearizability under another order relation, without the help of real time: every line is active all the
@@ -24,12 +24,13 @@ use crate::verdict::{Evidence, Exhausted, Verdict, Witness};
 pub(super) type Line = Vec<usize>;
 
 /// Checks linearizability, with half of the budget, for a condition that allows every order in real time.
-/// Returns the verdict if the history is linearizable, and else the meter to go on with.
+/// Returns the verdict if the history is linearizable, otherwise the meter for the rest of the
+/// check.
 ///
-/// An order that explains a history in real time keeps the order of each client, whose next operation is
-/// invoked after the previous one returned, and the order across moments of rest. An operation that never
-/// returned stands after its invocation, and so after the earlier operations of its client and the last moment
-/// of rest.
+/// An order that explains a history in real time keeps two orders: the order of each client's
+/// operations, because the next one is invoked after the previous return, and the order across
+/// moments of rest. An operation that never returned comes after its invocation, and so after the
+/// earlier operations of its client and the last moment of rest.
 pub(super) fn implied<'a, M: Model>(
     initial: &M,
     operations: &[Operation<M::Op, M::Ret>],
@@ -266,7 +267,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
         here.length += 1;
     }
 
-    /// The operations that must come next: those that returned.
+    /// The required next operations: operations that returned.
     fn next(&self, here: &LineConfiguration) -> impl Iterator<Item = usize> {
         let stage = here.stage as usize;
         let next = self.stages[stage].iter().enumerate().filter_map(move |(number, line)| {
@@ -321,9 +322,9 @@ impl<M: Model> LineSearch<'_, '_, M> {
             + self.orders.bytes()
     }
 
-    /// Takes every observer that is next and fits, and goes on to the next stage if this one is done. Taking an
-    /// observer that fits as early as possible loses nothing: its predecessors have been taken, and it changes
-    /// no state.
+    /// Takes every next observer that fits, and continues with the next stage if this one is done.
+    /// Taking an observer that fits as early as possible loses nothing: its predecessors have been
+    /// taken, and it changes no state.
     fn settle(&mut self, here: &mut LineConfiguration) {
         loop {
             for line in 0..self.stages.get(here.stage as usize).map_or(0, Vec::len) {
@@ -378,9 +379,10 @@ impl<M: Model> LineSearch<'_, '_, M> {
     /// The number of lines that are found at once.
     const LOOKED_UP: usize = 16;
 
-    /// The next line that can go on from the configuration on top, and the state after that. Lines are tried by
-    /// the return of their next operation, since most orders keep nearly to real time; operations that never
-    /// returned are tried last. `None` if there is no more, or the meter is over.
+    /// Returns the next line with a possible move from the top configuration, and the state after
+    /// the move. Lines are tried by the return of their next operation, since most orders keep
+    /// nearly to real time; operations that never returned are tried last. `None` if there is no
+    /// more, or the meter is over.
     fn next_move(&mut self) -> Option<(u32, u32)> {
         let mut frame = self.stack.pop()?;
         let way = self.next_of(&mut frame);
@@ -417,7 +419,7 @@ impl<M: Model> LineSearch<'_, '_, M> {
         }
     }
 
-    /// Fills `next` with the lines that come after the one tried last.
+    /// Fills `next` with the lines after the line tried last.
     fn look_up(&mut self, frame: &mut LineFrame) {
         let stage = frame.here.stage as usize;
         let lines = &self.stages[stage];

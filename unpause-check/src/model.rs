@@ -88,8 +88,8 @@ pub trait Model: Clone + Eq + Hash + Debug {
     /// `unpause-histories` checks it again. Returns `None`, the default, for an operation that is not written,
     /// such as one with a result of another kind, which no file can express.
     ///
-    /// Of the [models](super::models) that come with the library those of registers, counters, queues, stacks,
-    /// sets and maps implement it, if their values are whole numbers, texts, characters, booleans or
+    /// Of the library's own [models](super::models), registers, counters, queues, stacks, sets and
+    /// maps implement it, if their values are whole numbers, texts, characters, booleans or
     /// [data](crate::datum). A model of your own that wraps one of them can forward to it.
     fn written(op: &Self::Op, ret: Option<&Self::Ret>) -> Option<Written> {
         let _ = (op, ret);
@@ -104,11 +104,12 @@ pub trait Model: Clone + Eq + Hash + Debug {
     }
 
     /// Appends to `out` every state that the object may be in after `op` returned `ret`; nothing if it cannot
-    /// return that here. `None` stands for any result: the client never received it.
+    /// return that here. `None` represents any result: the client never received it.
     ///
-    /// By default the one state that [`step`](Model::step) and [`accepts`](Model::accepts) allow. Override it
-    /// only for a nondeterministic object (a pool that hands out any free connection), together with
-    /// [`returns`](Model::returns); `step` is then one of the possible steps.
+    /// By default it appends the single state given by [`step`](Model::step) and
+    /// [`accepts`](Model::accepts). Override it only for a nondeterministic object (a pool that
+    /// hands out any free connection), together with [`returns`](Model::returns); `step` is then
+    /// one of the possible steps.
     fn successors(&self, op: &Self::Op, ret: Option<&Self::Ret>, out: &mut Vec<Self>) {
         let mut next = self.clone();
         let expected = next.step(op);
@@ -130,10 +131,11 @@ pub trait Model: Clone + Eq + Hash + Debug {
         None
     }
 
-    /// The effect of one call on a register, if the object is one: an object whose whole state is one value, which
-    /// calls read, overwrite or swap. `ret` is the result, none while the call is open. Equal values have equal
-    /// keys; different values should have different ones. [`Online`](super::online::Online) checks such an
-    /// object in constant time per event while its values are unique.
+    /// Returns the effect of one call on a register, if the object is a register: its whole state
+    /// is one value, and calls read, overwrite or swap it. `ret` is the result, none while the call
+    /// is open. Equal values have equal keys; different values should have different ones.
+    /// [`Online`](super::online::Online) checks such an object in constant time per event while its
+    /// values are unique.
     ///
     /// Only [`Add`](Action::Add), [`Peek`](Action::Peek), [`Swap`](Action::Swap), [`Absent`](Action::Absent)
     /// and [`Nothing`](Action::Nothing) apply to a register. Return `None`, the default, for an object that is

@@ -63,13 +63,14 @@ const POSSIBILITIES: usize = 100_000;
 /// could have had meanwhile; a lost one some bytes until it is known to have taken effect. The
 /// last 32 operations of each order are kept for the evidence.
 ///
-/// A register ([`Model::register_action`]) costs constant time per event, for any number of calls in flight,
-/// and however many calls were lost, up to the first event at which its values are not unique any more (a call
-/// begins to write a value that another call may still read) or a swap fails. From then on an event costs time
-/// linear in the calls since the oldest open one began and, for a failed swap, in the lost swaps at worst. It
-/// costs more if it shows that an earlier read saw another write of the same value than assumed: then a search
-/// assigns writes to reads anew. Both count as one possibility, and their memory grows with the lost writes
-/// whose values were never read, and with the calls since the oldest open one began.
+/// A register ([`Model::register_action`]) costs constant time per event, for any number of calls
+/// in flight and of lost calls, as long as its values are unique and no swap fails. (A value is not
+/// unique if a call begins to write it while another call may still read it.) Otherwise an event
+/// costs time linear in the calls since the oldest open one began and, for a failed swap, in the
+/// lost swaps at worst. It costs more if it shows that an earlier read saw another write of the
+/// same value than assumed: then a search assigns writes to reads anew. Both count as one
+/// possibility, and their memory grows with the lost writes whose values were never read, and with
+/// the calls since the oldest open one began.
 ///
 /// The search is exact, and ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts
 /// at one event. It also ends so on a long stream of few values with many lost calls, if an old choice of the
@@ -330,10 +331,10 @@ impl<M: Model> Online<M> {
         self.parts.iter().map(Engine::possibilities).sum()
     }
 
-    /// The number of entries kept besides possibilities and open calls: slots for calls, lost calls that may
-    /// still take effect, calls of a register that still matter, entries of orders, and ranges of clients that
-    /// have ended. Memory depends on this and on [`possibilities`](Self::possibilities), and neither grows with
-    /// the length of the stream.
+    /// The number of entries kept besides possibilities and open calls: slots for calls, lost calls
+    /// that may still take effect, calls of a register that still matter, entries of orders, and
+    /// ranges of ended clients. Memory depends on this and on
+    /// [`possibilities`](Self::possibilities), and neither grows with the length of the stream.
     pub fn kept(&self) -> usize {
         let sizes = self.parts.iter().map(Engine::sizes);
         self.clients.kept()

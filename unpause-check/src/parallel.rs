@@ -33,7 +33,7 @@ where
     let (next, last, halt) =
         (AtomicUsize::new(0), AtomicUsize::new(usize::MAX), AtomicBool::new(false));
     // One thread's share: pieces as they come, until none below the last is left. Pieces are handed
-    // out in order, so all below one that was begun have been begun.
+    // out in order, so all pieces below a begun piece have been begun.
     let share = |stop: &dyn Fn() -> bool| {
         let mut work = worker();
         let mut done = Vec::new();

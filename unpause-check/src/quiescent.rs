@@ -8,11 +8,12 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
 
-/// Checks that `operations` are quiescently consistent: that some order of them takes the model from `initial`
-/// through the results of the clients, in which `a` stands before `b` if, between the return of `a` and the
-/// invocation of `b`, there is a moment of rest: every operation invoked before it has returned (Herlihy and
-/// Shavit, *The Art of Multiprocessor Programming*, 3.3; Derrick et al. 2014). Between two such moments any
-/// order will do, even one that reverses the operations of a client: the clients do not matter.
+/// Checks that `operations` are quiescently consistent: some order of them takes the model from
+/// `initial` through the results of the clients, and has `a` before `b` if there is a moment of
+/// rest between the return of `a` and the invocation of `b`. At a moment of rest every earlier
+/// invocation has returned (Herlihy and Shavit, *The Art of Multiprocessor Programming*, 3.3;
+/// Derrick et al. 2014). Between two such moments any order is allowed, even the reversed order of
+/// a client's operations: the clients do not matter.
 ///
 /// An operation that never returned is open for ever: there is no rest after its invocation. It may
 /// take effect anywhere after the last moment of rest before it, or never.

@@ -2,7 +2,7 @@
 //! of each client and that the sequential object accepts? Real time between clients does not matter.
 //!
 //! Deciding it is NP-complete even if no value is written twice (Gibbons and Korach 1997), and a
-//! history may break it though that of each key does not: nothing is split here.
+//! history may break it although the history of each key does not: nothing is split here.
 
 use super::limits::{Budget, Malformed, MalformedKind};
 use super::linearizable::events;
@@ -11,18 +11,18 @@ use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
 
-/// Checks that `operations` are sequentially consistent: that some order of them, in which the operations of
-/// each client stand in the order of their invocations, takes the model from `initial` through the results of
-/// the clients. An operation without a return may take effect at any time after the earlier ones of its client,
-/// or never.
+/// Checks that `operations` are sequentially consistent: some order of them takes the model from
+/// `initial` through the results of the clients, and keeps each client's operations in the order of
+/// their invocations. An operation without a return may take effect at any time after the earlier
+/// ones of its client, or never.
 ///
 /// Weaker than [`linearizable`](super::linearizable()): a client may see an old state, as long as the clients'
 /// orders do not contradict each other. [`Model::partition`] is not used.
 ///
 /// Consistent: [`Witness::order`](crate::verdict::Witness::order) is such an order, or `None` if an engine only
-/// proved that there is one. Violated: the [`Evidence`](crate::verdict::Evidence) has the longest orders, after
-/// which no client can go on; the misfit is the next operation of one of the clients after all of them.
-/// Unknown: `budget` ran out.
+/// proved that there is one. Violated: the [`Evidence`](crate::verdict::Evidence) has the longest
+/// orders, after which no client can continue; the misfit is the next operation of one of the
+/// clients after all of them. Unknown: `budget` ran out.
 ///
 /// # Errors
 /// [`Malformed`] as for [`linearizable`](super::linearizable()), and if a client invokes an operation before

@@ -111,9 +111,9 @@ impl fmt::Display for Guarantee {
 /// if nothing is known. A write that never returned may have taken effect; it puts no condition on the later
 /// calls of its client.
 ///
-/// Consistent: [`Witness::order`] has all writes, those of each key in a possible order of versions. Violated:
-/// a cycle, named after the guarantees in it, with the two calls of one client for each edge; or a read of a
-/// value that was never written. Never unknown.
+/// Consistent: [`Witness::order`] has all writes, with the writes of each key in a possible order
+/// of versions. Violated: a cycle, named after the guarantees in it, with the two calls of one
+/// client for each edge; or a read of a value that was never written. Never unknown.
 ///
 /// # Errors
 /// [`BadSession`] if a value is written to a key twice, a call has a result of the wrong kind, a call returned
@@ -224,8 +224,8 @@ where
             }
         }
         for (operation, call) in history.iter().enumerate() {
-            // In a second pass, because a read may come before its write in `history`. The number of the
-            // initial version of a key follows those of all writes.
+            // In a second pass, because a read may come before its write in `history`. The number
+            // of a key's initial version comes after the numbers of all writes.
             if let Some((SessionRet::Value(value), _)) = &call.returned {
                 let key = sessions.key[operation];
                 sessions.version[operation] = match value {
@@ -276,14 +276,15 @@ where
         Ok(())
     }
 
-    /// Links each call of a client on a key to its later calls on that key. A helper stands for the writes of a
-    /// client up to a moment and follows the helper of the moment before; another one stands for its reads. So
-    /// there are O(n) links instead of O(n²).
+    /// Links each call of a client on a key to its later calls on that key. One helper represents
+    /// the writes of a client up to a moment and follows the helper of the previous moment; another
+    /// one represents its reads. So there are O(n) links instead of O(n²).
     fn promise(&mut self, guarantees: &[Guarantee]) -> Option<Evidence> {
         let mut events = Vec::with_capacity(2 * self.history.len());
         for (operation, call) in self.history.iter().enumerate() {
             events.push((call.invoked, operation, false));
-            // A read without a result is ignored, and no call is later than one that never returned.
+            // A read without a result is ignored, and no call is later than a call that never
+            // returned.
             if call.returned.is_some() {
                 events.push((call.end(), operation, true));
             }

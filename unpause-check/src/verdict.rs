@@ -45,9 +45,9 @@ pub struct Witness {
     /// The engine that decided, such as `search` or `unique queue`. Several, joined by ` + `, if different
     /// engines decided parts of the history.
     pub engine: String,
-    /// Indices of operations in an order that the condition allows (for linearizability: one that respects real
-    /// time) and that the model accepts. Operations without a return may be absent: they did not happen. `None`
-    /// if the engine proves that an order exists without making it.
+    /// Indices of operations in an order that the condition and the model allow. (For
+    /// linearizability, the order respects real time.) Operations without a return may be absent:
+    /// they did not happen. `None` if the engine proves that an order exists without making it.
     pub order: Option<Vec<usize>>,
 }
 
@@ -62,7 +62,7 @@ pub struct Evidence {
     /// The contradiction with its name, if the engine has one.
     pub anomaly: Option<Anomaly>,
     /// The longest orders that explain a part of the history, as indices of operations; at most a
-    /// handful, none if the engine makes no orders.
+    /// handful. Empty if the engine makes no orders.
     pub partial: Vec<Vec<usize>>,
     /// The operation that none of `partial` can take next, although it must come before any other remaining
     /// operation returns; without orders, the operation that completes the anomaly.
@@ -74,8 +74,8 @@ pub struct Evidence {
     /// The state of the model after `partial[0]`. If there is a `part`, it is not the state of the whole
     /// history.
     pub state: String,
-    /// The operations in the contradiction, if not all: those of one key, or the few of an anomaly. Empty means
-    /// all.
+    /// The operations in the contradiction, if not all: the operations of one key, or the few
+    /// operations of an anomaly. Empty means all.
     pub part: Vec<usize>,
 }
 

@@ -210,9 +210,8 @@ impl Runner {
         self
     }
 
-    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. The settings of the
-    /// trace override the settings of this runner, and the report warns of each variable without
-    /// effect. In a build that cannot simulate it is an error: real threads follow no trace.
+    /// Replay this and run no seed: a trace file, or an inline trace `sim2:…`. The settings of the trace override
+    /// this runner's; the report warns of each variable without effect. In a real build it is an error.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -271,11 +270,10 @@ impl Runner {
     /// Check the recorded calls of each run in all orders that its steps allow, not only in the
     /// order of the run (*history closure*): [`Report::closure`](crate::report::Report::closure).
     ///
-    /// A checker of linearizability reads only which calls returned before others began. No task notices that
-    /// order. A run represents all these histories if their order makes no difference to any task. A history
-    /// that is violated is run once, to confirm that it comes about, and reported as a failure of the seed.
-    /// Up to 1000 orders of each history are checked; none where the body reads a history
-    /// ([`History::operations`](crate::History::operations)), because it may act on it.
+    /// A checker of linearizability reads only which calls returned before others began. If no task notices this
+    /// order, a run represents all histories that differ only in it. A violated history is run once, to confirm
+    /// it, and reported as a failure of the seed. Up to 1000 orders of each history are checked; none where the
+    /// body reads a history ([`History::operations`](crate::History::operations)), because it may act on it.
     ///
     /// A run costs about twice as much (1.4 to 3.7 times, for the nine programs with a history of the corpus
     /// in `sim-tests`), and a test without a history is slower for nothing. It pays where a call is wrong

@@ -15,7 +15,7 @@ const FORGOTTEN_AT_ONCE: u64 = 4;
 pub(super) struct Links<I> {
     /// The place of the first remembered version in the whole chain.
     base: u64,
-    /// Never empty. Each version replaced the one before.
+    /// Never empty. Each version replaced the previous one.
     chain: VecDeque<ChainLink<I>>,
     /// The state of each version, in the chain or pending.
     versions: Table<I, Version<I>>,
@@ -26,8 +26,8 @@ pub(super) struct Links<I> {
 /// A version that is known to have happened.
 pub(super) struct ChainLink<I> {
     pub(super) id: I,
-    /// The operation that wrote it, and the operation whose return showed that it happened. None for the first
-    /// version.
+    /// The operation that wrote it, and the operation whose return showed the write. None for the
+    /// first version.
     pub(super) by: Option<(u64, u64)>,
 }
 

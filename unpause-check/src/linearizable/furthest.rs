@@ -1,4 +1,4 @@
-//! The orders that got furthest, kept while the search goes on: the evidence if it fails.
+//! The longest orders so far, kept during the search: the evidence if it fails.
 
 use super::memo::NOTHING;
 

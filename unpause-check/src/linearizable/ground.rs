@@ -1,9 +1,9 @@
 //! The common base of the searches: configurations, the moves between them, and settling.
 //!
-//! A configuration is a position in the history, the state of the model, the operations in flight
-//! that are ordered already, and the pending ones that are. The position is always the first return
-//! whose operation is not ordered, so everything that returned before it is (Wing and Gong 1993;
-//! a key as short as this, with no trace of the length of the history, is ours).
+//! A configuration consists of a position in the history, the state of the model, and the
+//! operations in flight and pending operations that are already ordered. The position is always the
+//! first return of an operation that is not ordered, so all earlier returns are ordered (Wing and
+//! Gong 1993; a key as short as this, with no trace of the length of the history, is ours).
 
 use super::mask::Mask;
 use super::memo::{OrderTree, StateTable};

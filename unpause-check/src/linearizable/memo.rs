@@ -264,7 +264,7 @@ impl OrderTree {
                 node = self.nodes[node as usize].1;
             }
         }
-        // A parent stands before its children, so it has its new number before they need it.
+        // A parent comes before its children, so it has its new number before they need it.
         let mut kept = 0;
         for node in 0..self.nodes.len() {
             if number[node] == NOTHING {

@@ -83,11 +83,11 @@ fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malform
     Ok(events.into_iter().map(|(_, moment)| moment).collect())
 }
 
-/// The events of a history, those of each key together and by time.
+/// The events of a history: the events of each key together, by time.
 pub(super) struct Parts {
     moments: Vec<Moment>,
-    /// The range of each part, shortest part first; of equal ones, the one whose key appears first. The budget
-    /// is then left for the hard parts.
+    /// The range of each part, shortest part first; of equal parts, the part whose key appears
+    /// first. The budget is then left for the hard parts.
     ranges: Vec<(usize, usize)>,
 }
 

@@ -22,10 +22,11 @@ pub(super) struct Probe<B> {
     pub(super) visits: u64,
     in_vain: u64,
     visited: Visited<B>,
-    /// The configurations on the path from the start to here, and waiting siblings. The cursor is at the one on
-    /// top.
+    /// The configurations on the path from the start to here, and waiting siblings. The cursor is
+    /// at the top configuration.
     stack: Vec<ProbeFrame<B>>,
-    /// The moves listed from the configurations on the stack, those of the top one last.
+    /// The moves listed from the configurations on the stack; the moves of the top configuration
+    /// are last.
     moves: Vec<Move>,
 }
 
@@ -50,7 +51,7 @@ struct ProbeFrame<B> {
     at: u32,
     /// The number of nodes of orders before the move that led here.
     nodes_before: u32,
-    /// The first of its moves in `moves`, and the one to try next.
+    /// The first of its moves in `moves`, and the next move to try.
     moves: u32,
     next: u32,
     listed: Listed,
@@ -72,8 +73,8 @@ struct Move {
     rank: Rank,
 }
 
-/// The rank of a move, lowest first: moves after which the required operation can be next, and operations that
-/// must happen before optional ones.
+/// The rank of a move, lowest first: moves that make the required operation possible next, and
+/// operations that must happen before optional ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Helps,
@@ -89,7 +90,7 @@ fn best_first(moves: &mut [Move]) {
 
 /// The result of a probe.
 pub(super) enum Probed {
-    /// It can go on.
+    /// The search can continue from it.
     New,
     /// To the end, by this order.
     Complete(u32),
@@ -366,7 +367,7 @@ impl<B: Mask> Probe<B> {
         self.furthest.reached(at as usize, OrderEnd { order, state, length });
         self.orders.truncate(self.furthest.nodes().max(nodes_before as usize));
         self.moves.truncate(moves as usize);
-        // A sibling stands where this one stood.
+        // A sibling takes the place of this configuration.
         let at = self.stack.last().map_or(0, |frame| frame.at as usize);
         walk.back(&ground.timeline, at);
     }

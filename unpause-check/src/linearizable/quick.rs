@@ -50,7 +50,7 @@ pub(super) fn quick<M: Model>(
 /// The span of each of these operations: by positions in `events`, so that engines sort by counting. `part[n]`
 /// is the operation that was invoked as the n-th.
 fn spans(events: &[Moment], part: &[usize], numbers: &mut Vec<u32>) -> Vec<unique::Span> {
-    // By index in the history; those of other parts are left over.
+    // By index in the history; the numbers of other parts are left over.
     let room = part.iter().max().map_or(0, |index| index + 1);
     if numbers.len() < room {
         numbers.resize(room, 0);

@@ -1,13 +1,14 @@
 //! The search for an order of one part of a history: two searches that take turns.
 //!
-//! The [`Probe`] goes depth first. It finds an order soon if there is one and operations overlap
-//! little, but to prove that there is none it must come back to the very beginning. The [`Sweep`] takes
-//! all configurations of one position before those of the next. It never comes back, so it forgets
-//! finished positions and proves that there is no order in memory that does not grow, but it visits
-//! everything: ten to thirty times as much as a lucky probe. Alone the probe decides nearly all
-//! histories. If it makes no progress for long, the sweep starts from the common origin of all orders;
-//! once it has passed the position of the probe, the probe starts again from there, with nothing behind it.
-//! The two get turns in proportion, so the cost is within a constant of the better one's.
+//! The [`Probe`] goes depth first. It finds an existing order soon if operations overlap little.
+//! But to prove that no order exists it must return to the very beginning. The [`Sweep`] takes all
+//! configurations of one position before it takes configurations of the next. It never comes back,
+//! so it forgets finished positions and proves that there is no order in memory that does not grow,
+//! but it visits everything: ten to thirty times as much as a lucky probe. Alone the probe decides
+//! nearly all histories. If it makes no progress for long, the sweep starts from the common origin
+//! of all orders; once it has passed the position of the probe, the probe starts again from there,
+//! with nothing behind it. The two get turns in proportion, so the cost is within a constant of the
+//! better one's.
 //!
 //! O(n·2^w·s) configurations at worst, w = the widest overlap, s = the states that can be reached.
 //! If there is no order, the furthest position that any reached is the evidence: the operation

@@ -30,15 +30,15 @@ pub(super) struct Sweep<B> {
     each: usize,
     /// The bytes of the waiting and visited configurations.
     held: usize,
-    /// The number of nodes of orders at which those that lead nowhere are dropped.
+    /// When there are this many nodes of orders, the nodes without a future are dropped.
     nodes_max: usize,
 }
 
 /// The configurations at one position.
 struct Bucket<B> {
     visited: Visited<B>,
-    /// Configurations to visit, by the number of pending operations that they use. Fewest first: one that uses
-    /// more of the same is then never visited.
+    /// Configurations to visit, by the number of pending operations that they use. Fewest first: a
+    /// configuration with more of the same is then never visited.
     layers: Vec<Vec<Configuration<B>>>,
 }
 

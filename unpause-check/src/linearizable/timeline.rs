@@ -5,9 +5,9 @@
 //! masks are as wide as the history is concurrent and not as long as it is. An operation that
 //! never returned has a number among its kind instead and keeps it.
 //!
-//! The operations in flight depend on the position alone. [`TimelineCursor`] keeps those that return
-//! in a list by time of return; going back restores the list in place (dancing links, Knuth
-//! 2000), so that a step costs O(1) and a configuration stores none of it.
+//! The operations in flight depend on the position alone. [`TimelineCursor`] keeps the returning
+//! ones in a list by time of return. Going back restores the list in place (dancing links, Knuth
+//! 2000), so a step costs O(1) and a configuration stores none of it.
 
 use std::collections::BTreeMap;
 
@@ -220,7 +220,7 @@ pub(super) struct TimelineCursor {
     pub(super) at: usize,
     /// The number of operations invoked that never return.
     pub(super) pending: u32,
-    // A ring through a sentinel, whose number is that of the operations.
+    // A ring through a sentinel. The sentinel's number is the number of operations.
     next: Vec<u32>,
     before: Vec<u32>,
 }

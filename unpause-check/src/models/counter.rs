@@ -6,7 +6,7 @@ use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
 
-/// A counter. Sums wrap around, as those of atomics do.
+/// A counter. Sums wrap around, like sums of atomics.
 ///
 /// ```
 /// use unpause_check::{models::{Counter, CounterOp::*, CounterRet}, Model};
@@ -43,7 +43,7 @@ pub enum CounterOp {
 pub enum CounterRet {
     /// Added.
     Done,
-    /// The sum; for [`CounterOp::FetchAdd`] the one before the addition.
+    /// The sum; for [`CounterOp::FetchAdd`] the sum before the addition.
     Value(i64),
 }
 

@@ -162,7 +162,7 @@ impl RegisteredModel for GrowSet {
     }
 }
 
-/// A list may stand for a set: JSON has no other way to write one.
+/// A list may represent a set: JSON has no other way to write a set.
 fn members_of(value: &Datum) -> Result<BTreeSet<Datum>, String> {
     match value {
         Datum::Set(members) | Datum::List(members) => Ok(members.iter().cloned().collect()),

@@ -48,7 +48,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
 pub enum MapOp<K = u64, V = u64> {
     /// Returns the value of a key.
     Get(K),
-    /// Sets the value of a key and returns the one before.
+    /// Sets the value of a key and returns the previous value.
     Put(K, V),
     /// Removes a key and returns its value.
     Delete(K),

@@ -103,8 +103,8 @@ pub trait RegisteredModel:
     /// The same model over the values of files: mostly `Self` with [`Datum`] for its values.
     type Recorded: Model<Op: Sync, Ret: Sync> + Sync;
     /// The names of its operations in files. No other model has the same ones, because a file without the name of
-    /// its model would be ambiguous. If a file fits two models, and one of them has all calls of the other and more,
-    /// the file belongs to the one with fewer.
+    /// its model would be ambiguous. If a file fits two models, and one of them has all calls of
+    /// the other and more, the file belongs to the model with fewer calls.
     const CALLS: &'static [&'static str];
     /// True if every operation with a value names a key: in files as `[key value]`, or in a field of its own.
     /// [`call`](RegisteredModel::call) then receives `[key value]`, and [`outcome`](RegisteredModel::outcome) the
@@ -130,7 +130,7 @@ pub trait RegisteredModel:
     fn call(f: &str, value: &Datum) -> Result<RecordedOp<Self>, String>;
 
     /// The result of `op` when it succeeded with `value`; `None` if that gave the client no
-    /// information, so that an operation that changes nothing need not be checked.
+    /// information. An operation without information and without effect need not be checked.
     ///
     /// # Errors
     /// The expected value.
@@ -155,8 +155,8 @@ pub trait RegisteredModel:
     }
 }
 
-/// Calls of one client in a file, one after the other, that end with a call that the model allows or with one that
-/// it does not allow.
+/// Calls of one client in a file, one after the other. The last call is allowed by the model or is
+/// not.
 #[derive(Clone, Copy, Debug)]
 pub struct FileSample {
     /// The initial state, in EDN; `None` if the file names none.
@@ -204,12 +204,13 @@ fn listed<M: FromIterator<Datum>>(initial: Option<&Datum>, wanted: &str) -> Resu
     }
 }
 
-/// An item for a collection, for [`RegisteredModel::call`]; an error for nil, which stands for no item.
+/// Returns an item for a collection, for [`RegisteredModel::call`]; an error for nil, which means
+/// "no item".
 fn item(value: &Datum) -> Result<Datum, String> {
     if value.is_nil() { unexpected("an item other than nil", value) } else { Ok(value.clone()) }
 }
 
-/// An item out of a collection, for [`RegisteredModel::outcome`]; nil stands for no item.
+/// Returns an item taken from a collection, for [`RegisteredModel::outcome`]; nil means "no item".
 fn taken(value: &Datum) -> Option<Datum> {
     Some(value.clone()).filter(|value| !value.is_nil())
 }

@@ -7,8 +7,8 @@ use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
 
-/// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of equal items, the one
-/// inserted first is popped first.
+/// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of equal items, the
+/// item inserted first is popped first.
 ///
 /// For a queue that gives the greatest first, hold [`std::cmp::Reverse`] of the items.
 ///

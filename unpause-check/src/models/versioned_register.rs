@@ -1,4 +1,4 @@
-//! A cell whose versions have names, each update naming the one it replaces.
+//! A cell with named versions. Each update names the version that it replaces.
 
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::Model;

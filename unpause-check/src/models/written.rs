@@ -31,7 +31,7 @@ pub(super) fn datum<T: 'static>(value: &T) -> Option<Datum> {
     value.downcast_ref::<Datum>().cloned()
 }
 
-/// A call whose result repeats its argument, as files have it for a call that returns nothing.
+/// A call whose result repeats its argument: the form in files of a call that returns nothing.
 pub(super) fn done(f: &'static str, value: Datum) -> Written {
     Written { f, answer: value.clone(), value }
 }

@@ -1,4 +1,4 @@
-//! Checkers that take events as they come: the contract of those that a recorder feeds.
+//! Checkers that take events as they come: the contract of a checker fed by a recorder.
 
 use super::{ClientEvent, MalformedEvent, Online, OnlineStatus};
 use crate::chain::{Chain, Id};

@@ -2,7 +2,7 @@
 //!
 //! Just-in-time linearization (Lowe 2017): an operation is placed when it must be, or when another
 //! that must be placed needs it before. From each possibility some calls in flight, and some lost
-//! ones, are placed before the one that returns, in every order that the model allows. Cost: up to
+//! calls, are placed before the returning call, in every order that the model allows. Cost: up to
 //! 2^w·s possibilities for w calls in flight and s states, each with w steps of the model.
 //!
 //! Work is done in [`CHUNK`]s that do not depend on each other, so the result is the same on one thread and on
@@ -157,7 +157,7 @@ pub(super) fn close<M: Model>(
         return (Closed::Remaining(left.into_members().collect()), count);
     }
     let mut furthest: Vec<Possibility<M>> = visited.into_members().collect();
-    // Stable, so that the result depends only on the order in which they were found.
+    // Stable, so that the result depends only on the order of discovery.
     furthest.sort_by_key(|end| std::cmp::Reverse(end.length));
     furthest.truncate(SHOWN);
     (Closed::Nothing(furthest), count)

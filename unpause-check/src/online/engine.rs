@@ -168,7 +168,7 @@ impl<M: Model> Engine<M> {
     }
 }
 
-/// An engine fed with the calls that still matter to the one before it. Open calls keep their slots.
+/// Feeds an engine with the previous engine's calls that still matter. Open calls keep their slots.
 fn fed<M: Model>(
     mut engine: Engine<M>,
     events: Vec<Replayed<'_, M>>,

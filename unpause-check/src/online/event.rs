@@ -37,7 +37,7 @@ pub enum ClientEvent<O, R> {
         client: u32,
     },
     /// Its open call never returns. It may have taken effect, or do so at any later time, or never.
-    /// The client may go on with another call.
+    /// The client may continue with another call.
     Lost {
         /// The client.
         client: u32,
@@ -131,7 +131,7 @@ pub enum MalformedEventKind {
         /// The id.
         id: String,
     },
-    /// A read returned the result of an update, or an update that of a read.
+    /// A read returned the result of an update, or the other way round.
     WrongResult,
 }
 

@@ -22,7 +22,7 @@ pub(super) const BUILT: u32 = 1 << 31;
 pub(super) enum OrderEntry {
     /// This operation is next.
     Next(u64),
-    /// This operation stands directly after the entry, and changed nothing.
+    /// This operation comes directly after the entry, and changed nothing.
     Inserted { op: u64, after: u32 },
     /// The operation called `from` so far is `to`: an equal operation that was invoked before it.
     Renamed { from: u64, to: u64 },
@@ -102,7 +102,7 @@ impl StreamOrders {
                     match place {
                         Some(place) => ops.insert(place + 1, (node, op)),
                         None if anchor == START && whole => ops.insert(0, (node, op)),
-                        // It stands before the window.
+                        // It comes before the window.
                         None => {}
                     }
                 }
@@ -152,7 +152,7 @@ mod tests {
         let early = orders.extend(two, OrderEntry::Inserted { op: 3, after: one });
         let first = orders.extend(early, OrderEntry::Inserted { op: 4, after: START });
         let last = next(&mut orders, first, 5);
-        // `first` is no operation: an entry after it stands after the last operation before it.
+        // `first` is no operation: an entry after it comes after the last earlier operation.
         let after_mark = orders.extend(last, OrderEntry::Inserted { op: 6, after: first });
         assert_eq!(orders.spell(after_mark), [4, 1, 3, 2, 6, 5]);
         assert_eq!(orders.spell(two), [1, 2]);

@@ -1,8 +1,8 @@
 //! The possibilities of one part of an object: all of it, or one key.
 //!
-//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which the call can
-//! have that result; a failed call, those in which it had no effect. If none is left, this event is the
-//! earliest one that shows the violation.
+//! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which
+//! the call can have that result; a failed call keeps the possibilities in which it had no effect.
+//! If none is left, this event is the earliest event that shows the violation.
 
 use super::aborted_read;
 use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};
@@ -337,7 +337,8 @@ impl<M: Model> OnlinePart<M> {
         }
     }
 
-    /// The evidence that none of these possibilities, which got furthest, can go on with the call in `slot`.
+    /// Returns the evidence that none of these possibilities, the longest so far, can continue with
+    /// the call in `slot`.
     fn evidence(&mut self, mut ends: Vec<Possibility<M>>, slot: usize) -> Box<Evidence> {
         ends.sort_by_key(|end| std::cmp::Reverse(end.length));
         let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };

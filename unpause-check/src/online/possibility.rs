@@ -2,9 +2,10 @@
 //!
 //! A [`Possibility`] is a state of the model and, for each call in flight, an index into shared data: the calls
 //! themselves are kept once (see [`Window`]). A call in flight is *taken* if it has had its effect; its result
-//! is then determined. If it is still *open*, the possibility records the past states in which it could have
-//! been without effect: a read that is open while values come and go may return any of them, and none of these
-//! cases needs a possibility of its own. This extends eager observers to results that are not known yet.
+//! is then determined. If it is still *open*, the possibility records the past states in which it
+//! could have been without effect. A read that is open while values come and go may return any of
+//! them, and none of these cases needs a possibility of its own. This extends eager observers to
+//! results that are not known yet.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -124,8 +125,8 @@ impl<M: Model> CallAnswer<M> {
         leads(&self.before, op, Some(ret), &self.after)
     }
 
-    /// Returns `true` if the same results are allowed. By the contract of [`Model::returns`], the results that
-    /// the model returns determine those that an operation may return.
+    /// Returns `true` if the same results are allowed. By the contract of [`Model::returns`], the
+    /// results that the model returns determine the allowed results.
     fn allows_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || (!self.rets.is_empty() && self.rets == other.rets)
@@ -236,9 +237,9 @@ impl<M: Model> Possibility<M> {
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
     }
 
-    /// Returns `true` if this possibility can go on in every way in which `other` can, given that they are
-    /// comparable: its open calls have seen at least as much, and it has used no lost call that the other has
-    /// not.
+    /// Returns `true` if this possibility can continue in every way in which `other` can, given
+    /// comparable possibilities: its open calls have seen at least as much, and it has used no lost
+    /// call beyond the lost calls of the other.
     fn covers(&self, other: &Self) -> bool {
         let saw = |(own, other): (&CallPlace<M>, &CallPlace<M>)| match (own, other) {
             (CallPlace::Open(own), CallPlace::Open(other)) => other
@@ -258,8 +259,8 @@ impl<M: Model> Possibility<M> {
     fn hash(&self) -> (u64, usize) {
         let mut hasher = Weigher::default();
         self.state.hash(&mut hasher);
-        // Its own state and those of its last answer, each with room for twice as much or in a tree that is
-        // half empty.
+        // Its own state and the states of its last answer, each with room for twice as much or in a
+        // tree that is half empty.
         let states = 3 * (3 * hasher.bytes + size_of::<M>());
         let mut seen = 0;
         for place in &self.places {
@@ -276,11 +277,11 @@ impl<M: Model> Possibility<M> {
     }
 }
 
-/// Possibilities of which none covers another, in the order in which they were found.
+/// Possibilities of which none covers another, in the order of their discovery.
 pub(super) struct Frontier<M: Model> {
     /// No member is covered by a later one.
     members: Vec<Option<Possibility<M>>>,
-    /// By hash the last member, and for each member the one before it with the same hash.
+    /// By hash the last member, and for each member the previous one with the same hash.
     table: Table<u64, u32>,
     before: Vec<Option<u32>>,
     len: usize,

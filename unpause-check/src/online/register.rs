@@ -11,9 +11,9 @@
 //! value is read.
 //!
 //! A value is *over* if another block came after its block and returned before all open calls were invoked. No
-//! call can read it any more, so it is forgotten, and may be written again. At the first call that this engine
-//! does not handle (a failed swap, or a value that is written twice while it matters),
-//! [`replay`](Register::replay) feeds the calls that still matter to the next engine.
+//! call can read it any more, so it is forgotten, and may be written again. At the first call that
+//! this engine does not handle, [`replay`](Register::replay) feeds the calls that still matter to
+//! the next engine. Such a call is a failed swap, or a write of a value that still matters.
 
 mod blocks;
 mod evidence;

@@ -1,18 +1,19 @@
 //! Registers with failed swaps and repeated values, under lost calls.
 //!
 //! The *source* of an observer (a read, or a failed swap, which saw *some* other value) is the write of the
-//! value that it saw. The source of a swap that took effect is the cluster whose value it replaced. Given all
-//! sources, linearizability is the question about zones that `register.rs` answers (see `sources/plan.rs`). So
-//! a history is linearizable if and only if sources can be chosen with which the zones do not contradict each
-//! other.
+//! value that it saw. The source of a successful swap is the cluster of the value that it replaced.
+//! Given all sources, linearizability is the question about zones that `register.rs` answers (see
+//! `sources/plan.rs`). So a history is linearizable if and only if sources can be chosen with which
+//! the zones do not contradict each other.
 //!
-//! There are two plans. The *certain* one holds what is the same in all choices: calls that returned and write,
-//! and observers that have one possible source left, or one that holds them without any change of zones, which
-//! is as good as any other. The *chosen* one is the certain one with a source for every other observer. As long
-//! as it is consistent, the history is. An event first tries to extend it; when that fails, the search in
-//! `sources/solve.rs` tries other sources, starting from the certain plan. It is exact, and gives up after a
-//! number of attempts. Calls that are open or lost take effect if they are a source; equal ones are
-//! interchangeable, and the one invoked first is used.
+//! There are two plans. The *certain* plan holds what is the same in all choices: writing calls
+//! that returned, observers with one possible source left, and observers that some source holds
+//! without any change of zones. Such a source is as good as any other. The *chosen* one is the
+//! certain one with a source for every other observer. As long as it is consistent, the history is.
+//! An event first tries to extend it; when that fails, the search in `sources/solve.rs` tries other
+//! sources, starting from the certain plan. It is exact, and gives up after a number of attempts.
+//! An open or lost call takes effect if it is a source. Equal calls are interchangeable, and the
+//! call invoked first is used.
 //!
 //! `sources/forget.rs` decides what becomes certain, and when the beginning of the chosen plan can be
 //! forgotten.
@@ -45,7 +46,7 @@ pub(super) struct Sources<M: Model> {
     /// Clusters have the same indices in both.
     certain: SourcePlan,
     chosen: SourcePlan,
-    /// Calls whose source is not certain, by their returns: observers, and swaps that took effect.
+    /// Calls whose source is not certain, by their returns: observers, and successful swaps.
     open_ended: Vec<u32>,
     /// The calls in flight by slot.
     slots: Vec<Option<u32>>,
@@ -153,7 +154,7 @@ impl<M: Model> Sources<M> {
         self.free = slots.filter(|(_, call)| call.is_none()).map(|(slot, _)| slot).collect();
     }
 
-    /// Begins a call in a slot of its own, or in one that [`resumed`](Self::resumed) left.
+    /// Begins a call in a slot of its own, or in a slot that [`resumed`](Self::resumed) left.
     ///
     /// # Errors
     /// The operation, if it is not one of a register.

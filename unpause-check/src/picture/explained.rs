@@ -14,7 +14,7 @@ const ORDER_MAX: usize = 5;
 
 /// Draws the picture of a history, and explains the verdict in a sentence.
 pub fn draw(screen: &mut Screen, history: &HistoryRecord, verdict: Option<&Verdict>) {
-    // The verdict of the record, or that of the failure if the record has none.
+    // The verdict of the record, or the verdict of the failure if the record has none.
     let evidence = match history.verdict.as_ref().or(verdict) {
         Some(Verdict::Violated(evidence)) => Some(&**evidence),
         Some(Verdict::Consistent(_) | Verdict::Unknown(_)) | None => None,

@@ -111,7 +111,7 @@ struct Picture<'a> {
     misfit: Option<usize>,
     // In the order of their invocation.
     intervals: Vec<Interval>,
-    // The client of each row; `None` if it is the same as that of the row above.
+    // The client of each row; `None` if it is the same as in the row above.
     rows: Vec<Option<u32>>,
     bands: Vec<Band>,
     numbered: bool,
@@ -345,7 +345,7 @@ fn bands(intervals: &[Interval], gap: usize, width: usize) -> Vec<Band> {
             let from = interval.from.checked_sub(band.first).and_then(|i| band.columns.get(i));
             if returns { next.max(from.unwrap_or(&0) + label) } else { next }
         };
-        // An interval without end goes on to the edge, where there must be room for its label.
+        // An interval without end reaches the edge, where there must be room for its label.
         let ahead = if interval.to.is_none() { label } else { 0 };
         if column(&band) + ahead >= width && !band.columns.is_empty() {
             bands.push(std::mem::replace(&mut band, Band { first: position, columns: vec![] }));

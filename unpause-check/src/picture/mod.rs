@@ -14,8 +14,8 @@ pub use self::screen::Style;
 use self::screen::Screen;
 use crate::history::HistoryRecord;
 
-/// Draws a history with the contradiction of its verdict: a lane for each client, operations as intervals. Of a
-/// long history, only operations around the one that fits nowhere are drawn.
+/// Draws a history with the contradiction of its verdict: a lane for each client, operations as
+/// intervals. Of a long history, only operations around the misfit are drawn.
 ///
 /// The texts of operations that are not drawn may be empty.
 ///

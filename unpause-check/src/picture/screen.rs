@@ -119,7 +119,7 @@ impl Line {
         if self.cells.len() < end {
             self.cells.resize(end, (' ', Paint::Plain));
         }
-        // What is left of a wide character, half of which is overwritten, is a blank.
+        // If half of a wide character is overwritten, the other half becomes a blank.
         if self.cells[column].0 == COVERED {
             self.cells[column - 1].0 = ' ';
         }
@@ -225,8 +225,8 @@ impl Screen {
         self.blank();
     }
 
-    /// Adds a text wrapped at blanks. `label` stands before its first line, in `indent + label` columns, which
-    /// stay blank in the other lines.
+    /// Adds a text wrapped at blanks. `label` comes before its first line, in `indent + label`
+    /// columns, which stay blank in the other lines.
     pub fn paragraph(&mut self, indent: usize, label: (Paint, &str), body: (Paint, &str)) {
         let hang = indent + columns(label.1);
         let room = self.style.width.saturating_sub(hang).max(8);
@@ -249,9 +249,9 @@ impl Screen {
     }
 }
 
-/// Escapes all characters that do not fill exactly one cell: control characters, characters without width and
-/// those that change the direction of writing. Removes colour sequences, which assertion libraries put into
-/// messages.
+/// Escapes all characters that do not fill exactly one cell: control characters, characters without
+/// width and characters that change the direction of writing. Removes colour sequences, which
+/// assertion libraries put into messages.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -309,8 +309,8 @@ fn fitting(text: &str, room: usize) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// Splits the text into pieces of at most `width` columns, at blanks if there are any. All pieces are indented
-/// like the text.
+/// Splits the text into pieces of at most `width` columns, at blanks if possible. All pieces are
+/// indented like the text.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let text = text.trim_end();
     let begin = text.len() - text.trim_start_matches(' ').len();
@@ -366,7 +366,8 @@ mod tests {
             screen.finish()
         };
         assert_eq!(shown(&line), "計e\u{301}數   end\n");
-        // Half of one that is overwritten is a blank, and so is one that the edge cuts.
+        // The other half of a wide character is a blank if one half is overwritten or cut by the
+        // edge.
         line.put(1, Paint::Plain, "x");
         assert_eq!(shown(&line), " xe\u{301}數   end\n");
         line.put(2, Paint::Plain, "y");

@@ -1,8 +1,9 @@
 //! The number of columns that a character takes on a terminal.
 //!
-//! Characters of Chinese, Japanese and Korean, and most emoji, take two columns; combining marks none. The tables are those
-//! of Unicode 14: the property East_Asian_Width, and the categories of marks. Sequences of emoji that are one picture are
-//! counted by their parts, because terminals differ in these.
+//! Characters of Chinese, Japanese and Korean, and most emoji, take two columns; combining marks
+//! none. The tables are from Unicode 14: the property East_Asian_Width, and the categories of
+//! marks. Sequences of emoji that are one picture are counted by their parts, because terminals
+//! differ in these.
 
 /// Returns the columns of a character that is no control character: 0, 1 or 2.
 pub(super) fn of(c: char) -> usize {

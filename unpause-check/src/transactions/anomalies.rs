@@ -6,11 +6,11 @@ use super::cycles::CycleEdge;
 use super::graph::{EdgeKind, NONE};
 use crate::verdict::{Anomaly, Edge, Evidence};
 
-/// A level of isolation: each level allows less than the one before it.
+/// A level of isolation: each level allows less than the previous one.
 ///
-/// The first three are those of Adya (1999), interpreted as by Elle (Kingsbury and Alvaro 2020): a level is the
-/// absence of its anomalies. From snapshot isolation on, this is equivalent to the existence of an order of the
-/// transactions that explains all results.
+/// The first three are Adya's (1999), interpreted as by Elle (Kingsbury and Alvaro 2020): a level
+/// is the absence of its anomalies. From snapshot isolation on, this is equivalent to the existence
+/// of an order of the transactions that explains all results.
 ///
 /// ```
 /// use unpause_check::transactions::Level;
@@ -128,8 +128,8 @@ impl Anomalies {
         &ALL[from..]
     }
 
-    /// The worst anomaly that rules out `level`, if any: among those that rule out the weakest level, one with
-    /// the fewest transactions.
+    /// Returns the worst anomaly that rules out `level`, if any: among the anomalies of the weakest
+    /// level, one with the fewest transactions.
     pub(super) fn worst(self, level: Level) -> Option<IsolationAnomaly> {
         let findings = self.findings.into_iter();
         let ruling = findings.filter(|finding| finding.rules_out <= level);

@@ -137,9 +137,9 @@ const WORK_MAX: usize = 2_000_000;
 struct Finder<'g, 'm, 'b> {
     graph: &'g Graph,
     meter: &'m mut Meter<'b>,
-    // For each node and bit: the last search that visited it, and the step by which it got there. The bit of a
-    // transaction is set if the last edge was `rw` and that matters; a helper is entered from two transactions
-    // at most, since one alone could only be led back to itself.
+    // For each node and bit: the last search that visited it, and the step that led there. The bit
+    // of a transaction is set if the last edge was `rw` and that matters; a helper is entered from
+    // two transactions at most, since one alone could only be led back to itself.
     seen: Vec<u32>,
     parent: Vec<(u32, CycleEdge)>,
     origin: Vec<u32>,

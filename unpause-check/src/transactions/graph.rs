@@ -1,9 +1,9 @@
 //! The graph of dependencies between transactions, and its strongly connected components.
 //!
-//! Nodes are transactions, and helpers that stand for many edges at once, such as all readers of one version or
-//! all returns before one moment. A helper is entered by a link of some kind and left by links of the kind
-//! [`EdgeKind::On`]; together they are one edge, of the kind of the first link. So there are O(n) links
-//! although the edges themselves would be quadratic.
+//! Nodes are transactions, and helpers that represent many edges at once, such as all readers of
+//! one version or all returns before one moment. A helper is entered by a link of some kind and
+//! left by links of the kind [`EdgeKind::On`]; together they are one edge, of the kind of the first
+//! link. So there are O(n) links although the edges themselves would be quadratic.
 
 /// No write: the initial state of a key, or an edge that is not about writes.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -156,9 +156,9 @@ impl Graph {
 
     /// Tarjan's algorithm (1972) without recursion, O(nodes + links).
     ///
-    /// A helper may lead back to the transaction from which it was entered, which is no edge. Leaving such
-    /// steps out of a closed walk leaves a closed walk, so a component is a knot exactly if it has two
-    /// transactions.
+    /// A helper may lead back to the transaction from which it was entered. This is no edge.
+    /// Leaving such steps out of a closed walk leaves a closed walk, so a component is a knot
+    /// exactly if it has two transactions.
     pub(super) fn components(&self, kinds: EdgeKinds) -> Components {
         let nodes = self.nodes();
         let mut of = vec![NONE; nodes];

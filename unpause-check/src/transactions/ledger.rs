@@ -141,7 +141,7 @@ where
         &self.items[self.start[transaction] as usize..self.start[transaction + 1] as usize]
     }
 
-    /// The transactions that committed, whose reads are known.
+    /// The transactions that committed: their reads are known.
     pub(super) fn committed(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len() as u32).filter(|t| self.fate[*t as usize] == TransactionFate::Committed)
     }
@@ -183,8 +183,9 @@ where
         self.events.iter().map(|(_, t, back)| (*t, *back)).filter(move |(t, _)| counts(t))
     }
 
-    /// Adds, for each `lane` of transactions, that a transaction that returned comes before those invoked
-    /// later. O(n): each return is a helper that leads to the next one of its lane.
+    /// Orders transactions in time, for each `lane` of transactions: a transaction that returned
+    /// comes before transactions invoked later. O(n): each return is a helper that leads to the
+    /// next one of its lane.
     pub(super) fn link_time(
         &self,
         draft: &mut GraphDraft,
@@ -306,8 +307,7 @@ pub enum UnusableKind {
         /// The time they share.
         time: u64,
     },
-    /// It writes a value to a key that has been written to that key before, so that a reader could
-    /// have it from either.
+    /// It writes a value to a key twice, so that a reader could have it from either write.
     WrittenTwice {
         /// The index of the transaction that wrote it before; maybe the same one.
         other: usize,

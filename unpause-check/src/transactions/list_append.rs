@@ -189,8 +189,8 @@ where
                 }
                 last = write;
             }
-            // The order of appends that were never read is free, so they have no edges between them; a helper
-            // stands for all of them as successors of the reads of the whole list.
+            // The order of appends that were never read is free, so they have no edges between
+            // them; a helper represents all of them as successors of the reads of the whole list.
             let unseen: Vec<u32> = versions.unseen.iter().copied().filter(|w| counts(*w)).collect();
             if !unseen.is_empty() {
                 ends[key] = draft.helper();

@@ -11,8 +11,9 @@
 //! [`rw_register()`] a write replaces the value, so that the order of writes is known only in part. A history
 //! that the known part rules out is violated; otherwise the checker searches for an order.
 //!
-//! Unlike Elle, which reports the anomalies it found, this checker returns `Consistent` only if that is
-//! *proved*: for serializability and above by an order that was executed. Otherwise the verdict is `Unknown`.
+//! Unlike Elle, which reports the anomalies it found, this checker returns `Consistent` only if
+//! consistency is *proved*: for serializability and above by an order that was executed. Otherwise
+//! the verdict is `Unknown`.
 //!
 //! Not supported: predicates, deletes, reads with an unknown result in a committed transaction, repeated
 //! values.

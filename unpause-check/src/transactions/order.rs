@@ -38,7 +38,7 @@ pub(super) struct OrderProblem {
 pub(super) enum OrderResult {
     /// The transactions in order; for snapshot isolation, of their commits.
     Found(Vec<u32>),
-    /// There is no order. The longest order found, and a transaction that it cannot go on with.
+    /// There is no order. The longest order found, and a transaction with which it cannot continue.
     None(Vec<u32>, u32),
     /// The budget ran out; the length of the longest order found.
     OutOfBudget(usize),

@@ -1,7 +1,7 @@
 //! The versions of each register, their readers, and the known part of their order.
 //!
-//! The number of a version is that of its write; behind all writes, each key has one more for its initial
-//! state.
+//! A version has the number of its write; after all writes, each key has one more number for its
+//! initial state.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -287,8 +287,8 @@ where
         pairs
     }
 
-    /// For each transaction and key, the version before it, if it read before it wrote, and the version after
-    /// it.
+    /// For each transaction and key: the previous version, if the transaction read before it wrote,
+    /// and the next version.
     fn touches(&self) -> Vec<Vec<Touch>> {
         let mut touches: Vec<Vec<Touch>> = vec![Vec::new(); self.ledger.len()];
         for &(transaction, version) in &self.reads {

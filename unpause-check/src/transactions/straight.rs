@@ -144,9 +144,9 @@ impl ReadySteps {
         Some(())
     }
 
-    /// A step that waits for readers of a version, while they wait for it, and the step that made that version.
-    /// By the required order alone, the first surely comes before the second; with `by_waiting`, the current
-    /// waits for keys are followed too, and the result is a guess.
+    /// Returns two steps: one waits for readers of a version, while they wait for it, and the other
+    /// wrote that version. By the required order alone, the first surely comes before the second;
+    /// with `by_waiting`, the current waits for keys are followed too, and the result is a guess.
     fn too_late(
         &self,
         state: &OrderState<'_>,

@@ -1,13 +1,13 @@
 //! Removes items of a stack from the bottom, as long as one can lie there.
 //!
-//! To find the next item fast, the moments are handled one by one, those that fewest items cover first. A
-//! moment that no item covers fits all operations open then; a moment that a single item covers fits that
-//! item's operations, and waits for the removal of the item. A moment that two items cover fits no operation
-//! yet. Each moment and each operation is visited a bounded number of times. An item that can be popped as soon
-//! as it is pushed obstructs no other item, and is left out.
+//! To find the next item fast, the moments are handled one by one, those that fewest items cover
+//! first. A moment that no item covers fits all operations open then. A moment covered by a single
+//! item fits the operations of this item, and waits for its removal. A moment that two items cover
+//! fits no operation yet. Each moment and each operation is visited a bounded number of times. An
+//! item that can be popped as soon as it is pushed obstructs no other item, and is left out.
 //!
-//! Terms: an *entry* is an operation of an item with its moments; the items are renumbered densely; entries
-//! stand item by item.
+//! Terms: an *entry* is an operation of an item with its moments; the items are renumbered densely;
+//! entries are sorted by item.
 
 use super::intervals::{Covers, NONE, Stabs};
 use super::items::{CollectionItem, Items};
@@ -19,7 +19,8 @@ pub(super) struct Layout {
     pub(super) values: Vec<u32>,
     /// The moments at which it is surely inside: from, until before.
     inside: Vec<(u32, u32)>,
-    /// The first entry of each item, up to that of the next; by first moment.
+    /// The index of the first entry of each item, up to the first entry of the next item; by first
+    /// moment.
     starts: Vec<u32>,
     entries: Vec<StackEntry>,
     /// The number of moments.
@@ -252,7 +253,8 @@ struct Removal<'a> {
     /// True for entries that have no moment yet, and the number of these for each item.
     open: Vec<bool>,
     left: Vec<u32>,
-    /// The moments that wait for the removal of an item: the last one, and the one before each.
+    /// The moments that wait for the removal of an item: the last one, and the previous one of
+    /// each.
     waiting: Vec<u32>,
     earlier: Vec<u32>,
     /// Moments that no item covers, and items that can be removed.

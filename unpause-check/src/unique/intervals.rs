@@ -127,7 +127,7 @@ pub(super) fn fewest(
     near.sort_unstable();
     let (mut chosen, mut covered, mut next) = (Vec::new(), first, 0);
     while covered <= last {
-        // Of those that leave no hole, the one that reaches furthest.
+        // Of the ranges that leave no hole, the range that reaches furthest.
         let mut best = (covered, NONE);
         while let Some(&(from, to, name)) = near.get(next).filter(|range| range.0 <= covered) {
             debug_assert!(from < to);
@@ -227,7 +227,7 @@ impl Covers {
         }
     }
 
-    /// Removes a moment that at most one range covers: returns the moment and, if there is one, the range.
+    /// Removes a moment that at most one range covers: returns the moment and the range, if any.
     pub(super) fn pop(&mut self) -> Option<(u32, Option<u32>)> {
         if self.nodes[1].least > 1 {
             return None;

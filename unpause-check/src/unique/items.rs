@@ -18,9 +18,9 @@ pub(super) struct CollectionTerms {
 /// A history of a collection by items.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// The moments of each operation, shortened to those at which it can take effect given the other operations
-    /// of its item: the add before any of them returns, the take after all are called. The adds of the initial
-    /// items follow those of the history.
+    /// The moments of each operation, restricted by the other operations of its item: the add comes
+    /// before any of them returns, the take after all are called. The adds of the initial items
+    /// follow the adds of the history.
     pub(super) moments: Moments,
     /// By number of the value.
     pub(super) of: Vec<CollectionItem>,
@@ -41,7 +41,7 @@ pub(super) struct CollectionItem {
     /// `NONE` also if the item was never observed and its add never returned: then it did not happen.
     pub(super) add: u32,
     pub(super) take: u32,
-    /// The operation that returned first, and the one that was called last.
+    /// The operation that returned first, and the operation that was called last.
     pub(super) first: u32,
     pub(super) last: u32,
     /// The moments at which it is surely inside: from, until before. Never if `from >= to`.
@@ -269,7 +269,7 @@ impl Items {
         self.of[value as usize].to = self.moments.count;
     }
 
-    /// Marks that `removal`, which never returned, took this item, which no other operation took.
+    /// Marks that `removal`, which never returned, took this item. No other operation took it.
     pub(super) fn assign(&mut self, value: u32, removal: u32) {
         self.release(value, removal);
         let item = &mut self.of[value as usize];
@@ -277,11 +277,12 @@ impl Items {
         self.moments.of[removal as usize].0 = item.to;
     }
 
-    /// The operations that make these items surely inside, those of the initial items in the contradiction, and
-    /// the removals that may have taken one of them; `more` first.
+    /// Returns the operations that make these items surely inside, the operations of the initial
+    /// items in the contradiction, and the removals that may have taken one of them; `more` first.
     ///
-    /// `told` lists the initial items in the contradiction besides those in `values`: an initial item is there
-    /// in any case, so leaving out its removal would make a false contradiction.
+    /// `told` lists the initial items in the contradiction besides the initial items in `values`:
+    /// an initial item is there in any case, so leaving out its removal would make a false
+    /// contradiction.
     pub(super) fn core(&self, more: Vec<u32>, values: &[u32], told: &[u32]) -> Vec<u32> {
         let mut core = more;
         let mut left = 0;

@@ -71,8 +71,8 @@ pub enum Action<V = u32> {
     Empty,
     /// Saw the value and left it: read, contains that found it, insert that did too, peek.
     Peek(V),
-    /// Saw that a set did not have the value (contains or remove that failed), or that a register did not hold
-    /// it (a swap that failed).
+    /// Saw that a set did not have the value (a failed contains or remove), or that a register did
+    /// not hold it (a failed swap).
     Absent(V),
     /// Replaced the first value of a register by the second.
     Swap(V, V),
@@ -148,13 +148,13 @@ pub(super) enum Ruling {
 pub(super) struct Core {
     /// By index, in any order.
     pub(super) operations: Vec<u32>,
-    /// In its text, `{0}` stands for the first of `operations`, `{1}` for the second, and so on. Its
+    /// In its text, `{0}` represents the first of `operations`, `{1}` the second, and so on. Its
     /// edges are between indices of the history.
     pub(super) anomaly: Anomaly,
 }
 
-/// Runs the engine for the object. `spans[i]` is the span of operation `i` of `plain`; all times but those of
-/// the missing returns are different.
+/// Runs the engine for the object. `spans[i]` is the span of operation `i` of `plain`; all times
+/// except missing returns are different.
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     debug_assert_eq!(plain.actions.len(), spans.len());
     match plain.object {

@@ -1,9 +1,9 @@
 //! Removals that never returned: they may have taken an item, but it is not known which.
 //!
 //! An addition that never returned happened if its item was ever observed, and can be left out otherwise; an
-//! observer that never returned is ignored. Both are handled before the engines begin. The remaining question
-//! is a matching of removals to items that no other operation took, decided in three steps, each of which is
-//! exact when it decides:
+//! observer that never returned is ignored. Both are handled before the engines begin. The
+//! remaining question is a matching of removals to items without another removal. It is decided in
+//! three steps. Each is exact when it decides:
 //!
 //! 1. If the history is linearizable with none of them, it is linearizable.
 //! 2. If it is not linearizable although every item may leave as soon as the first of them was called, it is
@@ -17,7 +17,7 @@ use super::intervals::NONE;
 use super::items::Items;
 use super::{Core, Ruling};
 
-/// An object to which items are added and from which they are removed.
+/// An object with items that are added and removed.
 pub(super) trait Collection {
     /// A contradiction.
     type Fault;
@@ -28,8 +28,8 @@ pub(super) trait Collection {
     /// Explains a fault of the same items.
     fn core(&self, items: &Items, fault: Self::Fault) -> Core;
 
-    /// For items that were never taken and obstruct an operation by themselves: the last moment by which they
-    /// must leave, and the item.
+    /// For items that were never taken and obstruct an operation by themselves: the last moment for
+    /// their removal, and the item.
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)>;
 }
 

@@ -1,10 +1,11 @@
 //! Priority queues in which no two items are alike: O(n log n), mostly O(n).
 //!
-//! An item can be taken, or seen at the front, only while no smaller one is inside. So each removal and
-//! observer of an item needs a moment at which no smaller item is *surely* inside, and that is enough (arXiv
-//! 2410.04581, priority queues; there the greatest comes out first). Items are handled from the smallest, and
-//! the moments at which one is surely inside are covered for those after it. Finding the queue empty needs a
-//! moment at which nothing at all is surely inside.
+//! An item can be taken, or seen at the front, only while no smaller one is inside. So each removal
+//! and observer of an item needs a moment at which no smaller item is *surely* inside, and this is
+//! enough (arXiv 2410.04581, priority queues; there the greatest comes out first). Items are
+//! handled from the smallest on, and the moments at which an item is surely inside are covered for
+//! all later items. Finding the queue empty needs a moment at which nothing at all is surely
+//! inside.
 //!
 //! Not for items with equal priorities: a model must not return a plain history of them. Removals that never
 //! returned are decided as in [`pending`].
@@ -29,7 +30,8 @@ struct PriorityQueueCheck<'a> {
     initial: &'a [u32],
 }
 
-/// An operation without a moment: a removal or observer of an item, or one that found the queue empty.
+/// An operation without a moment: a removal or observer of an item, or an operation that found the
+/// queue empty.
 pub(super) struct PriorityQueueFault {
     operation: u32,
     item: Option<u32>,
@@ -102,8 +104,9 @@ impl Collection for PriorityQueueCheck<'_> {
     }
 
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
-        // The smaller an item, the more operations it obstructs: those of all greater ones. `ends[m]` is the
-        // least last moment of the ranges that begin at `m` or later, so far.
+        // The smaller an item, the more operations it obstructs: the operations of all greater
+        // items. `ends[m]` is the least last moment of the ranges that begin at `m` or later, so
+        // far.
         let mut found = Vec::new();
         let mut ends = pending::Least::new(items.moments.count);
         for operation in &items.empty {

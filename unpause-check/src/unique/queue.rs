@@ -1,20 +1,22 @@
 //! Queues in which no item is added twice.
 //!
-//! The items must have an order in which they are added and taken. Item v comes before w in it if the addition
-//! of v returned before that of w was invoked, or the removal of v before that of w; items that are never taken
-//! come after all others. It is a contradiction if v must come before w by one relation and w before v by the
-//! other, and there is no other contradiction (arXiv 2410.04581): both relations are interval orders, and a
+//! The items must have an order in which they are added and taken. Item v comes before w in it in
+//! two cases: the addition of v returned before the addition of w was invoked, or the removal of v
+//! returned before the removal of w was invoked. Items that are never taken come after all others.
+//! It is a contradiction if v must come before w by one relation and w before v by the other, and
+//! there is no other contradiction (arXiv 2410.04581): both relations are interval orders, and a
 //! longer cycle always has a shortcut that leaves a cycle of two.
 //!
-//! An operation that found the queue empty needs a moment at which no item was surely inside, that is from the
-//! return of its addition to the invocation of its removal. Given such a moment, it is an item of its own that
-//! is added and taken at that moment.
+//! An operation that found the queue empty needs a moment at which no item was surely inside. An
+//! item is surely inside from the return of its addition to the invocation of its removal. Given
+//! such a moment, it is an item of its own that is added and taken at that moment.
 //!
-//! An addition that never returned happened if its item was taken. Removals that never returned can be matched
-//! with the items that must leave: each item has a deadline, the first return of a removal of an item that it
-//! must come before, and the i-th deadline needs i such removals invoked before it. Together with the
-//! operations that found the queue empty, that is enough for a violation, and for consistency if all of these
-//! have their moments all the same; otherwise the history is undecided, and so is one with a peek.
+//! An addition that never returned happened if its item was taken. Removals that never returned can
+//! be matched with the items that must leave. Each item has a deadline: the first return of a
+//! removal of an item that it must come before. The i-th deadline needs i such removals invoked
+//! before it. Together with the operations that found the queue empty, that is enough for a
+//! violation, and for consistency if all of these have their moments all the same; otherwise the
+//! history is undecided, and so is one with a peek.
 //!
 //! The order is made by two cursors, one over additions and one over removals, that pass every item that can be
 //! next; an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).
@@ -67,16 +69,17 @@ struct QueueCheck {
 /// An item that was inside, with its addition and its removal: invocation, return and operation.
 #[derive(Clone, Copy)]
 struct QueueItem {
-    /// The return is not later than that of the removal, which comes later.
+    /// The return of the addition is not later than the return of the removal, which comes later.
     add: (u64, u64),
-    /// The invocation is not earlier than that of the addition. All `u64::MAX` if nothing took it.
+    /// The invocation of the removal is not earlier than the invocation of the addition. All
+    /// `u64::MAX` if nothing took it.
     take: (u64, u64),
     added: u32,
     taken: u32,
 }
 
 impl QueueItem {
-    /// The times from which and to which it was surely inside.
+    /// The times between which it was surely inside.
     fn inside(&self) -> Option<(u64, u64)> {
         (self.add.1 < self.take.0).then_some((self.add.1, self.take.0))
     }
@@ -150,7 +153,7 @@ impl QueueCheck {
     /// Finds an item that was added before another and taken after it.
     fn find_overtaking(&self) -> Option<Ruling> {
         let mut earlier = self.by_add_end.iter().map(|item| &self.items[*item as usize]).peekable();
-        // Of the items whose addition returned so far, the one whose removal was invoked last.
+        // Of the items whose addition returned so far, the item whose removal was invoked last.
         let mut last: Option<&QueueItem> = None;
         for second in self.by_add_call.iter().map(|item| &self.items[*item as usize]) {
             while let Some(first) = earlier.next_if(|first| first.add.1 < second.add.0) {
@@ -217,8 +220,8 @@ impl QueueCheck {
         covers
     }
 
-    /// For each operation that found the queue empty a time just after which that may be right, by operation.
-    /// `None` if there is none for one of them.
+    /// For each operation that found the queue empty, a time just after which the queue may be
+    /// empty, by operation. `None` if one of them has no such time.
     fn moments(&self, covers: &[Cover]) -> Option<Vec<(u64, u32)>> {
         let moment =
             |&operation: &u32| self.moment(covers, operation).map(|time| (time, operation));

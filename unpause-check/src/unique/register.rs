@@ -58,10 +58,10 @@ struct RegisterCheck<'a> {
     spans: &'a [Span],
     /// For each value, the operation that wrote it, if it happened.
     intro: Vec<u32>,
-    /// For each value, an operation that shows that the register held it: a read that returned or a swap that
-    /// happened.
+    /// For each value, an operation as a proof that the register held it: a read that returned or a
+    /// swap that happened.
     seen: Vec<u32>,
-    /// For each value, the one that it replaced by a swap, and the one that replaced it.
+    /// For each value, the value that it replaced by a swap, and the value that replaced it.
     before: Vec<u32>,
     after: Vec<u32>,
     clusters: Vec<RegisterCluster>,

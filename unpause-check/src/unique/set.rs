@@ -1,11 +1,11 @@
 //! Sets in which no value is added or removed twice.
 //!
-//! Values do not affect each other, so each is decided alone. The operations that found the value inside (its
-//! insert, its remove, and its observers) must be able to lie in that order, and between their first return and
-//! their last invocation it was surely inside: an operation that did not find it must reach out of that
-//! interval (arXiv 2410.04581; the rules for operations that never returned are ours). An insert that never
-//! returned happened if its value was found or removed; a remove that never returned may then always have
-//! happened, since that forbids nothing.
+//! Values do not affect each other, so each is decided alone. The operations that found the value
+//! inside (its insert, its remove, and its observers) must be able to lie in this order. Between
+//! their first return and their last invocation the value was surely inside. An operation that did
+//! not find it must reach out of this interval (arXiv 2410.04581; the rules for operations that
+//! never returned are ours). An insert that never returned happened if its value was found or
+//! removed. A remove that never returned may then always have happened, because it forbids nothing.
 //!
 //! Each operation gets a moment, and the moments in order are the linearization. O(n), besides sorting (see
 //! `placed.rs`).

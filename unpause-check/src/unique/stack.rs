@@ -1,11 +1,11 @@
 //! Stacks in which no two items are alike: O(n log n).
 //!
 //! If a stack would be empty without some item, that item lies at the bottom, and there it can be pushed, seen
-//! and popped. So if each operation of an item has a moment at which no *other* item is surely inside, the item
-//! can be at the bottom all its time, and the history is linearizable if and only if it is without that item.
-//! If such items can be removed until none is left, the history is linearizable; if the removal gets stuck, it
-//! is not (arXiv 2410.04581, stacks). Popping from an empty stack needs a moment at which nothing at all is
-//! surely inside, which depends on nothing else.
+//! and popped. So the item can be at the bottom all its time if each of its operations has a moment
+//! at which no *other* item is surely inside. The history is then linearizable if and only if it is
+//! linearizable without that item. If such items can be removed until none is left, the history is
+//! linearizable; if the removal gets stuck, it is not (arXiv 2410.04581, stacks). Popping from an
+//! empty stack needs a moment at which nothing at all is surely inside. It depends on nothing else.
 //!
 //! The removal is in `bottom.rs`; this file has the other rules, and the texts of contradictions.
 
@@ -67,8 +67,8 @@ impl Collection for StackCheck<'_> {
     }
 
     fn deadlines(&self, items: &Items) -> Vec<(u32, u32)> {
-        // A remaining item obstructs an item under it: one that was surely inside when it was pushed and popped
-        // only after it had been. `ends` is of the pops of the items under it.
+        // A remaining item obstructs an item under it if it was surely inside at the push of that
+        // item and was popped only later. `ends` is of the pops of the items under it.
         let count = items.moments.count;
         let mut empty = pending::Least::new(count);
         for operation in &items.empty {

@@ -56,8 +56,8 @@ impl TrialTally {
     }
 }
 
-/// Every history of up to `count` operations by 3 clients, over these letters for those that
-/// returned and those that did not, in which no value is added or taken twice.
+/// Every history of up to `count` operations by 3 clients, over these letters for operations with
+/// and without a return. No value is added or taken twice.
 pub(super) fn every(
     object: PlainObject,
     initial: &[u32],
@@ -217,8 +217,8 @@ fn explicable(plain: &Plain, spans: &[Span], operations: &[u32]) -> bool {
     place(plain, spans, &plain.initial, operations)
 }
 
-/// The state after an operation, or none if it cannot have happened so. An operation without a return has
-/// whatever effect it can have.
+/// The state after an operation; `None` if it cannot have happened so. An operation without a
+/// return has whatever effect it can have.
 fn step(plain: &Plain, spans: &[Span], state: &[u32], op: u32) -> Option<Vec<u32>> {
     use {Action::*, PlainObject::*};
     let pending = spans[op as usize].returned == u64::MAX;

@@ -35,8 +35,8 @@ pub(super) fn count(plain: &Plain, spans: &[Span]) -> Option<usize> {
     fits.then_some(count)
 }
 
-/// For each value, the operation that added it and the one that took it: an index, [`START`] or
-/// [`NONE`].
+/// For each value, the operation that added it and the operation that took it: an index, [`START`]
+/// or [`NONE`].
 pub(super) struct Rows {
     pub(super) add: Vec<u32>,
     pub(super) take: Vec<u32>,

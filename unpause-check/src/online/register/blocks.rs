@@ -1,7 +1,7 @@
 //! Clusters and blocks of a register, and the checks that a block contradicts no other.
 //!
-//! Times are those of the engine; 0 is the start. `first` is the earliest return of a cluster or block
-//! (`u64::MAX` before there is one), `last` the latest invocation.
+//! Times are times of the engine; 0 is the start. `first` is the earliest return of a cluster or
+//! block (`u64::MAX` before there is one), `last` the latest invocation.
 
 use std::collections::VecDeque;
 
@@ -52,7 +52,7 @@ pub(super) struct ValueCluster<M: Model> {
     first: u64,
     last: u64,
     block: u32,
-    /// The place in the block, relative to that of other clusters.
+    /// The place in the block, relative to other clusters.
     place: i64,
 }
 
@@ -84,7 +84,7 @@ impl<M: Model> ValueCluster<M> {
         }
     }
 
-    /// Keeps a read. Drops one that decides nothing if there are too many.
+    /// Keeps a read. If there are too many, drops a read that decides nothing.
     fn keep(&mut self, call: KeptCall<M>) -> usize {
         self.reads.push_back(call);
         if self.reads.len() <= WINDOW {
@@ -364,7 +364,8 @@ impl<M: Model> Blocks<M> {
         self.full = 2 * self.returned.len() + FEW;
     }
 
-    /// Forgets values at the beginning of a block that were replaced by one that returned before `oldest`.
+    /// Forgets values at the beginning of a block that were replaced by a value that returned
+    /// before `oldest`.
     fn forget_beginning(&mut self, block: u32, all: &[u32], oldest: u64) {
         let it = &self.blocks[block];
         let is_later = |at: &u32| self.clusters[*at].first < oldest;
@@ -427,7 +428,8 @@ impl<M: Model> Blocks<M> {
         (self.lost, self.kept)
     }
 
-    /// The calls that are kept: writers that have returned or are open or lost, and reads that have returned.
+    /// The kept calls: writers that have returned or are open or lost, and reads that have
+    /// returned.
     pub(super) fn kept(&self) -> impl Iterator<Item = &KeptCall<M>> {
         self.clusters.iter().flat_map(ValueCluster::calls)
     }
@@ -442,7 +444,7 @@ impl<M: Model> Blocks<M> {
 }
 
 impl Block {
-    /// The key of the order in which blocks stand in a linearization.
+    /// The key by which blocks are ordered in a linearization.
     fn start(&self) -> u64 {
         self.first.min(self.last)
     }

@@ -65,7 +65,7 @@ impl<M: Model> Sources<M> {
         let search = self.search(&pools, resources);
         let free = search.free(&self.certain, call);
         if let Some(at) = free {
-            // The zones of the chosen plan include those of the certain one.
+            // The zones of the chosen plan include the zones of the certain plan.
             self.calls[call].at = at;
             return Ok(());
         }
@@ -79,7 +79,8 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// A source with which the chosen plan stays consistent, if there is one that needs no other source.
+    /// Returns a source that keeps the chosen plan consistent, if there is a source that needs no
+    /// other one.
     fn choice(
         &mut self,
         call: u32,
@@ -122,7 +123,7 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Chooses all sources that are not certain again, with those of `more` calls.
+    /// Chooses all uncertain sources again, and the sources of `more` calls.
     pub(super) fn choose(
         &mut self,
         more: Vec<u32>,

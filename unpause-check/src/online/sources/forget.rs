@@ -1,20 +1,24 @@
 //! Decides what becomes certain and what can be forgotten.
 //!
-//! *Certain.* Zones only grow and a call that returned gets no new possible sources, so an observer that has one left,
-//! or one that holds it without any change of zones in the certain plan, never needs another.
+//! *Certain.* Zones only grow, and a call that returned gets no new possible sources. So an
+//! observer never needs another source if it has only one left, or if a source holds it without any
+//! change of zones in the certain plan.
 //!
-//! *Forgotten.* The chosen plan is cut in two, in the order of its linearization. The old part can be forgotten if
-//! no call of the new part, and none that is open or yet to come, can observe one of its values, whatever is chosen:
-//! for each old cluster D the certain plan has a block that must come after D, and that returned before the earliest
-//! invocation among those calls. For then any choice for the whole stays one if the old calls take their sources from
-//! the chosen plan: new blocks only lose calls by it, and no new block has to come before an old one, by the order of
-//! the cut. If the cut falls within a block, then that block must certainly come before all others that are new.
+//! *Forgotten.* The chosen plan is cut in two, in the order of its linearization. The old part can
+//! be forgotten if no call of the new part, and no open or later call, can observe one of its
+//! values, whatever is chosen. The condition: for each old cluster D the certain plan has a block
+//! that must come after D and returned before the earliest invocation among these calls. For then
+//! any choice for the whole stays one if the old calls take their sources from the chosen plan: new
+//! blocks only lose calls by it, and no new block has to come before an old one, by the order of
+//! the cut. If the cut falls within a block, then that block must certainly come before all others
+//! that are new.
 //!
-//! Lost writers are the one thing that the old part can take from the new one. While little is kept, a part
-//! with a writer that is not certain is not forgotten. After that the writer is *spent*: no other call may have
-//! it as its source, unless another lost writer can replace it in the old part. If no choice is left, except
-//! with spent writers that nothing can replace, linearizability is unknown. If no choice is left even with
-//! them, the history is not linearizable.
+//! Lost writers are the only thing that the old part can take from the new part. While little is
+//! kept, a part with a writer that is not certain is not forgotten. After that the writer is
+//! *spent*: no other call may have it as its source, unless another lost writer can replace it in
+//! the old part. If no choice is left, except with spent writers that nothing can replace,
+//! linearizability is unknown. If no choice is left even with them, the history is not
+//! linearizable.
 
 use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::solve::Source;
@@ -92,7 +96,7 @@ impl<M: Model> Sources<M> {
                 };
                 let has_equals = equal.len() > 1;
                 let node = it.node;
-                // Another one that is equal may be the source that was chosen.
+                // Another call that is equal may be the chosen source.
                 if has_equals || !self.chosen.takes_part(node) {
                     return Ok(false);
                 }
@@ -262,7 +266,8 @@ impl<M: Model> Sources<M> {
         Ok(())
     }
 
-    /// Drops observers of a cluster with many, except those of its first return and its last invocation.
+    /// Drops observers of a cluster with many observers, except the observer with the first return
+    /// and the observer with the last invocation.
     fn drop_observers(&mut self) {
         if self.observers.len() < 4 * WINDOW {
             return;

@@ -1,10 +1,11 @@
 //! The search for sources: the cluster that each observer saw, and the value that each swap replaced.
 //!
-//! Depth first from the certain plan. Before it tries anything, it places every observer that has one cluster
-//! left, and every observer that some cluster holds without any change of zones, which restricts nothing. Then
-//! it tries the clusters of one remaining call, starting with the one of the last plan. Failed swaps come last:
-//! by then it is known for each optional writer if its value is needed, and writers whose value is not needed
-//! are interchangeable, so that a failed swap needs to try only a few.
+//! Depth first from the certain plan. Before it tries anything, it places every observer with one
+//! cluster left, and every observer that some cluster holds without any change of zones. Such a
+//! cluster restricts nothing. Then it tries the clusters of one remaining call, starting with the
+//! cluster of the last plan. Failed swaps come last: by then it is known for each optional writer
+//! if its value is needed. Writers of unneeded values are interchangeable, so a failed swap needs
+//! to try only a few.
 
 use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
 use super::pool::Pool;

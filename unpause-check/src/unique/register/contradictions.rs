@@ -1,7 +1,7 @@
 //! The contradictions of registers in words, each with the few operations that it takes.
 //!
-//! Each includes the operations that show that an operation without a return happened, and the swaps that led
-//! to a value if they are few. Decides nothing.
+//! Each includes the operations that prove the effect of an operation without a return, and the
+//! swaps that led to a value if they are few. Decides nothing.
 
 use super::{Block, First, Last, RegisterCheck};
 use crate::unique::values::{Contradiction, NONE, RETURNED, START};
@@ -106,7 +106,7 @@ impl RegisterCheck<'_> {
 
     /// Each of two blocks must come before the other.
     pub(super) fn crossed(&self, one: &Block, other: &Block) -> Ruling {
-        // The text is about `late`, which found the value of `p` after that of `q`.
+        // The text is about `late`, which found the value of `p` after the value of `q`.
         let rank = |block: &Block| {
             let looks = match self.plain.actions.get(block.last.operation as usize) {
                 Some(Action::Peek(_)) => 2,
@@ -118,7 +118,7 @@ impl RegisterCheck<'_> {
         let (p, q) = if rank(one) < rank(other) { (other, one) } else { (one, other) };
         let late = p.last;
         let overtaken = self.finished(q, late.call);
-        // Prefer fewer operations: the overtaken one may itself be one that came after some of `p`.
+        // Prefer fewer operations: the overtaken one may itself come after some operations of `p`.
         let call = self.times(overtaken.operation).0;
         let next = if p.first.end < call {
             Last { call, operation: overtaken.operation, value: overtaken.value }

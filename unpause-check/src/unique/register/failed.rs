@@ -47,7 +47,7 @@ impl RegisterCheck<'_> {
             placed.insert(place, (returned, gap));
             gaps.push((gap, index));
         }
-        // Stable: of two in one gap, the one invoked first is first.
+        // Stable: of two in one gap, the swap invoked first comes first.
         gaps.sort_by_key(|(gap, _)| *gap);
         let mut gaps = gaps.into_iter().peekable();
         let mut full = Vec::with_capacity(self.plain.actions.len());

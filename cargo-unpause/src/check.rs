@@ -257,7 +257,7 @@ fn judge(
     Ok((finding, tree.map(|tree| tree.to_string())))
 }
 
-/// Checks the one file that there is, and shows all of it.
+/// Checks the only file, and shows all of it.
 fn check(asked: &CheckArguments, file: &Path, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (finding, tree) = judge(asked, file, terminal)?;
     terminal.print(&finding.text(&called(file), terminal.style()));

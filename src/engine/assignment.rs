@@ -62,7 +62,7 @@ impl Account {
 }
 
 impl<'a> Assignment<'a> {
-    /// One whose settings are beyond doubt.
+    /// An assignment with valid settings.
     pub(super) fn new(config: &'a Config, site: &'a Site, results: &'a Results) -> Assignment<'a> {
         Assignment { config, site, results, notes: Vec::new() }
     }

@@ -89,7 +89,7 @@ pub(crate) fn origin(source: &str, site: &Site) -> Origin {
     if format::is_inline(source) {
         Origin::Inline
     } else if Path::new(source).is_absolute() {
-        // That of an attribute was made absolute.
+        // The path of an attribute was made absolute.
         Origin::File(shorter(source.into(), site).display().to_string())
     } else {
         Origin::File(source.to_owned())

@@ -201,7 +201,7 @@ impl SeedQueue<'_> {
 
 /// Positions that one thread has taken.
 struct Batch {
-    /// The first one, which is not recorded in the results yet.
+    /// The first seed that is not recorded in the results yet.
     from: u64,
     left: Range<u64>,
 }

@@ -92,7 +92,7 @@ impl Metadata {
         self.kind.is_dir()
     }
 
-    /// The length of a file in bytes. That of a directory means nothing, and is 0 in a run.
+    /// The length of a file in bytes. For a directory the number means nothing; in a run it is 0.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -163,7 +163,7 @@ impl DirEntry {
 /// The entries of a directory, all as they are in one step. A point. In a run they are in the order of their names.
 ///
 /// # Errors
-/// Those of [`std::fs::read_dir`].
+/// The errors of [`std::fs::read_dir`].
 #[track_caller]
 pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadDir>> + Send {
     let here = here();
@@ -210,7 +210,7 @@ pub(super) fn read_dir_at(
 /// Properties of a file or a directory. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::metadata`].
+/// The errors of [`std::fs::metadata`].
 #[track_caller]
 pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> + Send {
     let here = here();

@@ -84,7 +84,7 @@ impl File {
     /// Opens a file, or a directory, for reading. A point.
     ///
     /// # Errors
-    /// Those of [`std::fs::File::open`].
+    /// The errors of [`std::fs::File::open`].
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let here = here();
@@ -95,7 +95,7 @@ impl File {
     /// [sync](Self::sync_all) of the directory.
     ///
     /// # Errors
-    /// Those of [`std::fs::File::create`].
+    /// The errors of [`std::fs::File::create`].
     #[track_caller]
     pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let here = here();
@@ -133,7 +133,7 @@ impl File {
     /// Reads from the position on, which moves: the number of bytes, 0 at the end. A point.
     ///
     /// # Errors
-    /// Those of std's `read`.
+    /// The errors of std's `read`.
     #[track_caller]
     pub fn read<'a>(
         &'a mut self,
@@ -169,7 +169,7 @@ impl File {
     /// Reads to the end. A point for each read. Returns the number of bytes.
     ///
     /// # Errors
-    /// Those of std's `read`.
+    /// The errors of std's `read`.
     #[track_caller]
     pub fn read_to_end<'a>(
         &'a mut self,
@@ -218,7 +218,7 @@ impl File {
     /// Writes at the position, which moves, or at the end if the file was opened for that: the number of bytes. A point.
     ///
     /// # Errors
-    /// Those of std's `write`.
+    /// The errors of std's `write`.
     #[track_caller]
     pub fn write<'a>(
         &'a mut self,
@@ -256,7 +256,7 @@ impl File {
     /// Reads from `at` on, as std's `FileExt` does. The position stays. A point.
     ///
     /// # Errors
-    /// Those of std's `read_at`.
+    /// The errors of std's `read_at`.
     #[track_caller]
     pub fn read_at<'a>(
         &'a self,
@@ -272,7 +272,7 @@ impl File {
     /// Writes at `at`, as std's `FileExt` does. The position stays. A point.
     ///
     /// # Errors
-    /// Those of std's `write_at`.
+    /// The errors of std's `write_at`.
     #[track_caller]
     pub fn write_at<'a>(
         &'a self,
@@ -352,7 +352,7 @@ impl File {
     /// Properties of the file. A point.
     ///
     /// # Errors
-    /// Those of std's.
+    /// The errors of std's function.
     #[track_caller]
     pub fn metadata(&self) -> impl Future<Output = io::Result<Metadata>> + Send + use<'_> {
         self.metadata_here(here())

@@ -127,7 +127,7 @@ pub fn faults(faults: Faults) {
 /// Makes an empty directory. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::create_dir`].
+/// The errors of [`std::fs::create_dir`].
 #[track_caller]
 pub fn create_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
     let here = here();
@@ -147,7 +147,7 @@ fn create_dir_at(
 /// Makes a directory and those above it, if they are missing. A point for each that it tries to make.
 ///
 /// # Errors
-/// Those of [`std::fs::create_dir_all`].
+/// The errors of [`std::fs::create_dir_all`].
 #[track_caller]
 pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
     let here = here();
@@ -190,7 +190,7 @@ async fn is_directory(at: &At, path: &Path, error: io::Error, here: Here) -> io:
 /// Removes a name of a file, whose contents go with the last name and the last open file. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::remove_file`].
+/// The errors of [`std::fs::remove_file`].
 #[track_caller]
 pub fn remove_file(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
     let here = here();
@@ -210,7 +210,7 @@ fn remove_file_at(
 /// Removes an empty directory. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::remove_dir`].
+/// The errors of [`std::fs::remove_dir`].
 #[track_caller]
 pub fn remove_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
     let here = here();
@@ -230,7 +230,7 @@ fn remove_dir_at(
 /// Removes a directory and all that is in it. A point for each directory that it reads and each entry that it removes.
 ///
 /// # Errors
-/// Those of [`std::fs::remove_dir_all`].
+/// The errors of [`std::fs::remove_dir_all`].
 #[track_caller]
 pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
     let here = here();
@@ -261,7 +261,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 /// A power failure leaves the old name or the new one; the new one is durable after a sync of its directory.
 ///
 /// # Errors
-/// Those of [`std::fs::rename`].
+/// The errors of [`std::fs::rename`].
 #[track_caller]
 pub fn rename(
     from: impl AsRef<Path>,
@@ -277,7 +277,7 @@ pub fn rename(
 /// Gives a file another name. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::hard_link`].
+/// The errors of [`std::fs::hard_link`].
 #[track_caller]
 pub fn hard_link(
     original: impl AsRef<Path>,
@@ -294,7 +294,7 @@ pub fn hard_link(
 /// Reads a file to its end. A point for the opening and for each read.
 ///
 /// # Errors
-/// Those of [`std::fs::read`].
+/// The errors of [`std::fs::read`].
 #[track_caller]
 pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>> + Send {
     let here = here();
@@ -329,7 +329,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 /// Makes a file, or cuts it to length 0, and writes `bytes`. A point for the opening and for each write. It syncs nothing.
 ///
 /// # Errors
-/// Those of [`std::fs::write`].
+/// The errors of [`std::fs::write`].
 #[track_caller]
 pub fn write(
     path: impl AsRef<Path>,
@@ -357,7 +357,7 @@ fn write_at<B: AsRef<[u8]> + Send>(
 /// Returns `true` if there is a file or directory of this name. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::exists`].
+/// The errors of [`std::fs::exists`].
 #[track_caller]
 pub fn try_exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<bool>> + Send {
     let here = here();

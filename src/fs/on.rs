@@ -51,8 +51,8 @@ impl NodeDisk<'_> {
         set_fault(self.0, (fault, true), here());
     }
 
-    /// Ends a fault. One that was [begun](Self::begin) twice lasts until the second end. Bits that have changed, and writes that
-    /// landed elsewhere, stay so. Not a point.
+    /// Ends a fault. A fault that was [begun](Self::begin) twice lasts until the second end. Bits
+    /// that have changed, and writes that landed elsewhere, stay so. Not a point.
     #[track_caller]
     pub fn end(&self, fault: DiskFault) {
         set_fault(self.0, (fault, false), here());

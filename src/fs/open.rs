@@ -75,7 +75,7 @@ impl OpenOptions {
     /// A directory can be opened for reading, to [sync](File::sync_all) its entries.
     ///
     /// # Errors
-    /// Those of [`std::fs::OpenOptions::open`].
+    /// The errors of [`std::fs::OpenOptions::open`].
     #[track_caller]
     pub fn open(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let here = here();

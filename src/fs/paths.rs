@@ -27,7 +27,7 @@ const READ_LINK: Op = sees("read_link");
 /// ```
 ///
 /// # Errors
-/// Those of [`std::fs::canonicalize`].
+/// The errors of [`std::fs::canonicalize`].
 #[track_caller]
 pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> + Send {
     let (here, path) = (here(), path.as_ref().to_owned());
@@ -56,7 +56,7 @@ fn from_root(path: &Path) -> PathBuf {
 /// Like [`metadata`](super::metadata), of a symbolic link itself. A run has none. A point.
 ///
 /// # Errors
-/// Those of [`std::fs::symlink_metadata`].
+/// The errors of [`std::fs::symlink_metadata`].
 #[track_caller]
 pub fn symlink_metadata(
     path: impl AsRef<Path>,
@@ -100,7 +100,7 @@ pub struct DirBuilder {
 }
 
 impl DirBuilder {
-    /// One that makes a single directory.
+    /// A builder that creates a single directory.
     pub fn new() -> DirBuilder {
         DirBuilder::default()
     }
@@ -115,7 +115,7 @@ impl DirBuilder {
     /// Makes a directory: see [`create_dir`](super::create_dir) and [`create_dir_all`](super::create_dir_all).
     ///
     /// # Errors
-    /// Those of [`std::fs::DirBuilder::create`].
+    /// The errors of [`std::fs::DirBuilder::create`].
     #[track_caller]
     pub fn create(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> + Send {
         let (at, here, path) = (At::here(here()), here(), path.as_ref().to_owned());

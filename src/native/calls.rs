@@ -28,7 +28,7 @@ pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
     impl Drop for Before {
         fn drop(&mut self) {
             SHOWN.set(self.0);
-            // Those of a run that was not extracted.
+            // The requests of a run that was not extracted.
             begin();
         }
     }

@@ -1,5 +1,5 @@
-//! Chances of plain threads: a timer that ends early, a wait that ends without a wake, a
-//! `compare_exchange_weak` that fails spuriously.
+//! Chances of plain threads: early ends of timers, waits that end without a wake, and spurious
+//! failures of `compare_exchange_weak`.
 //!
 //! Each is a decision of the run at the operation where it may happen, with 0 for "it does not". Strategies do not
 //! answer it: the value comes from the seed, so that a strategy has the same stream with chances and without. A search
@@ -36,7 +36,7 @@ const TAKEN_MAX: u32 = 2;
 static SET: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
-    /// Those of the current run.
+    /// The chances of the current run.
     static RUN: Cell<Chances> = const { Cell::new(Chances::of_number(0)) };
     /// The number of decisions of the current run.
     static DECIDED: Cell<u64> = const { Cell::new(0) };
@@ -145,7 +145,7 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     if !has(Chance::Weak) {
         return None;
     }
-    // One that fails anyway has no chance.
+    // An operation that fails anyway has no chance.
     if with(|threads| threads.execution().look(thread)).is_some() || !happens(Chance::Weak) {
         return None;
     }
@@ -156,8 +156,8 @@ pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
     failed
 }
 
-/// A part of the program that searches do not see: the order in which threads read the clock when a
-/// timer ends early.
+/// A part of the program that searches do not see: the order of clock reads when a timer ends
+/// early.
 const CLOCKS: &str = "clocks, which a timer that ends early moves on";
 
 /// Moves the time to `deadline`, although other threads can continue.

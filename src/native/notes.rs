@@ -51,8 +51,8 @@ pub(super) fn write(note: Note) {
     unpause_native::note(bytes);
 }
 
-/// Does what a note says. One that cannot be read has no effect: the process has destroyed its memory, and its next
-/// answer is none.
+/// Does what a note says. A note that cannot be read has no effect: the process has destroyed its
+/// memory, and its next answer is none.
 pub(super) fn repeat(bytes: &[u8]) {
     match read(bytes) {
         Some(Note::Drawn { bound, why }) => _ = seam::draw(bound, why),

@@ -22,17 +22,17 @@ const FENCE: Op = Op::new("fence", op::Access::Yield);
 
 /// Joins the queue of a word, if the word has the expected value.
 pub(super) const WAIT: Op = Op::new("wait", op::Access::Enqueue);
-/// Goes on after it.
+/// Continues after it.
 pub(super) const RESUME: Op = Op::new("resume", op::Access::Resume);
 /// Wakes waiters of a word.
 pub(super) const WAKE: Op = Op::new("wake", op::Access::Wake);
 /// Lets other threads go first.
 pub(super) const YIELD: Op = Op::new("yield_now", op::Access::Yield);
-/// Stands for a step of a command that was left out.
+/// Represents a step of a command that was left out.
 pub(super) const POINT: Op = Op::new("yield_now", op::Access::Yield);
 /// Ends a turn beyond the step limit of the run.
 pub(super) const RUN_ON: Op = Op::new("run_on", op::Access::Yield);
-/// Goes on after a sleep.
+/// Continues after a sleep.
 pub(super) const SLEEP: Op = Op::new("sleep", op::Access::Yield);
 
 const fn change(name: &'static str) -> Op {

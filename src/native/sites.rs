@@ -18,7 +18,7 @@ use crate::seam::here;
 pub(super) struct Site(&'static SiteParts);
 
 impl Site {
-    /// That of requests which have none.
+    /// The site of requests without one.
     pub(super) const NOWHERE: Site = Site(&SiteParts {
         caller: 0,
         lines: 0,
@@ -127,8 +127,8 @@ impl Sites {
     }
 }
 
-/// A hash of the lines of functions. `None` if none is known. Those of a library that spins do not count: the compiler
-/// merges operations of several of its lines, in one build and not in another.
+/// A hash of the lines of functions. `None` if none is known. Lines of a library that spins do not
+/// count: the compiler merges operations of several of its lines, in one build and not in another.
 fn hash_of_lines(frames: &[Frame], backs_off: bool) -> Option<u64> {
     let counts = |frame: &&Frame| {
         frame.line > 0 && !(backs_off && (frame.is_of_std() || self::backs_off(frame)))

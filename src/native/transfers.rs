@@ -1,6 +1,6 @@
 //! Operations of plain threads on sockets, pipes, events and the files that wait for them: in its turn the carrier
-//! does one in the memory of the run. One that must wait joins the queue of its object, as for a futex, until another
-//! thread has changed the object, and is then done again.
+//! does one in the memory of the run. An operation that must wait joins the queue of its object, as
+//! for a futex, until another thread has changed the object, and is then done again.
 
 use std::sync::Arc;
 

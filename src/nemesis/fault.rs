@@ -179,7 +179,7 @@ impl Package {
     /// The fault in words, of these victims: `isolate n1 (primary)`, `cut n2 (outgoing)`, `partition n1 n2 n3 (One)`.
     pub(super) fn tell(&self, struck: &Struck, parameter: u64) -> String {
         let (name, nodes) = (self.kind.name(), named(&struck.nodes));
-        // That of a partition is no node's.
+        // The role in a partition belongs to no node.
         let role = struck.role.filter(|_| self.ways.is_empty()).map(str::to_owned);
         let notes: Vec<String> = role.into_iter().chain(self.tell_parameter(parameter)).collect();
         let note = match &notes[..] {

@@ -120,11 +120,11 @@ pub(super) struct Drawn {
 
 /// The faults of a program, drawn or written down.
 pub(super) enum Source {
-    /// Those of a task.
+    /// The faults of a task.
     Task,
-    /// Those of a generated program.
+    /// The faults of a generated program.
     Program,
-    /// Those of a script.
+    /// The faults of a script.
     Script(Vec<Command>),
 }
 

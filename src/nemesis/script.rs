@@ -28,7 +28,8 @@ pub struct Fault {
 
 impl Fault {
     /// A fault of the kind that has the name of a method of [`Nemesis`], and of the nodes with these names. It comes after a step
-    /// of the run, and lasts until the end. Those of `partition` are all nodes, in the order of its parts.
+    /// of the run, and lasts until the end. The nodes of `partition` are all nodes, in the order of
+    /// its parts.
     ///
     /// # Panics
     /// If there is no such kind.

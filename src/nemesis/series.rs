@@ -29,7 +29,7 @@ impl Underway {
     fn begin(&self, part: &Package, struck: Struck, command: &Command, begun: &[Active]) -> Active {
         let mut others = self.active();
         let before = others.len();
-        // Those of the series are not among the active ones before its end.
+        // The faults of the series are not among the active ones before its end.
         others.extend(begun.iter().cloned());
         let fault = part.begin(&self.nodes, struck, command, &self.nemesis, &others, self.here());
         others.truncate(before);

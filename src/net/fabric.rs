@@ -89,7 +89,7 @@ pub(crate) struct Link {
 struct Names {
     route: Route,
     link: String,
-    /// That of what goes over it.
+    /// The name of the messages that cross it.
     way: String,
 }
 

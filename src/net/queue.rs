@@ -57,7 +57,7 @@ impl<T> Queue<T> {
         self.first.as_ref()
     }
 
-    /// The one at this position.
+    /// The value at this position.
     #[inline]
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         match at.checked_sub(1) {

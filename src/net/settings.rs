@@ -23,7 +23,7 @@ const SEND: Op = Op::of_kind("send_later", Access::Peek, clock::READ);
 
 /// The settings of a link.
 pub(super) struct Settings {
-    /// Those of the net: they are set before the first link is made.
+    /// The settings of the network: they are set before the first link is made.
     of_net: Arc<Faults>,
     /// They may differ from the settings of the network.
     is_set: AtomicBool,

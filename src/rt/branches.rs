@@ -139,7 +139,7 @@ impl World {
     /// Returns the setting before.
     ///
     /// A `select!` that is polled for the first time decides nothing yet: most of its branches only announce their
-    /// operations then. One that was announced earlier must not win for that reason.
+    /// operations then. A branch that was announced earlier must not win for that reason.
     pub(crate) fn renew_polled(&self, renews: bool) -> bool {
         let mut state = self.state();
         let step = state.board.step;

@@ -335,7 +335,7 @@ impl RunState {
             _ if row.record.place == CLOCK.place() => Some(Group::OUTSIDE),
             (Owner::Nobody | Owner::Each, _) => Some(Group::OUTSIDE),
             (Owner::Creator, Some(_)) => Some(row.group),
-            // That of its first user.
+            // The group of its first user.
             (Owner::Creator, None) => None,
         };
         let mut owners = std::mem::take(&mut self.groups.owners);

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::run::ObjectRecord;
 
-/// Gives each record its number among the records of its kind and place, in O(log p) each for p places. Those of nodes,
-/// which different runs may get to know in another order, come after the others.
+/// Gives each record its number among the records of its kind and place, in O(log p) each for p
+/// places. Objects of nodes come after the others, because different runs may meet them in
+/// different orders.
 pub(super) fn number(records: &mut [ObjectRecord]) {
     // Lines first: two places mostly differ in them, and names of files take longer to compare.
     let key = |record: &ObjectRecord| {

@@ -191,8 +191,8 @@ pub(crate) fn object_id(
     }
 }
 
-/// Adds an object that was just made to the current run, as one of the code that runs. One that is made outside of runs
-/// is no node's.
+/// Adds an object that was just made to the current run, as one of the code that runs. An object
+/// that is made outside of runs belongs to no node.
 pub(crate) fn made(object: Object, values: ValueKind, initial: u64) -> Object {
     if !now::in_run() {
         return object.shared();

@@ -47,7 +47,8 @@ impl TaskSlot {
         self.faults = FaultCounts::default();
         self.joiners.clear();
         self.detached = None;
-        // One that was sent after the end of its run. Not dropped, because its destructor might send more.
+        // A message that was sent after the end of its run. Not dropped, because its destructor
+        // might send more.
         std::mem::forget(self.carried.take());
         self.gives_panic = false;
         self.objects = 0;

@@ -15,7 +15,7 @@ const FORCE: OnceOps = OnceOps::making("force");
 ///
 /// [`force`](Self::force) is a point, and takes the place of std's `Deref`, which cannot await. The initialisation is a
 /// `Fn`, because in a run each `static` is made anew (in the real build it is made once), and because an initialisation
-/// that is dropped begins again. One that panics poisons the value, as in std.
+/// that is dropped begins again. An initialisation that panics poisons the value, as in std.
 ///
 /// ```
 /// use sim::LazyLock;

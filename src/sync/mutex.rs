@@ -27,8 +27,8 @@ const TRY_LOCK: Op = Op::new("try_lock", Access::TryLock);
 /// on fairness may not end. A task that finds the real lock free 128 times in a row gives way to
 /// the other tasks of its thread, as in tokio; a loop over atomics or cells never does.
 ///
-/// In a run a mutex belongs to that run. One that an earlier run used, in a `static` for instance,
-/// fails the run with the remedy: create it inside the test body.
+/// In a run a mutex belongs to that run. If an earlier run used it, in a `static` for instance, the
+/// run fails with the remedy: create it inside the test body.
 ///
 /// ```
 /// # sim::block_on(async {

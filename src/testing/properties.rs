@@ -52,9 +52,9 @@ macro_rules! always {
 ///
 /// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek), [`Cell::peek`](crate::Cell::peek)
 /// or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end of this step, and again after each
-/// step that has changed an object which it has read. One that reads no object, but memory of the test that no run sees, is
-/// evaluated after each step. One that reads both must not depend on the memory alone. It ends when the returned value is
-/// dropped, and must hold then.
+/// step that has changed an object which it has read. If it reads no object, but memory of the test
+/// that no run sees, it is evaluated after each step. If it reads both, it must not depend on the
+/// memory alone. It ends when the returned value is dropped, and must hold then.
 ///
 /// In a search two steps that change objects of one invariant do not commute, so that each state in
 /// between is seen. The condition must be a function of the objects; a condition that reads none

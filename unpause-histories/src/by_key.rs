@@ -1,4 +1,4 @@
-//! Many objects of one kind, told apart by a key: the `independent` of Jepsen.
+//! Many objects of one kind, distinguished by a key: the `independent` of Jepsen.
 
 use unpause_check::datum::Datum;
 use unpause_check::unique::Plain;

@@ -18,7 +18,7 @@ pub struct HistoryFinding {
     pub condition: &'static str,
     /// True if there were many objects, each with a key.
     pub by_key: bool,
-    /// The verdict; its indices are those of `history` and `lines`.
+    /// The verdict; its indices are indices of `history` and `lines`.
     pub verdict: Verdict,
     /// The number of configurations searched, if they were counted.
     pub configurations: Option<u64>,

@@ -55,8 +55,8 @@ pub enum Keys {
 /// The operations of a recording on one object of model `M`.
 ///
 /// # Errors
-/// At the first call that is not one of the model, that has a value of the wrong kind, or whose answer belongs
-/// to another call.
+/// At the first call that the model does not have, that has a value of the wrong kind, or whose
+/// answer belongs to another call.
 ///
 /// ```
 /// use unpause_check::models::Register;
@@ -86,7 +86,7 @@ pub fn operations<M: RegisteredModel>(
 /// The operations of a recording on one object of model `M` for each key.
 ///
 /// # Errors
-/// As [`operations`]; and if a call has no key.
+/// The same as for [`operations`]; and if a call has no key.
 pub fn operations_by_key<M: RegisteredModel>(
     recording: &Recording,
     nil: NilRead,

@@ -34,11 +34,11 @@
 //! - The order of the lines is the order of time; a field `time` is ignored.
 //! - `type` is `invoke`, then `ok` (done, with this result), `fail` (not done: left out) or `info` (unknown: it
 //!   may take effect at any later time, or never). A call without an end counts as one with `info`.
-//! - `f` and `value` must be those of the model: see [`models`] and the operations of each. A field `key` or
-//!   values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
-//! - A process is a whole number; other events (of Jepsen's nemesis) are notes, counted and left out. In a file
-//!   in which no event has a process, such as those that test Jepsen's checkers, an answer belongs to the
-//!   earliest open call that it fits, and conditions that this leaves open are refused.
+//! - `f` and `value` must fit the model: see [`models`] and the operations of each. A field `key`
+//!   or values `[key value]` name one of many objects, which are checked one by one: see [`Keys`].
+//! - A process is a whole number; other events (of Jepsen's nemesis) are notes, counted and left
+//!   out. If no event of a file has a process, as in the tests of Jepsen's checkers, an answer
+//!   belongs to the earliest open call that it fits. Conditions that this leaves open are refused.
 //! - The answer `ok` to a call that returns nothing, such as `write`, `enqueue` or `add`, repeats the value of
 //!   the call, or is `null`, `true` or `"ok"`. Another value is an error: answers were mixed up.
 //! - Values are equal if they are of one kind and have the same content, numbers exactly:
@@ -144,7 +144,7 @@ pub fn check(path: impl AsRef<Path>, model: &str) -> Result<Checked, FileProblem
 /// Checks that the history in a file satisfies one of the [`CONDITIONS`], as an object of this model.
 ///
 /// # Errors
-/// As [`check`]; and if there is no such condition, or it does not support this model.
+/// The same as for [`check`]; and if there is no such condition, or it does not support this model.
 ///
 /// ```
 /// # std::env::set_current_dir(env!("CARGO_MANIFEST_DIR")).unwrap();

@@ -59,7 +59,7 @@ pub enum ProblemKind {
     Event,
     /// Events do not fit together: a return without a call, or two calls of one process at once.
     Order,
-    /// The operations are not those of the model.
+    /// The operations do not fit the model.
     Model,
     /// A requested model, format or condition does not exist.
     Question,

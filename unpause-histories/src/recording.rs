@@ -100,8 +100,8 @@ impl Recording {
         }
     }
 
-    /// The numbers of the clients in evidence: those of their processes in the file, unless one of them is not
-    /// a `u32`.
+    /// The numbers of the clients in evidence: the numbers of their processes in the file, unless
+    /// one of them is not a `u32`.
     pub(crate) fn client_numbers(&self) -> Vec<u32> {
         let numbers: Option<Vec<u32>> =
             self.processes.iter().map(|process| u32::try_from(*process).ok()).collect();
@@ -189,7 +189,7 @@ impl Pairing {
                 });
                 return Ok(());
             }
-            // An info without a call is a note, such as those of a nemesis with a number.
+            // An info without a call is a note, such as a note of a nemesis with a number.
             (EventKind::Info, None) => {
                 self.note(true);
                 return Ok(());

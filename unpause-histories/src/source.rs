@@ -37,7 +37,7 @@ impl<'a> FileReader<'a> {
         FileReader::in_blocks(input, BLOCK)
     }
 
-    /// A source for a text of about a line, which needs no block as large as that of a file.
+    /// A source for a text of about a line. It needs no block as large as a file's.
     pub(crate) fn short(input: &'a mut &[u8]) -> FileReader<'a> {
         let size = input.len().clamp(1, BLOCK);
         FileReader::in_blocks(input, size)

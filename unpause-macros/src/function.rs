@@ -8,7 +8,7 @@ use syn::{AttrStyle, Attribute, Error, FnArg, Safety, Signature, Visibility};
 
 /// An `async fn`, or a function that should have been one.
 pub(crate) struct Function {
-    /// All attributes but the one being expanded; those from inside the body come last.
+    /// All attributes but the attribute being expanded; attributes from inside the body come last.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) signature: Signature,
@@ -146,7 +146,7 @@ fn braces(rest: TokenStream) -> Option<Group> {
     }
 }
 
-/// The attributes at the start of a body, as those of its function, and the rest.
+/// The attributes at the start of a body, which belong to its function, and the rest.
 fn inner_attributes(input: ParseStream) -> Result<(Vec<Attribute>, TokenStream), Error> {
     let mut attributes = input.call(Attribute::parse_inner)?;
     for attribute in &mut attributes {

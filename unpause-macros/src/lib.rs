@@ -64,7 +64,7 @@ use proc_macro::TokenStream;
 /// # Beside other attributes
 ///
 /// `#[should_panic]`, `#[ignore]`, `#[cfg]`, documentation and attributes it does not know go to
-/// the test as they are. `#[rstest]` and `#[test_case]` stand *above* `#[sim::test]`: they make the
+/// the test as they are. Write `#[rstest]` and `#[test_case]` *above* `#[sim::test]`: they make the
 /// functions without arguments that this attribute takes.
 ///
 /// # Errors
@@ -114,8 +114,8 @@ pub fn try_join(input: TokenStream) -> TokenStream {
 
 /// The same for code that is written for tokio: `#[tokio::test]` of the crate `unpause-tokio`.
 ///
-/// Takes the arguments of tokio's attribute, and those of [`macro@test`]. The library is `::tokio`. A test that names
-/// neither seeds nor a trace nor a strategy tries 100 seeds.
+/// Takes the arguments of tokio's attribute and of [`macro@test`]. The library is `::tokio`. A test
+/// that names neither seeds nor a trace nor a strategy tries 100 seeds.
 ///
 /// | argument of tokio | in a run |
 /// |---|---|

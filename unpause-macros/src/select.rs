@@ -148,7 +148,7 @@ fn handler(input: ParseStream<'_>) -> Result<Expr> {
 impl Select {
     fn expansion(self) -> TokenStream {
         let Select { library, biased, branches, otherwise } = self;
-        // Hygienic: the names below are not those of the handlers.
+        // Hygienic: the names below differ from the handlers' names.
         let ours = Span::mixed_site();
         if branches.is_empty() {
             return otherwise.to_token_stream();

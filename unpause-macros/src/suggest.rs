@@ -21,8 +21,8 @@ const SYNONYMS: [(&str, &str); 17] = [
     ("path", "crate"),
 ];
 
-/// The one of `known` that `word` was probably meant to be: the [nearest]. Without one, the meaning of the word in
-/// another tool.
+/// Returns the word of `known` that `word` was probably meant to be: the [nearest]. Without one,
+/// the meaning of the word in another tool.
 pub(crate) fn suggest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let synonym = || {
         let word = word.to_lowercase();
@@ -31,8 +31,8 @@ pub(crate) fn suggest(word: &str, known: &[&'static str]) -> Option<&'static str
     nearest(word, known).or_else(synonym)
 }
 
-/// The one of `known` that is nearest to `word` and can be reached by one slip for every three letters. A slip is a
-/// letter too many, too few, wrong, or swapped with its neighbour.
+/// Returns the word of `known` that is nearest to `word` and can be reached by one slip for every
+/// three letters. A slip is a letter too many, too few, wrong, or swapped with its neighbour.
 pub(crate) fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let word = word.to_lowercase();
     known

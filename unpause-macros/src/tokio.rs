@@ -1,4 +1,5 @@
-//! `#[tokio::test]`: tokio's arguments are handed on, for tests that run on tokio; the others are those of `#[sim::test]`.
+//! `#[tokio::test]`: tokio's arguments are passed on, for tests that run on tokio; the others are
+//! the arguments of `#[sim::test]`.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::quote;

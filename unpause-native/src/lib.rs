@@ -1,13 +1,13 @@
 //! Threads of unmodified programs as coroutines of one thread.
 //!
-//! A program that was compiled with `-Cpasses=tsan` calls a function of this crate for each atomic operation, and
-//! functions of libc that this crate defines take the place of libc's: those that make threads, wait, sleep, read a
-//! clock, ask for random bytes or allocate. Inside an [`Execution`] a thread stops at each such call with a
-//! [`Request`], and the caller of [`Execution::resume`], the *carrier*, decides which thread goes on. Outside, the
-//! functions are the real ones.
+//! A program compiled with `-Cpasses=tsan` calls a function of this crate for each atomic
+//! operation. This crate also replaces functions of libc that make threads, wait, sleep, read a
+//! clock, ask for random bytes or allocate. Inside an [`Execution`] a thread stops at each such
+//! call with a [`Request`], and the caller of [`Execution::resume`], the *carrier*, decides which
+//! thread runs next. Outside, the functions are the real ones.
 //!
-//! The crate has mechanism only. Schedules, traces and reports are those of `unpause`, which depends on this crate if
-//! it is compiled by `cargo unpause test`. Every `unsafe` of the project is here.
+//! The crate has mechanism only. `unpause` has the schedules, traces and reports; it depends on
+//! this crate if it is compiled by `cargo unpause test`. Every `unsafe` of the project is here.
 //!
 //! | file | subject |
 //! |---|---|
@@ -44,10 +44,11 @@
 //! Linux with glibc, on x86-64; for aarch64 it is written and was not run (`arch/aarch64.rs`). The crate is empty
 //! elsewhere. Code in assembly and code of C with atomics of its own
 //! are not instrumented: their operations are no requests, and [`take_entered`] names the functions. Locks of libc are
-//! instrumented. The functions of std that synchronise threads and are compiled already are replaced when
-//! `cargo unpause test` links the program; those that only guard std's own state (output, environment, hooks) are not:
-//! see [`take_entered`]. Values of thread-local keys (`pthread_key_create`) are not fresh in
-//! each run. The vector and floating-point control registers are not switched.
+//! instrumented. Compiled functions of std that synchronise threads are replaced when
+//! `cargo unpause test` links the program; functions that only guard std's own state (output,
+//! environment, hooks) are not: see [`take_entered`]. Values of thread-local keys
+//! (`pthread_key_create`) are not fresh in each run. The vector and floating-point control
+//! registers are not switched.
 
 #[cfg(all(
     target_os = "linux",

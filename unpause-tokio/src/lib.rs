@@ -32,26 +32,28 @@
 //!
 //! # Tests that stay on tokio
 //!
-//! `UNPAUSE_TOKIO_REAL=net::,buffer::req` runs the tests whose paths have one of these parts once, on tokio: tests that use
-//! the machine's files or processes, or that expect the order of a runtime of one thread.
+//! `UNPAUSE_TOKIO_REAL=net::,buffer::req` runs tests once, on tokio, if their paths have one of
+//! these parts. Use it for tests of the machine's files or processes, and for tests that expect the
+//! order of a runtime of one thread.
 //!
 //! Tests that poll futures by hand name `unpause-tokio-test` in the place of `tokio-test`, or poll in
 //! `sim::task::by_hand`: an operation then takes effect in the poll, and is no point.
 //!
 //! # Limits
 //!
-//! - The limits of `sim`, and those of `sim::tokio`.
+//! - The limits of `sim` and `sim::tokio`.
 //! - A panic of a task is in the `JoinError` of its handle. If no handle gets it, it fails the run: tokio would only print
 //!   it.
 //! - An object with state that was made outside of a run, as in a static, is refused in runs, but for a static `Notify` or `Semaphore`.
 //! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
 //! - Deadlines of a run are exact; tokio rounds them up to milliseconds.
-//! - The files of a run have no permissions, times and symbolic links, and `FileType` and `Metadata` are not those of std.
+//! - The files of a run have no permissions, times and symbolic links, and `FileType` and
+//!   `Metadata` differ from std's.
 //! - A future that is made outside of runs, or in one, is to be polled there.
 
 #![forbid(unsafe_code)]
 
-// All of it. An item that is simulated stands below and goes before that of a glob.
+// All of it. A simulated item is defined below, and takes precedence over the same item of a glob.
 pub use real::*;
 
 #[cfg(all(feature = "fs", feature = "sim", not(sim_real)))]

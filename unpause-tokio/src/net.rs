@@ -1,4 +1,5 @@
-//! Sockets: in a run those of [`sim::net`], elsewhere tokio's. Those of Unix are tokio's everywhere.
+//! Sockets: in a run the sockets of [`sim::net`], elsewhere tokio's. Unix sockets are tokio's
+//! everywhere.
 
 pub use real::net::*;
 

@@ -20,7 +20,7 @@ pub(super) struct Merged<'a> {
     pub(super) left: Vec<SeedStride>,
     /// The failures by kind and place, each with its seeds; the first of each is of the lowest seed.
     pub(super) failures: BTreeMap<(String, String), Vec<Failed>>,
-    /// Counts over the passed runs, without those of files whose seeds overlap with others.
+    /// Counts over the passed runs, except the runs of files whose seeds overlap with others.
     pub(super) tally: Tally,
     /// Open questions, a sentence each.
     pub(super) unknown: Vec<String>,
@@ -236,8 +236,8 @@ fn divisions(shards: &[(ShardKey, Vec<Segment>)]) -> BTreeMap<(u64, u64), u64> {
     seeds
 }
 
-/// The names of shards that a division lacks: of the one that covers the most seeds, if all files are of the same
-/// seeds, `whole`, from the first on.
+/// The names of shards that a division lacks: of the division that covers the most seeds, if all
+/// files are of the same seeds, `whole`, from the first on.
 fn missing(shards: &[(ShardKey, Vec<Segment>)], whole: Option<(u64, u64)>) -> String {
     const SHOWN: usize = 6;
     let of = divisions(shards).into_iter().max_by_key(|(_, seeds)| *seeds).map(|((_, of), _)| of);

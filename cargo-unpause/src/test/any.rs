@@ -1,8 +1,8 @@
 //! `--any`: the runtime for test programs that do not depend on it, and the shim that hands it their tests.
 //!
-//! The runtime is one relocatable object. Its own copies of std and of other crates are local to it, so that they do
-//! not clash with those of the program. The shim is compiled with the user's compiler and calls the runtime by
-//! functions of C, because the two have different copies of std.
+//! The runtime is one relocatable object. Its own copies of std and of other crates are local to
+//! it, so that they do not clash with the program's copies. The shim is compiled with the user's
+//! compiler and calls the runtime by functions of C, because the two have different copies of std.
 
 mod engine;
 
@@ -25,7 +25,8 @@ use crate::usage::Usage;
 
 const SHIM: &str = include_str!("any/shim.rs.txt");
 
-/// The function that the `main` of a test program calls with its tests, and the one that does the work.
+/// The function that the `main` of a test program calls with its tests, and the function that does
+/// the work.
 const MAIN: &str = "test::test_main_static";
 const WORK: &str = "test::test_main";
 
@@ -113,7 +114,8 @@ fn join(library: &Path, bytes: &[u8], folder: &Path) -> Result<(), Usage> {
         .filter_map(|symbol| symbol.name().ok())
         .filter(|name| !name.is_empty() && !exported.contains(*name) && !name.starts_with('.'))
         .collect();
-    // Without the names of their crates, so that the statics of the runtime are not those of a tested crate.
+    // Without the names of their crates, so that the statics of the runtime differ from the statics
+    // of a tested crate.
     let mut renamed = String::new();
     for (number, name) in statics.iter().enumerate() {
         let _ = writeln!(renamed, "{name} unpause_runtime_static_{number}");
@@ -137,8 +139,8 @@ fn join(library: &Path, bytes: &[u8], folder: &Path) -> Result<(), Usage> {
     std::fs::remove_file(&joined).map_err(|error| unwritable(&joined, &error))
 }
 
-/// The names that the runtime gives the program, which are functions of C in its own crates, and the names that need
-/// not exist.
+/// The names that the runtime gives the program, which are functions of C in its own crates, and
+/// the optional names.
 fn names(library: &[u8]) -> object::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let (mut exported, mut weak) = (BTreeSet::new(), BTreeSet::new());
     for member in ArchiveFile::parse(library)?.members() {

@@ -1,8 +1,9 @@
 //! The compiled part of the standard library: its functions that synchronise threads are replaced by instrumented ones
 //! when a program is linked.
 //!
-//! The names are those of the toolchain's library ([`names`]). A program that compares the replacements with std's own
-//! functions runs once for each toolchain. A toolchain that differs is refused.
+//! The names come from the toolchain's library ([`names`]). A program that compares the
+//! replacements with std's own functions runs once for each toolchain. A toolchain that differs is
+//! refused.
 
 mod names;
 
@@ -81,7 +82,7 @@ pub(super) struct Replacements {
 /// functions.
 ///
 /// # Errors
-/// If the toolchain's standard library is not one that this version knows.
+/// If this version does not know the toolchain's standard library.
 pub(super) fn build(
     rustc: &OsString,
     cache: &Cache,
@@ -200,7 +201,7 @@ fn check(program: &Path) -> Result<(), String> {
     }
 }
 
-/// The arguments that replace the functions by those in `folder`.
+/// The arguments that replace the functions by the functions in `folder`.
 fn link_arguments(names: &Names, folder: &Path, fallback: &Path) -> String {
     let mut text = String::new();
     let mut declared = Vec::new();

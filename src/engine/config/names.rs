@@ -11,7 +11,7 @@ pub(super) fn unknown(name: &str) -> String {
     }
 }
 
-/// The one of `known` that was meant by `name`; `None` if none is near.
+/// Returns the word of `known` that `name` probably means; `None` if none is near.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = known.into_iter().min_by_key(|known| distance(name, known))?;
     // A slip for every three letters, and three at most.

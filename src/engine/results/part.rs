@@ -219,6 +219,7 @@ impl ResultsFile {
     /// # Errors
     /// [`Unread`] if there is no first line or a line contradicts it.
     pub fn read(bytes: &[u8]) -> Result<ResultsFile, Unread> {
+        // Some editors put a byte-order mark in front.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let (mut part, mut damaged) = (None::<ResultsFile>, 0);
         // True for an empty file and for first lines that are cut off.
@@ -231,11 +232,14 @@ impl ResultsFile {
             let Some(json) = std::str::from_utf8(line).ok().and_then(|line| Json::parse(line).ok())
             else {
                 damaged += 1;
+                // A first line that was cut off is the beginning of our own file, and not a foreign
+                // one.
                 begun &= BEGINNING.starts_with(&line[..line.len().min(BEGINNING.len())]);
                 continue;
             };
             let taken = match &mut part {
                 Some(part) => part.take(&json),
+                // Without a first line nothing else can be checked against the shard.
                 None if json.get("sim").is_none() => return Err(Unread::Foreign),
                 None => head(&json).map(|header| {
                     let (segments, failures, ends) = Default::default();
@@ -257,9 +261,12 @@ impl ResultsFile {
                     "seeds {from} to {to} cannot have passed of a shard that has {positions}"
                 ));
             }
+            // The counts are about as many runs as the segment has positions, and are checked
+            // against that.
             let tally = Tally::read(line, from, to - from)?;
             self.segments.push(Segment { from, to, tally });
         } else if let Some(seed) = line.get("failed") {
+            // A kept trace that failed has no seed.
             let seed = if *seed == Json::Null { None } else { Some(line.number("failed")?) };
             if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
                 return Err(format!("seed {other} does not belong to this shard"));
@@ -337,11 +344,14 @@ pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
     // By the position that a chain leads to, its last segment.
     let mut last: BTreeMap<u64, usize> = BTreeMap::new();
     for (index, segment) in segments.iter().enumerate() {
+        // Segments are sorted, so every chain to this position is known by now. One chain is
+        // enough, because all of them cover the same positions.
         if segment.from == 0 || last.contains_key(&segment.from) {
             last.entry(segment.to).or_insert(index);
         }
     }
     let mut wanted = vec![false; segments.len()];
+    // From the farthest position back to 0.
     let mut at = last.last_key_value().map(|(_, index)| *index);
     while let Some(index) = at {
         wanted[index] = true;

@@ -256,7 +256,7 @@ fn shrunk(
     let job = WorkerJob::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, run.seed);
     // A schedule with a piece cut out may never end: tasks that spawn each other can keep all others
-    // waiting. One that takes more steps than the run it came from is no smaller one.
+    // waiting. A schedule with more steps than its origin is not smaller.
     let mut limits = session.limits_following(run.steps.len());
     if !matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. })) {
         let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);

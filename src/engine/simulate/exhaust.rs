@@ -80,7 +80,7 @@ pub(super) fn exhaust(
     }
     let half = fallback.is_some().then_some(config.runs / 2);
     let deadline = config.time.map(|time| Instant::now() + time);
-    // One that makes every run has no classes, and rests on nothing that could be wrong.
+    // A search that makes every run has no classes, and rests on no assumption.
     let reduces = search.has_classes();
     let (mut numbers, mut sampled, mut clash) = (0..end, None, None);
     let ended = loop {
@@ -123,7 +123,7 @@ pub(super) fn exhaust(
         searched.blind |= sampled.blind;
         explored.found = sampled.found(explored.tally.runs);
         if let (None, true, Some(fallback)) = (&explored.found, missed, fallback) {
-            // The search is wrong. One that leaves nothing out gets the runs that are left.
+            // The search is wrong. A search that leaves nothing out gets the remaining runs.
             let within = SearchLimits { deadline, numbers, give_up_at: None };
             let (ended, _) = explore_all(session, &fallback, &mut visit, within, &mut explored);
             let (runs, searched_then) =

@@ -20,8 +20,8 @@ use crate::strategy::held::Held;
 /// Maximum number of steps of a proof per run that it may take, because endless runs must not make the proof endless.
 const STEPS: u64 = 1000;
 
-/// Looks for a run that fails as `run` does with fewer preemptions, in at most `runs_max` runs. If there
-/// is one, it has the fewest of all.
+/// Looks for a run that fails as `run` does with fewer preemptions, in at most `runs_max` runs. If such a run exists,
+/// it has the fewest of all.
 pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, Option<Run>) {
     let preemptions = Size::of(run).preemptions;
     let mut proof =
@@ -45,7 +45,7 @@ pub(super) fn prove(session: &Session<'_>, run: &Run, runs_max: u64) -> (Proof, 
             better = Some(worker.extract(run.seed, &run.strategy));
         }
         worker.forget_histories();
-        // One that strays is no function of its decisions, and nothing can be proven of it.
+        // A run that strays is no function of its decisions, and nothing can be proven of it.
         if better.is_some() || strayed {
             break;
         }

@@ -74,7 +74,7 @@ fn pass(
             sought.found = Some(ran);
             break;
         }
-        // One that strays is no function of its decisions, and nothing can be said of what is left.
+        // A run that strays is no function of its decisions, and nothing can be said of the rest.
         if matches!(failure, Some(Failure::Diverged { .. })) && !void {
             break;
         }

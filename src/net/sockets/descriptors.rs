@@ -28,7 +28,7 @@ impl StandIn {
 /// stand-in.
 ///
 /// # Errors
-/// Those of the system. On systems that are not Unix.
+/// The errors of the system. On systems that are not Unix.
 #[cfg(unix)]
 pub(super) fn stand_in_of_std(stream: &TcpStream) -> io::Result<std::net::TcpStream> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())

@@ -35,7 +35,7 @@ pub(super) enum Protocol {
 /// A port of a host.
 pub(super) struct Port {
     pub(super) host: Host,
-    /// That of the host.
+    /// The node of the host.
     node: Option<Node>,
     number: u16,
     /// The object at which messages to the port arrive.

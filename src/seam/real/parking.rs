@@ -9,7 +9,7 @@ use crate::real::own::{self, AtEnd, RealParking};
 pub(crate) struct Unparker(pub(super) RealParking);
 
 impl Unparker {
-    /// That of the current task.
+    /// Returns the unparker of the current task.
     pub(crate) fn current() -> Unparker {
         Unparker(RealParking::current())
     }

@@ -120,7 +120,7 @@ impl ForeignOp {
     }
 }
 
-/// Goes on when another task lets it: [`World::resume`](crate::rt::World::resume).
+/// Continues when another task lets it: [`World::resume`](crate::rt::World::resume).
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct Resume<'a> {

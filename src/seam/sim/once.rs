@@ -190,7 +190,7 @@ impl<T> OnceValue<T> {
         let is_it = |of_run: &OfRun| of_run.run == run && of_run.object == object;
         let at = of_worlds.iter().position(is_it).unwrap_or_else(|| {
             let value = std::mem::replace(count, *count + 1);
-            // Those of the last run.
+            // Removes the values of the last run.
             of_worlds.retain(|of_run| of_run.world != world || of_run.run == run);
             of_worlds.push(OfRun::new(world, (run, object), value));
             of_worlds.len() - 1

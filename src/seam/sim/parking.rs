@@ -33,7 +33,7 @@ pub(crate) enum Unparker {
 }
 
 impl Unparker {
-    /// That of the current task.
+    /// Returns the unparker of the current task.
     pub(crate) fn current() -> Unparker {
         match in_run() {
             true => Unparker::of_run(run(), WORLD.with(World::current_task)),
@@ -41,7 +41,7 @@ impl Unparker {
         }
     }
 
-    /// That of a task of the run with this number.
+    /// Returns the unparker of a task of the run with this number.
     pub(super) fn of_run(number: u64, task: TaskId) -> Unparker {
         if in_run() && run() == number {
             // Made here, so that its number in the run does not depend on who uses it first.

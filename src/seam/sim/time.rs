@@ -1,8 +1,8 @@
 //! Time: the virtual clock of the run, and the clock of the system outside of runs.
 //!
 //! An instant of a run is the time since the run began, added to an instant of the process that is the same for all
-//! runs. So it can be compared with others, and converted from and to std's. Those of a node have the time that its clock
-//! has counted, and a distance for each life of it: see [`Moment`].
+//! runs. So it can be compared with others, and converted from and to std's. Instants of a node
+//! have the time that its clock has counted, and a distance for each life of it: see [`Moment`].
 
 use std::future::Future;
 use std::pin::Pin;

@@ -141,7 +141,7 @@ impl<T: Value> Word<T> {
             Backend::Run(pending) => {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
                 if weak && may_fail_weakly() {
-                    // One that fails anyway has no chance.
+                    // An operation that fails anyway has no chance.
                     let word = |id| WORLD.with(|world| world.word(id));
                     let would_succeed = pending.object.map(word) == Some(wanted);
                     if would_succeed && WORLD.with(World::fails_weakly) {

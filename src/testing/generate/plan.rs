@@ -240,7 +240,7 @@ fn recall<P: Program + 'static>(
     draw: Draw<'_>,
     generate: impl FnOnce(&mut PlanDraft<P>, Draw<'_>),
 ) {
-    // Up to the first different number, the bounds are those of the previous draft.
+    // Up to the first different number, the bounds are the same as in the previous draft.
     let mut drawn: Vec<(u64, u64)> = Vec::new();
     if let Some(known) = memo::find(&origin) {
         let same = known.drawn.iter().all(|(bound, value)| {

@@ -131,6 +131,7 @@ impl<P: Program> Possible<P> {
         if !self.state.precondition(&op) {
             return Err(StageRefusal::Precondition);
         }
+        // Nobody waits for the command, so its effect stays open until it comes.
         if step.faults.timeout {
             nexts.push(self.after_unawaited(op, step.faults.again));
             return Ok(BranchProgress::On);
@@ -148,6 +149,7 @@ impl<P: Program> Possible<P> {
                 self.push_successors(&op, None, nexts);
             }
             nexts[told..].iter_mut().for_each(|next| next.lost = true);
+            // Or it had no effect.
             nexts.push(Possible { lost: true, ..self.clone() });
         }
         Ok(match (waits, given_up) {
@@ -192,10 +194,12 @@ impl<P: Program> Possible<P> {
                 }
             }
         };
+        // Nobody receives the result, so states that differ in it only are one state.
         if name.is_none() {
             also(&mut states, None);
             return;
         }
+        // Later commands may use the result, so each result is followed with its own states.
         states.clear();
         for ret in self.state.returns(op) {
             self.state.successors(op, Some(&ret), &mut states);
@@ -288,6 +292,8 @@ impl<P: Program> NodeStates<P> {
             return;
         }
         all.push((key, next));
+        // Few states are compared one by one; the index is created for all of them with the first
+        // one more.
         let new = if all.len() == FEW + 1 { 0 } else { all.len() - 1 };
         if all.len() > FEW {
             for (at, (key, _)) in all.iter().enumerate().skip(new) {
@@ -303,6 +309,7 @@ impl<P: Program> NodeStates<P> {
     /// Adds all states after effects of commands without a waiting branch.
     fn settle(&mut self) -> Result<(), StageRefusal> {
         let (mut at, mut nexts) = (0, Vec::new());
+        // The list grows while it is walked: after one open command another one may take effect.
         while at < self.len() {
             for nth in 0..self.all[at].1.open.len() {
                 self.all[at].1.push_effects(nth, &mut nexts)?;
@@ -374,6 +381,8 @@ impl<P: Program> Lattice<P> {
     ) -> Result<(), StageRefusal> {
         let lengths: Vec<usize> = branches.iter().map(Vec::len).collect();
         let busy = lengths.iter().filter(|length| **length > 0).count();
+        // Nodes of other branches do not help, and a thin lattice lacks the nodes at which a second
+        // branch could take a step.
         if !self.is_begun_by(&lengths) || self.thin && busy > 1 {
             self.thin = false;
             self.nodes.clear();
@@ -461,6 +470,7 @@ impl<P: Program> Lattice<P> {
                     let Some(step) = branch.get(node / weight % (branch.len() + 1)) else {
                         continue;
                     };
+                    // From known nodes, steps of the other branches lead to known nodes.
                     if node < old && nth != last {
                         continue;
                     }
@@ -470,6 +480,8 @@ impl<P: Program> Lattice<P> {
                     if there.len() > STATES_MAX {
                         return Err(StageRefusal::TooMany);
                     }
+                    // One branch that can move is enough: it may change the state that others wait
+                    // for.
                     stuck &= goes != BranchProgress::On;
                 }
                 if stuck {

@@ -241,7 +241,7 @@ fn misused(place: Place, message: &str) -> ! {
     panic!("{message} (the program is at {place})")
 }
 
-/// Goes on with a panic of another thread, or of the model.
+/// Continues with a panic of another thread, or of the model.
 #[track_caller]
 fn raise(payload: Payload) -> ! {
     if native::is_stepped() {

@@ -1,10 +1,9 @@
 //! The numbers of messages of a channel, which tell the operations apart that can be swapped.
 //!
-//! A channel counts the messages that are sent, the room that is asked for, and the messages that
-//! are received. All operations that change one of these counts conflict, so a number is equal in
-//! all runs that differ only in the order of non-conflicting operations. The modules
-//! [`mail`](crate::run::op::of_tokio::mail) and [`ring`](crate::run::op::of_tokio::ring) define the
-//! meaning of a number.
+//! A channel counts sent messages, requested room, and received messages. All operations that
+//! change one of these counts conflict, so a number is equal in all runs that differ only in the
+//! order of non-conflicting operations. The modules [`mail`](crate::run::op::of_tokio::mail) and
+//! [`ring`](crate::run::op::of_tokio::ring) define the meaning of a number.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 

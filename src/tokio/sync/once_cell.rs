@@ -147,7 +147,7 @@ impl<T> OnceCell<T> {
     /// Like [`get_or_init`](Self::get_or_init), for an initialisation that may fail.
     ///
     /// # Errors
-    /// That of `init`, with the cell left empty.
+    /// The error of `init`, with the cell left empty.
     #[track_caller]
     pub fn get_or_try_init<E, F, Fut>(
         &self,

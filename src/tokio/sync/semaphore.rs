@@ -361,7 +361,8 @@ macro_rules! permits {
                 }
             }
 
-            /// Adds the permits of another one, which must be of the same semaphore: panics if it is not.
+            /// Adds the permits of another permit, which must be of the same semaphore: panics if
+            /// it is not.
             #[track_caller]
             pub fn merge(&mut self, mut other: Self) {
                 assert!($same(&self.semaphore, &other.semaphore), "merging permits from different semaphore instances");

@@ -60,7 +60,7 @@ struct ProbeFrame<B> {
 /// The moves that were listed from a configuration.
 enum Listed {
     Nothing,
-    /// Those of the operation that must be next.
+    /// The moves of the required operation.
     First,
     All,
 }

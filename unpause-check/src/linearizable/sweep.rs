@@ -114,7 +114,8 @@ impl<B: Mask> Sweep<B> {
                 continue;
             };
             self.held = self.held.saturating_sub(self.each);
-            // One that uses fewer pending operations may have replaced it while it waited.
+            // A configuration that uses fewer pending operations may have replaced it while it
+            // waited.
             if !visited.has(at, here.state, &here.ordered, &here.used) {
                 continue;
             }

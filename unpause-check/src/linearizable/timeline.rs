@@ -67,7 +67,7 @@ pub(super) struct Timeline {
     after: Vec<u32>,
     /// The position of each return.
     returns: Vec<u32>,
-    /// By index in the history: its number here. Those of other parts are left over.
+    /// By index in the history: its number here. The numbers of other parts are left over.
     number: Vec<u32>,
     free: Vec<u32>,
 }

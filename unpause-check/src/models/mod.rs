@@ -161,7 +161,7 @@ pub trait RegisteredModel:
 pub struct FileSample {
     /// The initial state, in EDN; `None` if the file names none.
     pub initial: Option<&'static str>,
-    /// The calls before the last one, which the model allows.
+    /// The calls before the last. The model allows them.
     pub calls: &'static [FileCall],
     /// A last call that the model allows.
     pub allowed: FileCall,

@@ -1,8 +1,8 @@
 //! The possibilities of one part of an object: all of it, or one key.
 //!
 //! An invocation takes a slot and changes nothing else. A return keeps the possibilities in which
-//! the call can have that result; a failed call keeps the possibilities in which it had no effect.
-//! If none is left, this event is the earliest event that shows the violation.
+//! the call can have that result; a failed call keeps the possibilities without its effect. If none
+//! is left, this event is the earliest event that shows the violation.
 
 use super::aborted_read;
 use super::closure::{self, CHUNK, Closed, Returning, SHOWN, Stepper};

@@ -231,6 +231,8 @@ impl<M: Model> Sources<M> {
         };
         let refused = refused.and_then(|()| {
             self.close(slot);
+            // Tidying costs time in proportion to all that is kept, so it waits until that has
+            // grown by a part.
             if self.observers.len() + self.chosen.clusters.len() < self.full {
                 Ok(())
             } else {

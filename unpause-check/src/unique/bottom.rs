@@ -91,6 +91,8 @@ impl Layout {
             let CollectionItem { from, to, take, .. } = item(under);
             while above.last().is_some_and(|over| of(item(*over).add).0 >= from) {
                 let over = item(above.pop().expect("looked at"));
+                // `Least` finds the least from a place on; both numbers are mirrored to find the
+                // latest up to one.
                 leaves.put(self.count - over.from, NONE - 1 - over.to);
             }
             let latest = leaves.from(self.count - to);
@@ -118,6 +120,8 @@ impl Layout {
             for start in (0..stuck.len()).step_by(size) {
                 let end = (start + size).min(stuck.len());
                 let rest = [&stuck[..start], &stuck[end..]].concat();
+                // Each trial repeats the removal, so trials are paid from a budget: the result is
+                // then only not the smallest.
                 let cost = self.entries_in(&rest);
                 if work < cost {
                     return stuck;
@@ -317,6 +321,7 @@ impl<'a> Removal<'a> {
                 }
             } else if let Some(moment) = self.free.pop() {
                 let end = self.after[moment as usize] as usize;
+                // No item covers the moment, so it fits every operation that is open then.
                 while let Some(place) = self.by_first.find(0, end, moment) {
                     self.place(self.entry_at[place] as usize);
                 }
@@ -324,6 +329,8 @@ impl<'a> Removal<'a> {
                 match self.covers.pop() {
                     Some((moment, None)) => self.free.push(moment),
                     Some((moment, Some(item))) => {
+                        // A single item covers the moment: it fits the operations of this item now,
+                        // and all others once the item is removed.
                         self.earlier[moment as usize] = self.waiting[item as usize];
                         self.waiting[item as usize] = moment;
                         self.place_own(item, moment);

@@ -46,6 +46,8 @@ impl Collection for PriorityQueueCheck<'_> {
             let (first, last) = items.moments.of[operation as usize];
             uncovered.from(first) <= last
         };
+        // From the smallest item on: at each item, exactly the moments of smaller items are
+        // covered.
         for (value, item) in (0..).zip(&items.of).filter(|(_, item)| item.add != NONE) {
             let take = Some(item.take).filter(|take| *take != NONE);
             let looks = items.observers(value).iter().copied();

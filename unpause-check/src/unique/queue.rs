@@ -94,6 +94,8 @@ struct Cover {
 impl QueueCheck {
     fn new(plain: &Plain, spans: &[Span]) -> Option<QueueCheck> {
         let rows = Rows::new(plain, spans)?;
+        // The initial items get the times before the start, two for each, in the order of the
+        // queue.
         let shift = 2 * plain.initial.len() as u64;
         let time = |span: &Span| (span.invoked + shift, span.returned.saturating_add(shift));
         let times: Vec<(u64, u64)> = spans.iter().map(time).collect();
@@ -113,6 +115,7 @@ impl QueueCheck {
         let mut items = Vec::with_capacity(rows.add.len());
         let mut item = |added: u32, add: (u64, u64), taken: u32| {
             let take = if taken == NONE { NEVER } else { times[taken as usize] };
+            // An addition that never returned did not happen if its item was never taken.
             if taken == NONE && (added == NONE || add.1 == u64::MAX) {
                 return;
             }
@@ -142,6 +145,7 @@ impl QueueCheck {
             if item.added == NONE || item.take.1 < item.add.0 {
                 return Some(item.impossible());
             }
+            // The addition comes before the removal, so each bounds the times of the other.
             item.add.1 = item.add.1.min(item.take.1);
             if item.taken != NONE {
                 item.take.0 = item.take.0.max(item.add.0);
@@ -191,6 +195,8 @@ impl QueueCheck {
                 deadlines.push((self.items[first[place] as usize].take.1, item, first[place]));
             }
         }
+        // The earliest deadline gets the earliest removal: if this matching fails, every other one
+        // does.
         deadlines.sort_unstable();
         for (number, &(deadline, item, _)) in deadlines.iter().enumerate() {
             let removal = self.removals.get(number).copied();
@@ -230,6 +236,7 @@ impl QueueCheck {
 
     fn moment(&self, covers: &[Cover], operation: u32) -> Option<u64> {
         let (call, end) = self.times[operation as usize];
+        // Covers do not overlap, so only the last cover begun before the call can contain it.
         let place = covers.partition_point(|cover| cover.from < call);
         match covers[..place].last().filter(|cover| call < cover.to) {
             Some(cover) if end < cover.to => None,
@@ -318,6 +325,7 @@ impl QueueCheck {
                 turns.push(item);
             }
         }
+        // A taken item that is never ready waits for an item that waits for it.
         if turns.len() < takes.calls.len() {
             return None;
         }

@@ -58,8 +58,8 @@ struct RegisterCheck<'a> {
     spans: &'a [Span],
     /// For each value, the operation that wrote it, if it happened.
     intro: Vec<u32>,
-    /// For each value, an operation as a proof that the register held it: a read that returned or a
-    /// swap that happened.
+    /// For each value, an operation as a proof that the register held it: a returned read or a swap
+    /// that happened.
     seen: Vec<u32>,
     /// For each value, the value that it replaced by a swap, and the value that replaced it.
     before: Vec<u32>,
@@ -167,6 +167,7 @@ impl<'a> RegisterCheck<'a> {
             }
         }
         for value in 0..values as usize {
+            // A write without a return can be left out if nobody saw its value.
             if self.pending(self.intro[value]) && self.seen[value] == NONE {
                 (self.intro[value], self.before[value]) = (NONE, NONE);
             }
@@ -234,6 +235,8 @@ impl<'a> RegisterCheck<'a> {
             reached += 1;
             while value != NONE {
                 let RegisterCluster { first, last } = self.clusters[value as usize];
+                // The swaps fix the order of the values, so no operation of a value may return
+                // before one of an earlier value is invoked.
                 if first.end < block.last.call {
                     return Err(self.out_of_line(first));
                 }
@@ -248,6 +251,7 @@ impl<'a> RegisterCheck<'a> {
             }
             blocks.push(block);
         }
+        // Swaps in a circle have no first value, so no root reaches them.
         if reached < there { Err(self.circle(&blocks)) } else { Ok(blocks) }
     }
 

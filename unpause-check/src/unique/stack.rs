@@ -86,6 +86,7 @@ impl Collection for StackCheck<'_> {
         let (mut ends, mut next, mut found) = (pending::Least::new(count), 0, Vec::new());
         for value in untaken {
             let item = items.of[value as usize];
+            // Items that are surely inside by the push lie under the new item.
             while let Some(under) = taken.get(next).filter(|t| t.from <= of(item.add).0) {
                 ends.put(under.to, of(under.take).1);
                 next += 1;

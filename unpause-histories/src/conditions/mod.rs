@@ -21,14 +21,15 @@ use crate::recording::{Callers, Recording};
 /// The parameters of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Question<'a> {
-    /// The name of the model, one of [`Condition::models`]; if none, the only one whose operations match.
+    /// The name of the model, one of [`Condition::models`]; if `None`, the only model whose
+    /// operations match.
     pub model: Option<&'a str>,
-    /// The state before the first operation; if none, that of
+    /// The state before the first operation; if `None`, the state given by
     /// [`RegisteredModel::recorded`](unpause_check::models::RegisteredModel::recorded).
     pub initial: Option<Datum>,
     /// One object, or one for each key.
     pub keys: Keys,
-    /// The meaning of a read of nil; if none, that of the format of the file.
+    /// The meaning of a read of nil; if `None`, the meaning in the format of the file.
     pub nil: Option<NilRead>,
     /// The budget of the search.
     pub budget: Budget<'a>,

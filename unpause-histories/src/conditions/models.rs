@@ -263,7 +263,7 @@ fn misplaced(malformed: Malformed, calls: &[u32], recording: &Recording) -> Prob
     Problem::at(place, ProblemKind::Order, message)
 }
 
-/// The one model that the operations fit.
+/// The only model that the operations fit.
 fn guess(recording: &Recording, keys: Keys) -> Result<&'static str, Problem> {
     if recording.calls.is_empty() {
         let message =

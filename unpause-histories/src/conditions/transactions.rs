@@ -155,8 +155,8 @@ fn transactions<C, S>(
             None | Some((_, Answer::Info)) => None,
             Some((end, Answer::Fail)) => Some((TransactionOutcome::Aborted, end.time)),
             Some((end, Answer::Ok(value))) => {
-                // An answer repeats the accesses of its call. If they differ, it belongs to another transaction, and its
-                // reads must not be taken for those of this one.
+                // An answer repeats the accesses of its call. If they differ, it belongs to another
+                // transaction, and its reads must not be taken for reads of this one.
                 let wrong = |message| Problem::at(end.place, ProblemKind::Model, message);
                 let answered = micros(end.place, value)?;
                 let differs = (0..asked.len().max(answered.len()))

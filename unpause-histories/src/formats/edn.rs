@@ -337,7 +337,7 @@ impl FileValues for Edn<'_> {
     }
 }
 
-/// The number in a word: whole, a fraction, or one that is kept as written.
+/// The number in a word: whole, a fraction, or kept as written.
 fn number(word: &str) -> Option<Datum> {
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -98,8 +98,8 @@ fn call(place: FilePlace, f: &str, value: i64, sign: i64) -> Call {
     Call { client: 0, f, key: None, value: asked, place, invoked: 0, end: Some(end) }
 }
 
-/// The negation of a number. That of the least one exceeds 63 bits, and as a [`Datum`] it is greater than all
-/// others.
+/// The negation of a number. The negation of the least number exceeds 63 bits, and as a [`Datum`]
+/// it is greater than all others.
 fn opposite(value: i64) -> Datum {
     match value.checked_neg() {
         Some(value) => value.into(),

@@ -1,7 +1,8 @@
 //! The logs of LiMo and Violin: `[1] call push(3)`, later `[1] return`.
 //!
-//! The result of a removal may stand with the return or, as in `call pop(3)`, with the call. A comment above,
-//! such as `# @object atomic-stack`, names the object; `add` and `remove` are its two operations.
+//! The result of a removal may be written at the return or, as in `call pop(3)`, at the call. A
+//! comment above, such as `# @object atomic-stack`, names the object; `add` and `remove` are its
+//! two operations.
 
 use std::collections::HashMap;
 

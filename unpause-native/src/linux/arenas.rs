@@ -68,7 +68,8 @@ impl Places {
         (self.taken, self.top, self.last) = (0, PARTS * PART, usize::MAX);
     }
 
-    /// The number of bytes in use from an offset to the end of its part: at least those of an allocation that begins there.
+    /// The number of bytes in use from an offset to the end of its part. This is at least the size
+    /// of an allocation at the offset.
     pub(crate) fn left(&self, start: usize) -> usize {
         let part = start / PART;
         let end = match self.used.get(part) {

@@ -132,7 +132,7 @@ fn class(size: usize) -> (usize, usize) {
 
 /// Allocates. Returns the beginning, relative to the heap.
 //
-// SAFETY of the caller's block: the heap is that of the current run.
+// SAFETY of the caller's block: the heap belongs to the current run.
 pub(crate) unsafe fn allocate(
     heap: &mut Heap,
     thread: &mut Thread,
@@ -205,7 +205,7 @@ fn behind(capacity: usize, size: usize) -> usize {
 
 /// Frees an allocation, or ends the run.
 //
-// SAFETY of the caller's block: the heap is that of the current run.
+// SAFETY of the caller's block: the heap belongs to the current run.
 pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, frame: usize) {
     let trace = thread.trace(frame);
     let step = |label| Step::new(label, thread.number, trace);
@@ -249,7 +249,7 @@ pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, 
 
 /// Moves an allocation. Null if the heap is full.
 //
-// SAFETY of the caller's block: the heap is that of the current run.
+// SAFETY of the caller's block: the heap belongs to the current run.
 pub(crate) unsafe fn reallocate(
     heap: &mut Heap,
     thread: &mut Thread,
@@ -276,7 +276,7 @@ fn find(heap: &Heap, address: usize) -> Option<usize> {
         return None;
     }
     let is_it = |block: &Block| heap.base + block.start == address;
-    // SAFETY: the number of the record stands before the allocation.
+    // SAFETY: the number of the record is stored before the allocation.
     let number = unsafe { *((address - 8) as *const u64) } as usize;
     match heap.blocks.all().get(number) {
         Some(block) if is_it(block) => Some(number),
@@ -307,7 +307,7 @@ fn is_filled(bytes: &[u8], byte: u8) -> bool {
     words.iter().all(|word| *word == [byte; 8]) && rest.iter().all(|other| *other == byte)
 }
 
-/// A write to the red zones of an allocation, or to one that is free.
+/// A write to the red zones of an allocation, or to a free allocation.
 fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
     let address = heap.base + block.start;
     let first = |begin: usize, length: usize, expected: u8| {
@@ -319,7 +319,7 @@ fn damage(heap: &Heap, block: &Block) -> Option<Fault> {
         let at = bytes.iter().position(|byte| *byte != expected)?;
         Some((begin + at) as isize - address as isize)
     };
-    // SAFETY: the number of the record stands before the allocation.
+    // SAFETY: the number of the record is stored before the allocation.
     let number = unsafe { *((address - 8) as *const u64) } as usize;
     let is_its = heap.blocks.all().get(number).is_some_and(|other| other.start == block.start);
     let (problem, offset) = if !is_its {

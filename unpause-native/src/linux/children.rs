@@ -1,8 +1,9 @@
 //! Other processes: they are real, and so are their pipes.
 //!
-//! A descriptor of a run exists in this process only. So the pipes that `Command` of std makes for a child are those of the
-//! kernel: std's function notes its entry, and the pipes are real until it has started the child. A call that reads such
-//! a pipe, or waits for the child, waits for the kernel: no other thread of the run goes on, and virtual time stands still.
+//! A descriptor of a run exists in this process only. So the pipes that `Command` of std makes for
+//! a child are pipes of the kernel: std's function notes its entry, and the pipes are real until it
+//! has started the child. A call that reads such a pipe, or waits for the child, waits for the
+//! kernel: meanwhile no other thread of the run runs, and virtual time does not advance.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -24,7 +25,8 @@ pub(crate) fn entered(thread: &mut Thread, path: &str, frame: usize) {
 }
 
 impl Thread {
-    /// Returns `true` if a function of libc with this frame is called by one that starts a process.
+    /// Returns `true` if a function of libc with this frame is called by a function that starts a
+    /// process.
     pub(crate) fn starts_child(&self, frame: usize) -> bool {
         // The stack grows down.
         frame < self.starts_child

@@ -36,10 +36,11 @@ pub(crate) struct Readings {
 impl Readings {
     /// Counts a reading. Returns the length of the sleep before it, if any.
     ///
-    /// A thread that changes nothing between its readings waits for a time: the sleep doubles with each one, so that
-    /// some dozen readings come to any time. A thread that changes something may do work which takes as many readings as
-    /// it takes, such as a cache that notes the time of each entry: the nth sleep is n times the first one, so
-    /// that 1,400 readings come to a second, and a million would come to days.
+    /// A thread that changes nothing between its readings waits for a time: the sleep doubles with
+    /// each reading, so that some dozen readings reach any time. A thread that changes something
+    /// may do work with as many readings as needed, such as a cache that notes the time of each
+    /// entry. Here the nth sleep is n times the first one, so that 1,400 readings take a second,
+    /// and a million would take days.
     fn count(&mut self) -> Option<u64> {
         if std::mem::take(&mut self.has_changed) {
             self.idle = 0;

@@ -24,8 +24,9 @@ pub fn std_is_replaced() -> bool {
     marker() != 0
 }
 
-/// The functions whose operations are no requests and that simulated threads have entered since the last call: those
-/// of std with locks of their own, by path, and those with instructions that synchronise threads or call the system.
+/// Takes the functions entered by simulated threads since the last call whose operations are no
+/// requests: functions of std with locks of their own, by path, and functions with instructions
+/// that synchronise threads or call the system.
 pub fn take_entered() -> Vec<&'static str> {
     let mut entered = std::mem::take(&mut *ENTERED.lock().unwrap_or_else(PoisonError::into_inner));
     entered.append(&mut unseen::entered());
@@ -58,7 +59,7 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
     });
 }
 
-/// Notes that a simulated thread has called a function of libc whose effects a search does not see as they are.
+/// Notes that a simulated thread has called a function of libc with effects unseen by searches.
 pub(crate) fn note_entered(function: &'static str) {
     outside(|| ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(function));
 }
@@ -80,9 +81,10 @@ extern "C" fn unpause_std_is_of_run(address: usize) -> bool {
 /// The time that a thread of the system has to unlock a mutex of std's.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Locks a mutex that a run shares with threads of the system, such as the one that std locks when a thread begins. It
-/// is part of no run: if a thread of the system holds it, the carrier waits for it. Returns `false` for other mutexes,
-/// and for one that stays locked: a simulated thread holds it.
+/// Locks a mutex that a run shares with threads of the system, such as the mutex that std locks
+/// when a thread begins. It is part of no run: if a thread of the system holds it, the carrier
+/// waits for it. Returns `false` for other mutexes, and for a mutex that stays locked: a simulated
+/// thread holds it.
 ///
 /// # Safety
 /// The word of a mutex of std's.

@@ -1,7 +1,8 @@
 //! Deaths: what would end the process, or keep it for ever, if a simulated thread were a thread of the system.
 //!
 //! A thread that calls `abort` or `exit`, gets a signal of the processor or is interrupted stops with
-//! [`Request::Died`] and is not resumed. Its stack is recorded where it stands, because it may be full or destroyed.
+//! [`Request::Died`] and is not resumed. Its stack is recorded in its place, because it may be full
+//! or destroyed.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -12,7 +13,7 @@ use super::real::real;
 use super::request::Request;
 use super::thread::{Thread, current, outside};
 
-/// The reason why a thread cannot go on.
+/// The reason why a thread cannot continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Death {
     /// A signal that ends a process by default.
@@ -60,7 +61,7 @@ struct Stack {
 
 struct Recorded(UnsafeCell<[Stack; SAMPLES]>);
 
-// SAFETY: written on the thread of the system that carries a run, of which there is one at a time, and read there.
+// SAFETY: written and read on the system thread that carries a run. There is one run at a time.
 unsafe impl Sync for Recorded {}
 
 static STACKS: Recorded =
@@ -147,8 +148,8 @@ pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
     }
 }
 
-/// The stacks recorded of the thread that has died, innermost return address first. Of several samples, the part that
-/// they have in common, and the one address before it: the function in which the thread stays.
+/// The stacks recorded of the thread that has died, innermost return address first. Of several
+/// samples, their common part and one more address: the function in which the thread stays.
 pub(crate) fn stacks() -> Vec<Vec<usize>> {
     READS.store(false, Ordering::Relaxed);
     let count = COUNT.load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Random bytes: in a run, a stream that depends on a key, for which the first call asks the carrier.
+//! Random bytes: in a run, a stream that depends on a key. The first call asks the carrier for the
+//! key.
 //!
 //! A run without simulated threads has a stream, too: see `polled.rs`.
 

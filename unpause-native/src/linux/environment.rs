@@ -19,8 +19,8 @@ struct Before {
 
 struct Shared(UnsafeCell<Before>);
 
-// SAFETY: used by the threads of a run, which go on one at a time on the carrier's thread of the system, and by that
-// thread, or by the one thread that polls a run.
+// SAFETY: used by the threads of a run, which run one at a time on the carrier's thread of the
+// system, and by this thread, or by the thread that polls a run.
 unsafe impl Sync for Shared {}
 
 static BEFORE: Shared = Shared(UnsafeCell::new(Before { variables: None, directory: None }));
@@ -76,7 +76,7 @@ fn moving(change: impl FnOnce() -> c_int) -> c_int {
     outside_of_run(|before| _ = before.directory.get_or_insert_with(open), change)
 }
 
-/// Does a change, and notes the state before it if it is one of a run.
+/// Does a change, and first notes the previous state if the change belongs to a run.
 fn outside_of_run(note: impl FnOnce(&mut Before), change: impl FnOnce() -> c_int) -> c_int {
     let is_of_run = current().is_some() || polled::is_on();
     outside(|| {

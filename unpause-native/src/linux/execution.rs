@@ -86,9 +86,9 @@ impl Execution {
         Ok(Execution(Some(Side::Here(Local::begin(workers, body, memory)))))
     }
 
-    /// The same in a process of its own: returns in that process, which makes the run and ends when the execution is
-    /// dropped; and then in this one, in which all answers are those of that process. The caller must ask the same
-    /// questions in both.
+    /// The same in a process of its own. Returns first in that process, which makes the run and
+    /// ends when the execution is dropped; and then in this one, where all answers come from that
+    /// process. The caller must ask the same questions in both.
     ///
     /// # Errors
     /// As there. If the system refuses a process.
@@ -163,7 +163,7 @@ impl Execution {
         }
     }
 
-    /// The bytes that the process of the run has left at its end: none if it has not come to it.
+    /// The bytes left by the process of the run at its end; empty if it did not get so far.
     pub fn take_left(&mut self) -> Vec<u8> {
         match &mut self.0 {
             Some(Side::Parent(recorded)) => recorded.take_left(),
@@ -171,7 +171,8 @@ impl Execution {
         }
     }
 
-    /// Does the operation that `thread` has requested last. Returns the values before and after.
+    /// Does the operation that `thread` has requested last. Returns the previous value and the new
+    /// one.
     ///
     /// # Panics
     /// If its last request was not an access.
@@ -243,7 +244,7 @@ impl Execution {
         answer!(10, &self.0, None, |local| local.leaks())
     }
 
-    /// The end of the first thread: none while it goes on.
+    /// The end of the first thread: `None` while it runs.
     pub fn ended(&self) -> Option<Ended> {
         answer!(11, &self.0, None, |local| local.ended())
     }
@@ -313,8 +314,8 @@ impl Execution {
         answer!(25, &mut self.0, false, |_local| passing::next_turn())
     }
 
-    /// The answer to a question whose answer differs from time to time: the same in the process of the run and in the
-    /// process that makes the run again from its answers.
+    /// The answer to a question whose answer differs from time to time. The process of the run and
+    /// the process that repeats the run from its answers get the same one.
     pub fn agree(&mut self, question: impl FnOnce() -> bool) -> bool {
         answer!(26, &mut self.0, false, |_local| question())
     }
@@ -336,16 +337,16 @@ impl Execution {
         places::frames(address)
     }
 
-    /// The functions that were on the stack of the thread that has [died](Request::Died), innermost first. Of a thread
-    /// that was interrupted, several stacks: the function in which it stays, in each line in which it was seen, and
-    /// what called it.
+    /// The functions that were on the stack of the thread that has [died](Request::Died), innermost
+    /// first. If the thread was interrupted, there are several stacks: the function in which it
+    /// stays, in each line in which it was seen, and its callers.
     pub fn stacks(&self) -> Vec<Vec<Frame>> {
         let stacks: Vec<Vec<usize>> = answer!(16, &self.0, Vec::new(), |_local| death::stacks());
         let frames = |stack: Vec<usize>| stack.into_iter().flat_map(places::frames).collect();
         stacks.into_iter().map(frames).collect()
     }
 
-    /// The functions that the run has entered so far and whose operations are no requests, because they synchronise
+    /// The functions entered by the run so far whose operations are no requests: they synchronise
     /// threads or call the system by instructions of their own.
     pub fn entered(&self) -> Vec<&'static str> {
         answer!(23, &self.0, Vec::new(), |_local| unseen::entered().into_iter().collect())
@@ -361,8 +362,8 @@ impl Execution {
         answer!(18, &self.0, Region::Unknown, |local| local.region(address))
     }
 
-    /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
-    /// the thread on whose stack or in whose thread-local block it is, and the offset there.
+    /// A name of an address that does not depend on the order in which threads run: its allocation,
+    /// or the thread of its stack or thread-local block, and the offset there.
     pub fn name(&self, address: usize) -> u64 {
         answer!(19, &self.0, 1, |local| local.name(address))
     }
@@ -389,7 +390,8 @@ impl Drop for Execution {
     }
 }
 
-/// Ends this process, if it was made for a run. The other one finds a run that did not come to its end.
+/// Ends this process, if it was made for a run. The parent process then finds a run that did not
+/// reach its end.
 #[inline]
 pub fn leave_child() {
     if tape::is_written() {

@@ -52,7 +52,8 @@ impl Step {
     }
 }
 
-/// The operations that could order a data race, but are too weak: those of the first and of the second thread.
+/// The operations that could order a data race, but are too weak: an operation of the first thread
+/// and an operation of the second.
 #[derive(Clone, Debug)]
 pub struct TooWeak {
     /// The memory order of each, as in [`Access::order`](crate::Access::order), and its kind.
@@ -68,7 +69,7 @@ pub struct Fault {
     pub size: Option<usize>,
     /// The first wrong byte, relative to the beginning of the allocation.
     pub offset: isize,
-    /// What led to it: the error itself first.
+    /// The steps that led to it: the error itself first.
     pub steps: Vec<Step>,
     /// The operations that would order a data race if they were stronger.
     pub missing: Option<TooWeak>,

@@ -3,7 +3,7 @@
 use super::blocks::{DEPTH, Trace};
 use super::thread::Thread;
 
-/// The number of return addresses by which callers are told apart.
+/// The number of return addresses that distinguish callers.
 const HASHED: usize = 8;
 
 /// The hash of return addresses and one more, which is outside of them.

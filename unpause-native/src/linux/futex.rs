@@ -115,9 +115,9 @@ unsafe fn futex(
                     real!(c"syscall", Call)(libc::SYS_futex, word, operation, value, 0, 0, 0)
                 })
             };
-            // A thread of the system may wait here, for a lock that the run shares with it: such as the one that std
-            // locks when a thread begins. The run must not depend on that thread, so that wake is no request. It
-            // comes first, because the run may end with a request.
+            // A thread of the system may wait here, for a lock that the run shares with it: such as
+            // the lock that std takes when a thread begins. The run must not depend on that thread,
+            // so that wake is no request. It comes first, because the run may end with a request.
             let is_shared = outside(|| statics::is_shared(word));
             if is_shared {
                 let woken = wake_system();

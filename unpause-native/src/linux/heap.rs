@@ -1,9 +1,10 @@
 //! The heap of a run: `malloc` and its kin, on simulated threads.
 //!
 //! An allocation of the plain heap takes the next free bytes of its thread's [part](super::arenas), and none is freed before
-//! the next run begins. The same allocations of a thread have the same addresses, relative to the heap. Before each allocation stand the path
-//! of the thread that made it and its number among those of the thread: its *name*, which does not depend on the order
-//! of threads. The other heaps also record each allocation: see [`blocks`].
+//! the next run begins. The same allocations of a thread have the same addresses, relative to the
+//! heap. Before each allocation its *name* is stored: the path of the thread that made it, and its
+//! number among the allocations of this thread. It does not depend on the order of threads. The
+//! other heaps also record each allocation: see [`blocks`].
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -56,7 +57,7 @@ pub(crate) struct Heap {
 struct Shared(UnsafeCell<Heap>);
 
 // SAFETY: `base` and `starts` are set before the first run. All else is read and written by the one carrier of a
-// run and by its threads, which go on one at a time, on the carrier's thread of the system.
+// run and by its threads, which run one at a time, on the carrier's thread of the system.
 unsafe impl Sync for Shared {}
 
 static HEAP: Shared = Shared(UnsafeCell::new(Heap {
@@ -128,7 +129,7 @@ pub(crate) fn map(address: usize, size: usize) -> *mut c_void {
 /// The name of the allocation at an address of the heap; none before the first one.
 pub(crate) fn name(address: usize) -> Option<Name> {
     let start = start(address)?;
-    // SAFETY: see `Shared`; the name of an allocation stands before it.
+    // SAFETY: see `Shared`; the name of an allocation is stored before it.
     let allocation = unsafe { *((start - UNIT) as *const u64) };
     Some(Name { allocation, offset: address - start })
 }

@@ -37,7 +37,7 @@ unsafe impl Send for Idle {}
 /// The workers that no run uses. Locked while a run is on: statics and the heap serve one at a time.
 static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
-/// The workers, for the one run that is on.
+/// The workers, for the current run.
 pub(crate) struct Workers(MutexGuard<'static, Vec<Idle>>);
 
 impl Workers {
@@ -67,7 +67,7 @@ impl Drop for Workers {
 
 /// The state of a run, which its threads know too.
 pub(crate) struct Run {
-    /// The carrier, suspended while a thread goes on.
+    /// The carrier, suspended while a thread runs.
     pub(crate) carrier: Context,
     threads: Vec<NonNull<Thread>>,
     idle: Workers,
@@ -132,7 +132,7 @@ impl Run {
         self.threads.iter().rev().find(is_it).copied()
     }
 
-    /// The memory that an address is in. For the carrier, or the one thread that goes on.
+    /// The memory that an address is in. For the carrier, or the running thread.
     pub(crate) fn region(&self, address: usize) -> Region {
         // SAFETY: workers are never freed, and their numbers and stacks change between runs only.
         let mut threads = self.threads.iter().map(|thread| unsafe { thread.as_ref() });
@@ -186,7 +186,7 @@ impl Local {
     #[inline]
     pub(crate) fn resume(&mut self, thread: usize, reply: u64) -> Request {
         let mut thread = self.run.threads[thread];
-        // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
         unsafe {
             assert!(!thread.as_ref().ended, "a thread that has ended is resumed");
             if self.run.fault.is_some() {
@@ -207,7 +207,7 @@ impl Local {
         }
     }
 
-    /// Does the operation that `thread` has requested last. Returns the values before and after.
+    /// Does the operation that `thread` has requested last. Returns the previous and the new value.
     ///
     /// # Panics
     /// If its last request was not an access.
@@ -223,7 +223,7 @@ impl Local {
                 let values = Access::perform(&access);
                 // Not in the function of instrumentation: what it keeps across the switch counts as registers of the
                 // thread's loop.
-                // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+                // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
                 let suspended = unsafe { self.run.threads[thread].as_mut() };
                 suspended.readings.has_changed |= access.changes(values.0);
                 passing::note_values(values.0, values.1);
@@ -250,7 +250,7 @@ impl Local {
         };
         assert!(access.operation == Operation::CompareExchange, "{access:?} cannot fail");
         let seen = Access { operation: Operation::Load, order: access.failure, ..access };
-        // SAFETY: the thread is suspended while the carrier goes on, so that this is the only reference.
+        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
         let suspended = unsafe { self.run.threads[thread].as_mut() };
         suspended.request = Request::Access(seen);
         let values = self.perform(thread);
@@ -334,13 +334,13 @@ impl Local {
     /// An allocation of the run that nothing refers to, and the number and the bytes of all of
     /// them. `None` if the heap is plain. For the end of a run.
     pub(crate) fn leaks(&self) -> Option<(Fault, usize, usize)> {
-        // SAFETY: all threads are suspended while the carrier goes on.
+        // SAFETY: all threads are suspended while the carrier runs.
         let threads: Vec<&Thread> =
             self.run.threads.iter().map(|thread| unsafe { thread.as_ref() }).collect();
         leaks::find(&threads)
     }
 
-    /// The end of the first thread: none while it goes on.
+    /// The end of the first thread: `None` while it runs.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let thread = self.thread(0);
         let panicked = !thread.result.is_null();
@@ -353,7 +353,7 @@ impl Local {
 
     /// The messages and the places of the last panics of all threads but the first.
     pub(crate) fn panics(&self) -> Vec<(String, String)> {
-        // SAFETY: all threads are suspended while the carrier goes on.
+        // SAFETY: all threads are suspended while the carrier runs.
         let panics =
             self.run.threads.iter().skip(1).map(|thread| unsafe { thread.as_ref().panics.last() });
         panics.flatten().cloned().collect()
@@ -398,8 +398,8 @@ impl Local {
         self.run.region(address)
     }
 
-    /// A name of an address that does not depend on the order in which threads go on: the allocation that it is in, or
-    /// the thread on whose stack or in whose thread-local block it is, and the offset there.
+    /// A name of an address that does not depend on the order in which threads run: its allocation,
+    /// or the thread of its stack or thread-local block, and the offset there.
     pub(crate) fn name(&self, address: usize) -> u64 {
         let mix = |name: u64, offset: usize| {
             (name ^ (offset as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
@@ -408,7 +408,7 @@ impl Local {
             return heap::name(address).map_or(1, |name| mix(name.allocation, name.offset));
         }
         for thread in &self.run.threads {
-            // SAFETY: all threads are suspended while the carrier goes on.
+            // SAFETY: all threads are suspended while the carrier runs.
             let thread = unsafe { thread.as_ref() };
             let (block, size) = thread.thread_locals();
             if address.wrapping_sub(block) < size {
@@ -429,7 +429,7 @@ impl Local {
         }
         let address = value as usize;
         for thread in &self.run.threads {
-            // SAFETY: all threads are suspended while the carrier goes on.
+            // SAFETY: all threads are suspended while the carrier runs.
             let thread = unsafe { thread.as_ref() };
             let (block, size) = thread.thread_locals();
             let of_thread = |part: u64, offset: usize| {
@@ -448,7 +448,7 @@ impl Local {
 
     #[inline]
     fn thread(&self, thread: usize) -> &Thread {
-        // SAFETY: all threads are suspended while the carrier goes on.
+        // SAFETY: all threads are suspended while the carrier runs.
         unsafe { self.run.threads[thread].as_ref() }
     }
 }

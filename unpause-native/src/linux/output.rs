@@ -1,4 +1,5 @@
-//! What simulated threads write to the standard output and error: kept for the report of the run, not shown in each.
+//! The output of simulated threads to the standard output and error: kept for the report of the
+//! run, not shown in each.
 //!
 //! Functions of C that write (`printf`) call libc's own and are not seen here.
 
@@ -13,7 +14,7 @@ const KEPT: usize = 16 << 10;
 
 struct Shared(UnsafeCell<Vec<u8>>);
 
-// SAFETY: used by the one carrier of a run and by its threads, which go on one at a time, on the carrier's thread of the
+// SAFETY: used by the one carrier of a run and by its threads, which run one at a time, on the carrier's thread of the
 // system.
 unsafe impl Sync for Shared {}
 

@@ -2,8 +2,9 @@
 //!
 //! The owner of the run says at which places it wants no request, and which addresses it watches. A place is a number of
 //! return addresses, the innermost first: as many as it takes to tell. An operation at such a place is done in passing,
-//! unless it accesses a watched address. Neither table is exact: a place may be forgotten, and an address that is not
-//! watched taken for one that is. The operation is then a request, whose effect is the same.
+//! unless it accesses a watched address. Neither table is exact: a place may be forgotten, and an
+//! unwatched address may be taken for a watched one. The operation is then a request, whose effect
+//! is the same.
 //!
 //! Beyond the step limit of a run all operations are done in passing, whatever their place: a [turn](run_on) of them,
 //! before the next one is a request.
@@ -45,7 +46,7 @@ struct Passing {
 
 struct Shared(UnsafeCell<Passing>);
 
-// SAFETY: read and written by the one carrier of a run and by its threads, which go on one at a time, on the carrier's
+// SAFETY: read and written by the one carrier of a run and by its threads, which run one at a time, on the carrier's
 // thread of the system.
 unsafe impl Sync for Shared {}
 
@@ -65,7 +66,7 @@ fn passing() -> &'static mut Passing {
 }
 
 impl Passing {
-    /// The entry of a hash, and whether it has the hash. If not, it is one that the hash may replace.
+    /// The entry of a hash, and whether it has the hash. If not, the hash may replace the entry.
     #[inline]
     fn entry(&mut self, hash: u64) -> (&mut u64, bool) {
         let index = (hash >> 1) as usize % PLACES;

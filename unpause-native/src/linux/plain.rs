@@ -1,4 +1,5 @@
-//! The functions that instrumented code calls for plain accesses, in programs whose data races are searched.
+//! The functions called by instrumented code for plain accesses, in programs whose data races are
+//! searched.
 
 use std::ffi::{c_int, c_void};
 

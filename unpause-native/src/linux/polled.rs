@@ -1,8 +1,8 @@
 //! Runs whose tasks are futures, polled on a thread of the system: no thread is simulated.
 //!
 //! Whatever differs between processes, or between two runs of one process, is the same for such a run too: random
-//! bytes, from which the keys of a `HashMap` are made, and thread-locals and statics of the tested crates. Clocks,
-//! files and sockets are those of the system.
+//! bytes, from which the keys of a `HashMap` are made, and thread-locals and statics of the tested
+//! crates. Clocks, files and sockets belong to the system.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -143,8 +143,8 @@ fn find() -> Vec<Variable> {
     found
 }
 
-/// Returns `true` for std's variable with the next keys of a `HashMap`, the one of its variables that a run has of its
-/// own.
+/// Returns `true` for std's variable with the next keys of a `HashMap`. It is the only variable of
+/// std that a run has of its own.
 fn is_hash_keys(symbol: &str) -> bool {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     name.contains("RandomState") && name.contains("KEYS")

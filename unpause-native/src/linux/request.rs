@@ -60,7 +60,7 @@ pub enum Request {
     Fault,
     /// The thread has ended, destructors of thread-locals included.
     End,
-    /// The thread cannot go on, and must not be resumed. Its stack:
+    /// The thread cannot continue, and must not be resumed. Its stack:
     /// [`Execution::stacks`](crate::Execution::stacks).
     Died(Death),
 }
@@ -113,7 +113,7 @@ pub struct Access {
     pub replacement: u64,
 }
 
-/// Does an operation on an atomic of one size. Returns the values before and after.
+/// Does an operation on an atomic of one size. Returns the previous value and the new one.
 macro_rules! perform {
     ($access:expr, $atomic:ty, $int:ty) => {{
         let access = $access;
@@ -206,10 +206,10 @@ impl Access {
         }
     }
 
-    /// Does the operation. Returns the values before and after it.
+    /// Does the operation. Returns the previous value and the new one.
     //
-    // Crate-private: only an access that a thread has requested is valid. Inlined into the functions of
-    // instrumentation, it is the one instruction that they stand for.
+    // Crate-private: only an access that a thread has requested is valid. Inlined into the
+    // functions of instrumentation, it is the single instruction that they represent.
     #[inline(always)]
     pub(crate) fn perform(&self) -> (u64, u64) {
         match self.size {

@@ -12,7 +12,7 @@ use super::arch::interrupted;
 use super::death::{self, Death, SAMPLES};
 use super::{handlers, thread, unseen};
 
-/// The signals of the processor, and that of `abort`.
+/// The signals of the processor, and the signal of `abort`.
 const FAULTS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP];
 
@@ -115,8 +115,8 @@ impl HandlerStack {
 
 impl Drop for HandlerStack {
     fn drop(&mut self) {
-        // SAFETY: the stack that was there before is that of std, which removes it after the thread-locals. No
-        // handler runs: this is no handler.
+        // SAFETY: the previous stack is std's, which removes it after the thread-locals. No handler
+        // runs: this is no handler.
         unsafe {
             libc::sigaltstack(&self.before, null_mut());
             libc::munmap(self.address, HANDLER_STACK);
@@ -161,7 +161,8 @@ fn install() {
 
 /// A fault, or `abort` called by libc.
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    /// The code of a signal that names the address of an access ends below this; those of the kernel's do not.
+    /// The code of a signal that names the address of an access ends below this; the codes of the
+    /// kernel do not.
     const SI_KERNEL: c_int = 0x80;
     // SAFETY: the context of this handler.
     if signal == libc::SIGTRAP && unsafe { unseen::takes_trap(context) } {
@@ -182,7 +183,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
     }
     // A fault of the reader of a destroyed stack: what was read is kept.
     if death::reads_stack() {
-        // SAFETY: as in `on_interrupt`, which does not go on.
+        // SAFETY: as in `on_interrupt`, which does not return.
         if let Some(wish) = unsafe { TAKEN.swap(null_mut(), Ordering::AcqRel).as_ref() } {
             wish.answer.store(DONE, Ordering::Release);
         }
@@ -269,7 +270,7 @@ unsafe fn on_parent(info: *mut libc::siginfo_t, context: *mut c_void) {
     }
 }
 
-/// Interrupts the simulated thread that goes on now, if `still` returns `true` on its thread of the system: the thread
+/// Interrupts the simulated thread that runs now, if `still` returns `true` on its thread of the system: the thread
 /// stops with [`Death::Interrupted`]. Returns `false` if it has gone on, or cannot be stopped where it is; `None` if there
 /// is no run. `still` must do nothing but read atomics.
 pub fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {

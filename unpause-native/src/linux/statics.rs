@@ -17,8 +17,8 @@ const OF_STD: &[&str] = &["std", "std_detect"];
 /// The crate that hands the tests of a program to the runtime.
 const SHIM: &str = "unpause_any";
 
-/// The crates of unpause, and those that it is made of. Where it is linked as one object its statics have no names, and
-/// these are those of tested crates.
+/// The crates of unpause, and those that it is made of. If it is linked as one object its statics
+/// have no names, and statics with these names belong to tested crates.
 const OF_UNPAUSE: &[&str] = &[
     "event_listener",
     "event_listener_strategy",
@@ -37,15 +37,15 @@ const OF_UNPAUSE: &[&str] = &[
     "unpause_run",
 ];
 
-/// The crates that the engine shares with tested code, and whose statics have pointers to what tested code makes:
-/// dispatchers and call sites.
+/// Crates shared by the engine and tested code. Their statics have pointers to values of tested
+/// code: dispatchers and call sites.
 const OF_TRACING: &[&str] = &["tracing", "tracing_core"];
 
 /// A static: its address, and the bytes that it begins each run with.
 struct Saved {
     address: usize,
     bytes: Vec<u8>,
-    /// One that the engine uses between runs, too.
+    /// True if the engine uses it between runs, too.
     of_tracing: bool,
 }
 
@@ -180,8 +180,9 @@ pub(crate) fn is_tested(symbol: &str) -> bool {
     !is_ours && !is_of_toolchain(symbol)
 }
 
-/// Returns `true` for a static of tracing that begins each run as before the first one, though the engine uses it: the
-/// list of dispatchers, the global one, the list of call sites, and each call site of the engine, which is in that list.
+/// Returns `true` for a static of tracing that begins each run as before the first one, although
+/// the engine uses it: the list of dispatchers, the global one, the list of call sites, and each
+/// call site of the engine in that list.
 ///
 /// The number of scoped dispatchers is none of these: the engine may have one across the begin of a run. It is a hint, so
 /// a run that ends within a scope does no harm.

@@ -1,4 +1,5 @@
-//! What std keeps in statics of its own: each run finds it as the first run did, and leaves nothing of itself in it.
+//! State that std keeps in its own statics: each run finds it as the first run did, and leaves
+//! nothing of itself in it.
 //!
 //! | file | subject |
 //! |---|---|
@@ -25,8 +26,8 @@ use super::death::Death;
 use super::request::Request;
 use super::thread::Thread;
 
-/// The word of std's that tells if `std::process::exit` has cleaned up, which it does once in a process, with its two
-/// values: that of now and that of a clean-up that is done.
+/// The word of std that records the clean-up of `std::process::exit`, which happens once in a
+/// process, with its two values: the present value and the value after a clean-up.
 struct CleanUp {
     word: &'static AtomicU32,
     done: u32,
@@ -54,13 +55,14 @@ fn clean_up() -> Option<&'static CleanUp> {
     CLEAN_UP.get_or_init(find).as_ref()
 }
 
-/// The statics whose values are those of a run.
+/// The statics whose values belong to a run.
 fn values() -> &'static Mutex<Vec<Swapped>> {
     static VALUES: OnceLock<Mutex<Vec<Swapped>>> = OnceLock::new();
     VALUES.get_or_init(|| Mutex::new(statics::swapped()))
 }
 
-/// A run on simulated threads begins. `std::process::exit` cleans nothing up in it, as the process goes on.
+/// A run on simulated threads begins. `std::process::exit` cleans nothing up in it, because the
+/// process continues.
 pub(crate) fn begin() {
     begin_polled();
     thread_ids::begin();

@@ -1,7 +1,7 @@
 //! The change from one stack and thread-local block to another.
 //!
-//! The registers that a function must keep for its caller are pushed, the stack pointer is saved, and those of the
-//! other side are taken, the thread pointer with them.
+//! The registers that a function must keep for its caller are pushed, the stack pointer is saved,
+//! and the registers of the other side are taken, the thread pointer with them.
 
 pub(crate) use super::arch::{begin, frame_pointer, park, switch, thread_pointer};
 

@@ -40,7 +40,7 @@ thread_local! {
 pub(crate) struct Thread {
     /// Its saved state while it is suspended.
     pub(crate) context: Context,
-    /// Its run, whose carrier is suspended while the thread goes on.
+    /// Its run, whose carrier is suspended while the thread runs.
     run: *mut Run,
     /// 1 when the worker sleeps.
     parked: AtomicU32,
@@ -86,7 +86,7 @@ pub(crate) struct Thread {
     pub(crate) panics: Vec<(String, String)>,
 }
 
-/// The simulated thread that runs now, if there is one and it is not [outside].
+/// The simulated thread that runs now, if it exists and is not [outside].
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static mut Thread> {
     let thread = CURRENT.get();
@@ -129,7 +129,7 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `act` on the carrier, with its stack and its thread-locals, while the current simulated thread waits. Not a
-/// point: no other thread goes on before it returns. Calls `act` at once on any other thread. Panics as `act` does.
+/// point: no other thread runs before it returns. Calls `act` at once on any other thread. Panics as `act` does.
 pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
     /// The function, and then its result.
     struct Slot<F, R>(Option<F>, Option<std::thread::Result<R>>);
@@ -165,7 +165,7 @@ pub fn on_carrier<R>(act: impl FnOnce() -> R) -> R {
 /// operation of the program.
 ///
 /// # Safety
-/// The thread is that of the caller, and the data of the call lives until this returns.
+/// The thread is the caller's thread, and the data of the call lives until this returns.
 #[inline(never)]
 unsafe fn stop_with(thread: *mut Thread, call: Call) {
     // SAFETY: the caller's.
@@ -193,7 +193,7 @@ pub fn last_panic() -> Option<(String, String)> {
     outside(|| thread.panics.last().cloned())
 }
 
-/// Stops the current simulated thread, so that others may go on. Does nothing on any other thread.
+/// Stops the current simulated thread, so that others may run. Does nothing on any other thread.
 #[inline(never)]
 pub fn point() {
     if let Some(thread) = current() {
@@ -226,7 +226,7 @@ impl Thread {
 
     /// Its run.
     pub(crate) fn run(&mut self) -> &mut Run {
-        // SAFETY: the run is boxed and outlives its threads. Its carrier is suspended while a thread goes on, so that
+        // SAFETY: the run is boxed and outlives its threads. Its carrier is suspended while a thread runs, so that
         // this is the only reference.
         unsafe { &mut *self.run }
     }

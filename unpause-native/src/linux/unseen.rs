@@ -7,9 +7,9 @@
 //!
 //! # Limits
 //!
-//! An execution by a thread that is none of the run counts, too, if it comes during the run. A debugger takes the
-//! breakpoints for its own: none are set in a program that is traced, and each run then counts as one that has executed
-//! all.
+//! An execution by a thread that is none of the run counts, too, if it comes during the run. A
+//! debugger takes the breakpoints for its own. So none are set in a traced program, and each run
+//! then counts as if it had executed all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
@@ -21,13 +21,14 @@ use super::image::load_address;
 use super::places::{self, Frame, shortened};
 use super::{arch, compiled, program, signals};
 
-/// The end of a program with a list: the length of the list stands before it, in 16 hexadecimal digits.
+/// The end of a program with a list: before it is the length of the list, in 16 hexadecimal digits.
 const END: &[u8] = b"unpause-unseen-1";
 
 /// The number of these digits.
 const DIGITS: usize = 16;
 
-/// The variable with the file to which the functions are appended, for the command that runs the tests.
+/// The variable with the file to which the functions are appended, for the command that runs the
+/// tests.
 const VARIABLE: &str = "UNPAUSE_UNSEEN";
 
 /// The note of a run of a program that has no list.
@@ -100,7 +101,8 @@ pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
     true
 }
 
-/// The functions that were entered since the last run began, and those of which that is not known.
+/// The functions that were entered since the last run began, and functions for which this is
+/// unknown.
 pub(crate) fn entered() -> BTreeSet<&'static str> {
     let Some(list) = LIST.get() else { return BTreeSet::new() };
     if !list.is_searched && compiled::std_is_replaced() {
@@ -110,7 +112,7 @@ pub(crate) fn entered() -> BTreeSet<&'static str> {
     list.sites.iter().filter(is_entered).map(|site| site.function).collect()
 }
 
-/// Tells the command which functions a run has entered, of those in the list: each once.
+/// Tells the command which functions of the list a run has entered: each once.
 pub(crate) fn tell_entered(names: &BTreeSet<&'static str>) {
     let sites = LIST.get().map_or(&[][..], |list| &list.sites);
     if sites.is_empty() || signals::is_child() {

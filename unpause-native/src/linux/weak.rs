@@ -28,7 +28,7 @@ type Code = [u8; 16];
 pub(crate) struct Return {
     /// The distance from the return address.
     distance: isize,
-    /// True if the flags are those of a difference.
+    /// True if the flags show a difference.
     differs: bool,
 }
 
@@ -43,8 +43,9 @@ impl Return {
 /// value. `None` if it cannot be made to fail.
 pub(crate) fn failure(thread: &Thread) -> Option<Return> {
     let Request::Access(access) = thread.request else { return None };
-    // SAFETY: code of the program: that behind a call, or behind or at the target of a jump there. A function does not
-    // end with the call of one that returns, and there are more bytes behind the code of a program.
+    // SAFETY: code of the program: that behind a call, or behind or at the target of a jump there.
+    // A function does not end with a call that returns, and there are more bytes behind the code of
+    // a program.
     let code = |at: isize| unsafe { *((thread.caller.0 as isize + at) as *const Code) };
     returns(&code, access.size, access.operand)
 }

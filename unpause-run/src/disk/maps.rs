@@ -66,7 +66,7 @@ impl Call<'_> {
         }
     }
 
-    /// Loads `into.len()` bytes from `at` on. Those of one unit are loaded at once.
+    /// Loads `into.len()` bytes from `at` on. The bytes of one unit are loaded at once.
     pub fn load(
         &mut self,
         handle: Handle,

@@ -66,7 +66,7 @@ impl Call<'_> {
         Ok(target)
     }
 
-    /// Goes on into the directory that is the last component so far, if it has a name.
+    /// Enters the directory that is the last component so far, if it has a name.
     fn enter(&mut self, target: &mut Target) -> Result<(), Error> {
         let Some(name) = target.name.take() else { return Ok(()) };
         let dir = target.dir();

@@ -71,8 +71,8 @@ fn matters_little(run: &Run, events: &[usize], step: usize, end: usize) -> bool 
     !is_preemption(step) && !is_preemption(step + 1) && !is_last && !has_fault
 }
 
-/// The task of a step and the one file of all its listed operations, or of all operations if none
-/// is listed; `None` if it did nothing, or something in several files.
+/// The task of a step and the single file of all its listed operations, or of all operations if
+/// none is listed; `None` if it did nothing, or something in several files.
 fn key<'a>(run: &'a Run, events: &[Vec<usize>], step: usize) -> Option<(u32, &'a str)> {
     let events = || events[step].iter().map(|index| &run.events[*index]);
     let tells = events().any(is_told);

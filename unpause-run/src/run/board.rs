@@ -33,7 +33,7 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Stands where nothing is announced: its key is 0.
+    /// The announcement of nothing: its key is 0.
     #[doc(hidden)]
     pub const NOTHING: Announced = Announced {
         op: &Op::new("nothing", Access::Yield),
@@ -75,7 +75,7 @@ pub struct Route {
 pub struct Life(pub u32);
 
 impl Life {
-    /// That of tasks in no node.
+    /// The life of tasks in no node.
     pub const OUTSIDE: Life = Life(0);
 
     pub fn index(self) -> usize {
@@ -220,7 +220,7 @@ impl Announcements {
         !self.first.is_something() && self.more.is_empty()
     }
 
-    /// The one, if there is just one.
+    /// The only announcement, if there is exactly one.
     #[inline]
     #[doc(hidden)]
     pub fn only(&self) -> Option<&Announced> {
@@ -265,7 +265,7 @@ impl Announcements {
         }
     }
 
-    /// The one with this key. No key is the key of none.
+    /// The announcement with this key. No key is the key of none.
     #[doc(hidden)]
     pub fn find(&self, key: u32) -> Option<&Announced> {
         if self.first.key == key {
@@ -344,7 +344,7 @@ pub enum Contact {
     Sleeps,
     /// Left a waker of the program's own in an object, whose memory is not seen. Of the task itself.
     LeftWaker,
-    /// Told the run something that leaves no event and that outlives the task's node. Of the task itself.
+    /// Had an effect without an event that outlives the task's node. Of the task itself.
     Told,
     /// Saw a number or an address of a node, which the order of the additions decides. Of the task itself, once in a run.
     SawOrderOfNodes,

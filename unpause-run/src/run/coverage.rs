@@ -74,7 +74,8 @@ impl Coverage {
     /// and Turing (Good 1953), which is classes seen once by runs.
     ///
     /// It accounts for the classes that the strategy reaches, in proportion to their frequency. 0
-    /// means that further seeds are of little use, not that the rest of the program is right.
+    /// means that further seeds are of little use. It does not mean that the rest of the program is
+    /// correct.
     ///
     /// ```
     /// let coverage = sim::run::coverage::Coverage { runs: 200, once: 3, ..Default::default() };

@@ -7,8 +7,8 @@ use crate::run::op::{Access, Op};
 
 /// One operation that took effect.
 ///
-/// A step usually has one event. It has none if the task only started or found something not ready,
-/// and several if it polled a `join!` or dropped guards.
+/// A step usually has one event. It has no event if the task only started or found something not
+/// ready, and several if it polled a `join!` or dropped guards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The step it belongs to, counted from 0.

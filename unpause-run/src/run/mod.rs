@@ -120,7 +120,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// One that failed before its first step.
+    /// A run that failed before its first step.
     #[doc(hidden)]
     pub fn empty(seed: Seed, failure: Failure) -> Run {
         Run {

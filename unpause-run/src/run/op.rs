@@ -147,13 +147,13 @@ pub enum Access {
     Abort,
     /// Joins the queue of those who wait for the object, unless the object has another value than expected.
     Enqueue,
-    /// Goes on after an [`Enqueue`](Access::Enqueue); waits until a [`Wake`](Access::Wake).
+    /// Continues after an [`Enqueue`](Access::Enqueue); waits until a [`Wake`](Access::Wake).
     Resume,
     /// Takes waiters out of the object's queue, first come first served, and lets them continue.
     Wake,
     /// Acts on an object that is neither memory nor a plain lock, such as a channel.
     Act,
-    /// Goes on with such an act, which had to wait; waits until the object has woken it.
+    /// Continues with such an act, which had to wait; waits until the object has woken it.
     Wait,
     /// Acts on such an object without a point.
     Tell,

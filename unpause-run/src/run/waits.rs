@@ -36,7 +36,7 @@ pub struct Holder {
     pub place: &'static Location<'static>,
 }
 
-/// The waits that form a circle, if there is one; else all.
+/// Returns the waits of a circle, or all waits if there is no circle.
 pub(super) fn core_of(waits: &[Wait]) -> impl Iterator<Item = &Wait> {
     let circle = circle_of(waits);
     waits.iter().filter(move |w| circle.is_empty() || circle.contains(&w.task))

@@ -61,8 +61,8 @@ fn remove_steps(schedule: &Schedule, turns: &mut [Turn], task: usize, steps: std
     }
 }
 
-/// The tasks that the change removes: tasks with nothing left to do, with `None`; and tasks that
-/// are left alone in their stage, with the task that takes their steps.
+/// The removed tasks of a change: tasks with nothing left to do, with `None`; and tasks left alone
+/// in their stage, with the task that takes their steps.
 fn removed_tasks(schedule: &Schedule, after: &[Command]) -> Vec<(usize, Option<usize>)> {
     let stage = |command: &Command| command.part.stage();
     let mut gone = Vec::new();

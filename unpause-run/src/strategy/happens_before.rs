@@ -107,6 +107,8 @@ impl HappensBefore {
         while self.steps.len() > length as usize {
             let Some(step) = self.steps.pop() else { return };
             let (from, to, _) = step.items;
+            // The last step's items are the last entries of their logs, so each pop undoes one of
+            // them.
             for item in &self.items[from as usize..to as usize] {
                 match item {
                     StepItem::Object { object, .. } => drop(self.objects[object.index()].pop()),
@@ -146,6 +148,7 @@ impl HappensBefore {
         let mut races = std::mem::take(&mut self.races);
         races.clear();
         self.collect_rivals(task, items, &mut races);
+        // Latest first: a rival that a later rival knows of is ordered already, and no race.
         races.sort_unstable_by(|a, b| b.cmp(a));
         races.dedup();
         let mut clock = std::mem::take(&mut self.scratch);
@@ -165,6 +168,7 @@ impl HappensBefore {
             new
         });
         self.races = races;
+        // Own steps count from 1 in the clock, so that 0 means that no step is known.
         let nth = self.tasks[task.index()].steps.len() as u32;
         clock[task.index()] = nth + 1;
         let class = self.class_up_to(index).wrapping_add(self.number((task, nth), &clock, drawn));
@@ -194,6 +198,7 @@ impl HappensBefore {
     /// Orders all steps from `index` on after all steps before it.
     fn add_barrier(&mut self, index: Index) {
         let mut clock = vec![0; self.tasks.len()];
+        // The clock of a task's last step includes all its earlier ones.
         for last in self.tasks.iter().filter_map(|log| log.steps.last()) {
             join(&mut clock, self.clock(*last));
         }
@@ -283,6 +288,8 @@ impl HappensBefore {
                     }
                 }
                 StepItem::Task { target, kind, .. } if *target == task => {
+                    // Its own end: other tasks that saw it alive or ended must keep their order
+                    // with it.
                     debug_assert_eq!(*kind, END);
                     for (index, note) in &self.tasks[task.index()].notes {
                         if note.conflicts(item) {

@@ -145,6 +145,8 @@ impl<D: Dice> Orders<D> {
         let accesses = std::mem::take(&mut self.accesses);
         let objects: Vec<_> = accesses.contested().into_iter().map(|(object, _)| object).collect();
         let parts = accesses.parts(&objects, self.tally.len());
+        // Sorted by task and then by object, as `parts` and the binary search in `expected` need
+        // it.
         let mut all: BTreeMap<(usize, u32), Counts> = BTreeMap::new();
         for (position, object) in (0..).zip(objects) {
             self.positions.resize(object.index() + 1, None);
@@ -164,6 +166,8 @@ impl<D: Dice> Orders<D> {
                 }
             }
         }
+        // A parent has a lower number than its children, so its accessor exists before they refer
+        // to it.
         for ((task, object), counts) in all {
             self.parts.resize(task + 1, self.expected.len());
             let parent = self.tally.parent(task);
@@ -299,6 +303,7 @@ impl<D: Dice> Orders<D> {
     fn must_wait(&mut self, view: &View<'_>, task: TaskId, access: Expected) -> bool {
         let Expected { object, accessor } = access;
         let object = object as usize;
+        // This access may take the intention away from another task, which must then wait.
         let before = self.contested[object].intended();
         if self.contested[object].expect(accessor as usize, task, &mut self.dice) {
             self.displace(before, object);
@@ -387,6 +392,8 @@ impl<D: Dice> Strategy for Orders<D> {
             return;
         }
         let most = MOST as u64;
+        // Half of the seeds use the counts of a single rehearsal, the others the maximum over all
+        // rehearsals, because a run may have more accesses than any one of them.
         let which = self.dice.below(2 * most).min(most) as usize;
         // The counts of a rehearsal that a fault cut short are lower bounds.
         let which = if which < MOST && !self.rehearsal.is_whole(which) { MOST } else { which };
@@ -412,6 +419,7 @@ impl<D: Dice> Strategy for Orders<D> {
         if self.rehearsal.is_on() {
             return Ok(self.rehearsal.pick(&mut self.dice, view));
         }
+        // The counts do not describe this run, so holding tasks by them is no use any more.
         if self.step > self.steps_max.saturating_mul(2) {
             return Ok(self.dice.below(view.candidates().len() as u64) as usize);
         }
@@ -438,6 +446,8 @@ impl<D: Dice> Strategy for Orders<D> {
         if self.moments.is_on() {
             self.hold_for_moments(view);
         }
+        // If every task is held, the intentions contradict each other, and any held task resolves
+        // this.
         let free = self.places.draw_free(&mut self.dice, view);
         let Some(task) = free.or_else(|| self.places.draw_held(&mut self.dice, view)) else {
             // Each task that can step has arrived, unless a moment holds it.

@@ -48,7 +48,7 @@ impl FileType {
     }
 }
 
-/// Properties of a file or a directory. Those of a run have no times and no permissions.
+/// Properties of a file or a directory. In a run they have no times and no permissions.
 #[derive(Clone, Debug)]
 pub struct Metadata(Of<sim::fs::Metadata, std::fs::Metadata>);
 
@@ -159,7 +159,7 @@ impl ReadDir {
     /// The next entry.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         std::future::poll_fn(|cx| self.poll_next_entry(cx)).await
     }
@@ -167,7 +167,7 @@ impl ReadDir {
     /// The same as for [`next_entry`](Self::next_entry).
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub fn poll_next_entry(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
         match &mut self.0 {
             Of::Run(entries) => {
@@ -187,7 +187,7 @@ impl ReadDir {
 pub struct DirEntry(Of<sim::fs::DirEntry, real::fs::DirEntry>);
 
 impl DirEntry {
-    /// Its path: that of the directory and its name.
+    /// Its path: the directory joined with its name.
     pub fn path(&self) -> PathBuf {
         match &self.0 {
             Of::Run(entry) => entry.path(),
@@ -206,7 +206,7 @@ impl DirEntry {
     /// Its properties.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         Ok(Metadata(match &self.0 {
             Of::Run(entry) => Of::Run(entry.metadata().await?),
@@ -217,7 +217,7 @@ impl DirEntry {
     /// Its kind.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn file_type(&self) -> io::Result<FileType> {
         match &self.0 {
             Of::Run(entry) => Ok(FileType::of_run(entry.file_type().await?)),
@@ -256,7 +256,7 @@ impl DirBuilder {
     /// Makes the directory.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
         match in_run() {
             true if self.recursive => sim::fs::create_dir_all(path).await,

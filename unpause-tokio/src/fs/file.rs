@@ -34,7 +34,7 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let path = path.as_ref().to_owned();
@@ -47,7 +47,7 @@ impl File {
     /// Opens a file for writing, which is made, or cut to length 0.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     #[track_caller]
     pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let path = path.as_ref().to_owned();
@@ -60,7 +60,7 @@ impl File {
     /// Opens a new file for reading and writing.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     #[track_caller]
     pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> + Send {
         let path = path.as_ref().to_owned();
@@ -83,7 +83,7 @@ impl File {
     /// Makes contents and properties durable.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn sync_all(&self) -> io::Result<()> {
         match &self.0 {
             Of::Run(file) => file.sync_all().await,
@@ -94,7 +94,7 @@ impl File {
     /// Makes contents durable.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn sync_data(&self) -> io::Result<()> {
         match &self.0 {
             Of::Run(file) => file.sync_data().await,
@@ -105,7 +105,7 @@ impl File {
     /// Sets the length.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn set_len(&self, size: u64) -> io::Result<()> {
         match &self.0 {
             Of::Run(file) => file.set_len(size).await,
@@ -116,7 +116,7 @@ impl File {
     /// Properties of the file.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         match &self.0 {
             Of::Run(file) => {
@@ -131,7 +131,7 @@ impl File {
     /// Another `File` of the same open file.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     pub async fn try_clone(&self) -> io::Result<File> {
         Ok(File(match &self.0 {
             Of::Run(file) => Of::Run(file.try_clone().await?),
@@ -170,7 +170,7 @@ impl File {
         }
     }
 
-    /// Sets the buffer of tokio's file. That of a run has none.
+    /// Sets the buffer of tokio's file. A file of a run has no buffer.
     pub fn set_max_buf_size(&mut self, size: usize) {
         if let Of::Real(file) = &mut self.0 {
             file.set_max_buf_size(size);
@@ -337,7 +337,7 @@ impl OpenOptions {
     /// Opens a file.
     ///
     /// # Errors
-    /// Those of tokio's.
+    /// The errors of tokio's function.
     #[track_caller]
     pub fn open<P: AsRef<Path>>(&self, path: P) -> impl Future<Output = io::Result<File>> + Send {
         let path = path.as_ref().to_owned();

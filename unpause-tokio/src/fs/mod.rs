@@ -1,8 +1,9 @@
-//! Files: in a run those of [`sim::fs`], which belong to a node and may lose what was not synced; elsewhere tokio's.
+//! Files: in a run the files of [`sim::fs`], which belong to a node and may lose unsynced data;
+//! elsewhere tokio's.
 //!
 //! A run has no symbolic links, permissions and times: `symlink` and `set_permissions` are tokio's everywhere, and panic in a
-//! run for want of a runtime. A write to a file of a run is done when its future is ready; that of tokio's file is done after a
-//! `flush`.
+//! run for want of a runtime. A write to a file of a run is done when its future is ready; a write
+//! to tokio's file is done after a `flush`.
 
 mod dir;
 mod file;
@@ -53,7 +54,7 @@ macro_rules! by_path {
         $(#[$doc])*
         ///
         /// # Errors
-        /// Those of tokio's function of this name.
+        /// The errors of tokio's function of this name.
         #[track_caller]
         pub fn $name(
             $($path: impl AsRef<Path>),+
@@ -99,7 +100,7 @@ by_path! {
 /// Writes a file, which is made, or cut to length 0.
 ///
 /// # Errors
-/// Those of tokio's function of this name.
+/// The errors of tokio's function of this name.
 #[track_caller]
 pub fn write(
     path: impl AsRef<Path>,
@@ -115,7 +116,7 @@ pub fn write(
 /// Properties of a file or a directory.
 ///
 /// # Errors
-/// Those of tokio's function of this name.
+/// The errors of tokio's function of this name.
 #[track_caller]
 pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> + Send {
     let path = path.as_ref().to_owned();
@@ -129,7 +130,7 @@ pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metad
 /// Like [`metadata`], of a symbolic link itself. A run has none.
 ///
 /// # Errors
-/// Those of tokio's function of this name.
+/// The errors of tokio's function of this name.
 #[track_caller]
 pub fn symlink_metadata(
     path: impl AsRef<Path>,
@@ -145,7 +146,7 @@ pub fn symlink_metadata(
 /// The entries of a directory.
 ///
 /// # Errors
-/// Those of tokio's function of this name.
+/// The errors of tokio's function of this name.
 #[track_caller]
 pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadDir>> + Send {
     let path = path.as_ref().to_owned();

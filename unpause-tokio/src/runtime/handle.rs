@@ -62,7 +62,7 @@ impl Handle {
     /// The handle of a runtime.
     ///
     /// # Panics
-    /// If it is that of a run.
+    /// If it belongs to a run.
     #[track_caller]
     pub(crate) fn real(&self) -> &real::runtime::Handle {
         match &self.0 {
@@ -162,7 +162,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// Has a runtime as that of this thread: tokio's [`EnterGuard`](real::runtime::EnterGuard).
+/// Makes a runtime the runtime of this thread: tokio's [`EnterGuard`](real::runtime::EnterGuard).
 #[derive(Debug)]
 #[must_use = "the runtime is left at once"]
 pub struct EnterGuard<'a> {

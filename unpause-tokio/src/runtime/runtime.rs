@@ -7,7 +7,7 @@ use crate::task::JoinHandle;
 
 /// A runtime: tokio's [`Runtime`](real::runtime::Runtime).
 ///
-/// In a run none can be made, and one that exists spawns into the run.
+/// In a run none can be made. An existing runtime spawns into the run.
 ///
 /// ```
 /// let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

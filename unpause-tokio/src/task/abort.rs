@@ -34,7 +34,8 @@ impl AbortHandle {
         AbortHandle(Inner::Runtime(handle))
     }
 
-    /// Ends the task before its next step, or its next poll. Not a point. Without effect if it has ended.
+    /// Aborts the task before its next step, or its next poll. Not a point. Without effect if it
+    /// has ended.
     #[track_caller]
     pub fn abort(&self) {
         match &self.0 {

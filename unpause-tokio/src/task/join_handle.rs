@@ -44,7 +44,7 @@ impl<T> JoinHandle<T> {
         JoinHandle(Inner::Runtime(handle))
     }
 
-    /// Ends the task before its next step, or its next poll. Not a point.
+    /// Aborts the task before its next step, or its next poll. Not a point.
     #[track_caller]
     pub fn abort(&self) {
         match &self.0 {

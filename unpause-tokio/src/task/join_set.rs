@@ -9,10 +9,10 @@ use sim::__private::in_run;
 use super::{AbortHandle, Id, JoinError, LocalSet};
 use crate::runtime::Handle;
 
-/// Tasks that are joined in the order in which they end: tokio's [`JoinSet`](real::task::JoinSet).
+/// Tasks that are joined in the order of their ends: tokio's [`JoinSet`](real::task::JoinSet).
 ///
-/// The tasks are those of the run or of the runtime in which the first of them is spawned. Dropping the set aborts
-/// them.
+/// The tasks belong to the run or the runtime in which the first of them is spawned. Dropping the
+/// set aborts them.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -57,7 +57,7 @@ impl<T> JoinSet<T> {
     }
 }
 
-/// Writes the functions that spawn: each by that of the set of a run, or by that of tokio's set.
+/// Writes the functions that spawn: each by the function of a run's set or of tokio's set.
 macro_rules! spawns {
     ($($(#[$attribute:meta])* $name:ident[$($bounds:tt)*]($task:ident$(, $on:ident: $type:ty)?)
         $run:ident($($here:expr),*), $real:ident($($given:expr),*);)*) => {$(
@@ -112,7 +112,7 @@ impl<T: 'static> JoinSet<T> {
             spawn_local_on(task, local.of_run()), spawn_local_on(task, local.of_runtime());
     }
 
-    /// The set for a task that is spawned here. One that is empty may change from one kind to the other.
+    /// The set for a task that is spawned here. An empty set may change from one kind to the other.
     fn here(&mut self) -> Here<'_, T> {
         let in_run = in_run();
         if self.is_empty() {
@@ -210,7 +210,7 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Removes all tasks, which go on by themselves.
+    /// Removes all tasks. They continue on their own.
     pub fn detach_all(&mut self) {
         match &mut self.0 {
             Inner::Empty => {}

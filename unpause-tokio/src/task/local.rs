@@ -126,7 +126,7 @@ impl fmt::Debug for LocalSet {
     }
 }
 
-/// Has a set as that of this thread: tokio's [`LocalEnterGuard`](real::task::LocalEnterGuard).
+/// Makes a set the set of this thread: tokio's [`LocalEnterGuard`](real::task::LocalEnterGuard).
 #[must_use = "the set is left at once"]
 pub struct LocalEnterGuard {
     _run: Option<sim::task::LocalEnterGuard>,

@@ -1,4 +1,4 @@
-//! Tasks: those of the run, in a run, and tokio's elsewhere.
+//! Tasks: tasks of the run, in a run, and tokio's elsewhere.
 
 mod abort;
 pub mod coop;

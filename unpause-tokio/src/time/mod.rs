@@ -1,7 +1,7 @@
 //! Time: virtual in a run, and tokio's elsewhere.
 //!
-//! In a run the time moves when no task can step, paused or not: see [`sim::time`]. Elsewhere it is that of the
-//! runtime, which a test may pause.
+//! In a run the time moves when no task can step, paused or not: see [`sim::time`]. Elsewhere it is
+//! the time of the runtime, which a test may pause.
 
 pub mod error;
 mod instant;
@@ -27,7 +27,7 @@ mod clock {
     /// Stops the clock of the runtime. In a run it does nothing: the time moves only when no task can step.
     ///
     /// # Panics
-    /// Outside of runs, if the runtime has several threads, or its clock stands already.
+    /// Outside of runs, if the runtime has several threads, or its clock is already paused.
     #[track_caller]
     pub fn pause() {
         if !in_run() {
@@ -35,10 +35,11 @@ mod clock {
         }
     }
 
-    /// Lets the clock of the runtime go on. In a run it does nothing: the clock of the system moves no run.
+    /// Resumes the clock of the runtime. In a run it does nothing: the clock of the system moves no
+    /// run.
     ///
     /// # Panics
-    /// Outside of runs, if the clock does not stand.
+    /// Outside of runs, if the clock is not paused.
     #[track_caller]
     pub fn resume() {
         if !in_run() {
@@ -51,7 +52,7 @@ mod clock {
     /// In a run it is a point, the move, and another point: tasks that are due step in any order.
     ///
     /// # Panics
-    /// Outside of runs, if the clock does not stand.
+    /// Outside of runs, if the clock is not paused.
     ///
     /// ```
     /// use tokio::time::{Duration, Instant, advance};

@@ -1,4 +1,5 @@
-//! Symbols of the compiled standard library: the functions that are replaced, and those that are only noted.
+//! Symbols of the compiled standard library: the replaced functions, and the functions that are
+//! only noted.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -180,7 +180,7 @@ impl TcpStream {
     /// Calls `f`, which does what the connection is ready for. In a run it is called at once.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     #[track_caller]
     pub fn try_io<R>(
         &self,
@@ -199,7 +199,7 @@ impl TcpStream {
     /// Calls `f` when the connection is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     #[track_caller]
     pub fn async_io<R>(
         &self,
@@ -271,7 +271,7 @@ impl TcpStream {
     /// these have no effect. It reads and writes nothing.
     ///
     /// # Errors
-    /// Those of the system. In a run, on systems that are not Unix.
+    /// The errors of the system. In a run, on systems that are not Unix.
     #[track_caller]
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         match self.0 {

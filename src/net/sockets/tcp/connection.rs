@@ -40,7 +40,7 @@ pub(super) const WINDOW: usize = 64 * 1024;
 /// A part of a stream.
 #[derive(Debug)]
 pub(super) enum Parcel {
-    /// Those from `read` on are unread.
+    /// The bytes from `read` on are unread.
     Bytes {
         bytes: Bytes,
         read: usize,

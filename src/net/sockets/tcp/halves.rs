@@ -217,7 +217,7 @@ macro_rules! read_half {
             /// As a read, but what it sees stays. A point.
             ///
             /// # Errors
-            /// Those of a read.
+            /// The errors of a read.
             #[track_caller]
             pub fn peek(
                 &mut self,

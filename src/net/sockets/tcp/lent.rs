@@ -8,7 +8,8 @@ use super::stream::TcpStream;
 use crate::net::sockets::descriptors::{number_of, stand_in_of_std};
 use crate::seam;
 
-/// Those of a run, by the numbers of the sockets of std. One that is never taken back is open until the run ends.
+/// The lent connections of a run, by the numbers of the sockets of std. A connection that is never
+/// taken back is open until the run ends.
 #[derive(Default)]
 struct Lent(Mutex<BTreeMap<i64, TcpStream>>);
 
@@ -29,7 +30,7 @@ pub(super) fn lend(stream: TcpStream) -> io::Result<std::net::TcpStream> {
 
 /// Returns the connection of a stand-in socket of std.
 pub(super) fn take_back(of_std: &std::net::TcpStream) -> Option<TcpStream> {
-    // One that is connected is the system's, with a number that was free.
+    // A connected socket belongs to the system, with a number that was free.
     if !seam::in_run() || of_std.peer_addr().is_ok() {
         return None;
     }

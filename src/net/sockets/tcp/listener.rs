@@ -33,7 +33,7 @@ pub(in crate::net::sockets) struct Accepted(pub(super) Arc<Connection>);
 /// The connections that wait for a listener.
 pub(in crate::net::sockets) struct Backlog {
     pub(super) inbox: Inbox<Accepted>,
-    /// Those of the connections.
+    /// The options of the connections.
     pub(super) options: Options,
     room: usize,
     port: Arc<Port>,

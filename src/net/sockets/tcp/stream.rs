@@ -217,7 +217,7 @@ impl TcpStream {
     /// As a read, but what it sees stays. A point.
     ///
     /// # Errors
-    /// Those of a read.
+    /// The errors of a read.
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
         let here = here();

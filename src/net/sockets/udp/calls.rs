@@ -406,7 +406,7 @@ impl UdpSocket {
     /// Calls `f`, which does what the socket is ready for. In a run it is called at once.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     #[track_caller]
     pub fn try_io<R>(
         &self,
@@ -425,7 +425,7 @@ impl UdpSocket {
     /// Calls `f` when the socket is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     #[track_caller]
     pub fn async_io<R>(
         &self,

@@ -28,7 +28,7 @@ pub(super) struct Values {
 }
 
 impl Options {
-    /// Those of Linux.
+    /// Returns the defaults of Linux.
     pub(super) fn new() -> Options {
         let (broadcast, ttl, tos) = (false, 64, 0);
         let (multicast_loop, multicast_ttl) = (true, 1);

@@ -35,9 +35,11 @@ impl<M: Model> Sources<M> {
         needs: Needs,
         resources: &mut Resources<M>,
     ) -> Result<(), SourcesRefusal> {
+        // A certain swap took effect in every choice, so it cannot have failed.
         if self.calls[call].certain {
             return Err(SourcesRefusal::Violated);
         }
+        // A swap that failed wrote nothing, so observers of its value need another source.
         let was_source = self.withdraw(call);
         let writes = self.calls[call].writes.take();
         let node = std::mem::replace(&mut self.calls[call].node, NONE);
@@ -50,6 +52,7 @@ impl<M: Model> Sources<M> {
             Err(SourcesRefusal::Violated) => self.choose(vec![call], resources),
             other => other,
         };
+        // The call is as before, so that the evidence is about the history without this return.
         if matches!(found, Err(SourcesRefusal::Violated)) {
             self.observers.pop();
             let it = &mut self.calls[call];
@@ -129,6 +132,8 @@ impl<M: Model> Sources<M> {
         more: Vec<u32>,
         resources: &mut Resources<M>,
     ) -> Result<(), SourcesRefusal> {
+        // A choice without spent writers stays valid. With them it is valid only if others can
+        // replace them.
         for with_spent in [false, true] {
             if with_spent && self.debts.is_empty() {
                 break;
@@ -146,6 +151,8 @@ impl<M: Model> Sources<M> {
             if with_spent && !self.exchange(&solution.plan) {
                 return Err(SourcesRefusal::TooMany);
             }
+            // Both plans number the clusters alike, also clusters that take part in one of them
+            // only.
             for at in self.certain.clusters.len()..solution.plan.clusters.len() {
                 let it = &solution.plan.clusters[at];
                 self.calls[it.call].node = self.certain.add(it.call, it.value, it.invoked);

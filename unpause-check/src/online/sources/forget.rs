@@ -41,6 +41,7 @@ impl<M: Model> Sources<M> {
         if let Some(old) = self.cut(&order, false) {
             self.forget(&order, old)?;
         }
+        // Spending a writer may cost a later answer, so it is done only if much is kept.
         if size > MANY && self.observers.len() + self.chosen.clusters.len() > MANY / 2 {
             let order = self.chosen.in_order();
             if let Some(old) = self.cut(&order, true) {
@@ -62,6 +63,7 @@ impl<M: Model> Sources<M> {
                     self.open_ended.push(call);
                 }
             }
+            // A certain source may leave another call only one source, so the pass repeats.
             if self.open_ended.len() >= before {
                 return Ok(());
             }
@@ -120,6 +122,8 @@ impl<M: Model> Sources<M> {
 
     /// The longest beginning of the order that can be forgotten.
     fn cut(&self, order: &[u32], may_spend: bool) -> Option<usize> {
+        // By place in the order: the earliest invocation among calls at or behind it whose source
+        // may change, and calls in flight. Such a call must not reach back over the cut.
         let in_flight = self.slots.iter().flatten().map(|call| self.calls[*call].invoked).min();
         let mut earliest = vec![in_flight.unwrap_or(u64::MAX); order.len() + 1];
         let mut places = vec![NONE; self.chosen.clusters.len()];
@@ -130,6 +134,7 @@ impl<M: Model> Sources<M> {
             let place = places[at as usize] as usize;
             earliest[place] = earliest[place].min(it.invoked);
         }
+        // A cut at a place affects all calls behind it.
         for place in (0..order.len()).rev() {
             earliest[place] = earliest[place].min(earliest[place + 1]);
         }
@@ -193,6 +198,7 @@ impl<M: Model> Sources<M> {
 
     /// Forgets the first clusters of the order.
     fn forget(&mut self, order: &[u32], old: usize) -> Result<(), SourcesRefusal> {
+        // The old calls are executed once more, because the rest starts from their state.
         let (calls, has_gap) = self.linearization(&order[..old]);
         let mut state = self.start.clone();
         let mut next = Vec::new();
@@ -204,6 +210,7 @@ impl<M: Model> Sources<M> {
             next.clear();
         }
         self.start = state;
+        // Calls before these are missing, so the earlier ones are no longer shown beside them.
         if has_gap {
             self.forgotten.clear();
         }
@@ -239,6 +246,8 @@ impl<M: Model> Sources<M> {
                 self.calls.remove(call);
                 continue;
             }
+            // The writer takes effect in the old part, although it is not certain: from now on it
+            // is spent.
             it.moves(call, &mut self.pool, &mut self.spent);
             let is_plain = matches!(it.needs, Needs::Nothing) && after == NONE;
             let observers = self.observers.iter().map(|call| &self.calls[*call]);

@@ -105,6 +105,7 @@ impl SourcePlan {
     /// Returns `true` if a call with this span can observe the cluster.
     pub(super) fn fits(&self, at: u32, span: Zone) -> bool {
         let cluster = &self.clusters[at as usize];
+        // A call cannot observe a write that is invoked after its return.
         if span.first < cluster.invoked {
             return false;
         }
@@ -112,6 +113,8 @@ impl SourcePlan {
         if zone == cluster.zone {
             return true;
         }
+        // The order within a block is fixed by its swaps, so no later cluster may have to come
+        // first.
         let mut place = cluster.before;
         while let Some(earlier) = self.clusters.get(place as usize) {
             if span.first < earlier.zone.last {
@@ -126,6 +129,7 @@ impl SourcePlan {
             }
             place = later.after;
         }
+        // Only a zone that has grown can contradict other blocks.
         let before = self.zones[cluster.block as usize];
         let zone = before.with(zone);
         zone == before || self.is_clear(zone, cluster.block, NONE)
@@ -174,6 +178,8 @@ impl SourcePlan {
         let block = self.clusters[at as usize].block;
         self.clusters[at as usize].after = swap;
         self.clusters[swap as usize].before = at;
+        // The joined block is known by its first cluster, so its other clusters have no zone of a
+        // block.
         let joined = std::mem::replace(&mut self.zones[swap as usize], EMPTY);
         self.zones[block as usize] = self.zones[block as usize].with(joined);
         let mut place = swap;

@@ -63,6 +63,8 @@ impl<M: Model> SourceSearch<'_, M> {
     ) -> Result<Option<Solution>, AttemptsExhausted> {
         self.visited += 1;
         loop {
+            // Each forced placement may force another one, so the pass repeats until nothing
+            // changes.
             let others = todo.len();
             let (mut changed, mut rest) = (false, Vec::with_capacity(others));
             for call in std::mem::take(&mut todo) {
@@ -88,6 +90,7 @@ impl<M: Model> SourceSearch<'_, M> {
         if todo.is_empty() {
             return Ok(Some(Solution { plan, sources }));
         }
+        // The stack is bounded: each level has a copy of the plan.
         if depth == DEPTH {
             return Err(AttemptsExhausted);
         }
@@ -119,6 +122,7 @@ impl<M: Model> SourceSearch<'_, M> {
             return Ok(SourceStep::Free(at));
         }
         let mut choices = Vec::new();
+        // Two candidates are enough to show that the call is not forced.
         self.candidates(plan, call, others, 2, &mut choices)?;
         Ok(match choices[..] {
             [] => SourceStep::Failed,
@@ -137,6 +141,7 @@ impl<M: Model> SourceSearch<'_, M> {
         let fits = |at: u32| {
             it.needs.allows(plan.clusters[at as usize].value) && plan.is_free(at, it.span())
         };
+        // The source in the last plan mostly still fits, and costs no scan.
         if plan.takes_part(known) && fits(known) {
             return Some(known);
         }
@@ -162,6 +167,7 @@ impl<M: Model> SourceSearch<'_, M> {
             if out.len() >= most {
                 break;
             }
+            // Clusters that take part come first, because they add no writer to the plan.
             if it.needs.allows(cluster.value) {
                 tried += 1;
                 let fits = if swaps { plan.fits_link(at, own) } else { plan.fits(at, span) };
@@ -259,6 +265,7 @@ impl<M: Model> SourceSearch<'_, M> {
                 }
             }
         }
+        // The budget counts candidates, because each costs time linear in the clusters.
         self.left = self.left.checked_sub(tried).ok_or(AttemptsExhausted)?;
         Ok(())
     }

@@ -24,21 +24,22 @@ use std::time::Duration;
 pub struct Watch<'a> {
     /// The time in which it must come from one request to the next; none for no limit.
     pub hang: Option<Duration>,
-    /// Called now and then, while the run goes on.
+    /// Called now and then during the run.
     pub beat: &'a dyn Fn(),
 }
 
-/// The end of a process whose run did not come to its end.
+/// The end of a process whose run did not reach its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessEnd {
     /// A signal with this number.
     Signal(i32),
     /// It has ended itself, with this code.
     Exit(i32),
-    /// It was killed, because it neither went on nor could be interrupted.
+    /// It was killed, because it neither continued nor could be interrupted.
     Hung,
     /// The run needs more room on the tape than there is.
     Full,
-    /// It ended as it should, but its answers are not those to the questions of the run: its memory was destroyed.
+    /// It ended as it should, but its answers do not fit the questions of the run: its memory was
+    /// destroyed.
     Strayed,
 }

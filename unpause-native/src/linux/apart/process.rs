@@ -40,9 +40,9 @@ pub(crate) fn shrink() {
 pub(crate) fn fork() -> Result<Forked, String> {
     // Another thread may print just now. Its lock would stay locked in the child, which has this thread only.
     let (out, error) = (std::io::stdout().lock(), std::io::stderr().lock());
-    // SAFETY: a system call. The child has this thread only. What it uses that other threads may have locked: the
-    // allocator and the dynamic linker, whose locks libc frees in the child; the standard streams, locked here; nothing
-    // else of std or of this library that outlives a run.
+    // SAFETY: a system call. The child has this thread only. Other threads may have locked three things that it
+    // uses: the allocator and the dynamic linker (libc frees their locks in the child), and the standard streams
+    // (locked here). It uses nothing else of std or of this library that outlives a run.
     let process = unsafe { libc::fork() };
     drop((out, error));
     match process {
@@ -76,7 +76,7 @@ impl Child {
         let handle = Handle::of(self.0);
         let (mut progress, mut still, mut tries) = (tape::progress(), Duration::ZERO, 0);
         let mut killed = false;
-        // Intervals are counted, not time: the clock of a process that is stopped stands still.
+        // Intervals are counted, not time: the clock of a stopped process does not advance.
         while !handle.has_ended_within(self.0, interval) {
             (watch.beat)();
             let now = tape::progress();
@@ -111,7 +111,7 @@ impl Child {
         }
     }
 
-    /// Has the process record its stack some times, and then end the thread that goes on in it.
+    /// Makes the process record its stack some times, and then ends the thread that runs in it.
     fn interrupt(&self) {
         for sample in 0..SAMPLES {
             let value = libc::sigval { sival_ptr: sample as *mut c_void };

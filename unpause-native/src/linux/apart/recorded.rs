@@ -33,11 +33,11 @@ pub(crate) fn write<T: Written>(question: Question, answer: &T) {
     });
 }
 
-/// What the child has written at the end of its run: the functions of std entered, the output, and what the engine has
-/// left.
+/// The record that the child writes at the end of its run: the functions of std entered, the
+/// output, and the data left by the engine.
 type Last = (Vec<&'static str>, Vec<u8>, Vec<u8>);
 
-/// Ends the child, whose run is over, with what its engine leaves to that of the parent.
+/// Ends the child, whose run is over, and hands the data left by its engine to the parent's engine.
 pub(crate) fn end(left: Vec<u8>) -> ! {
     let last: Last = (compiled::take_entered(), output::take_bytes(), left);
     let mut bytes = Vec::new();
@@ -113,7 +113,7 @@ impl Recorded {
         self.answer(RESUME).unwrap_or(Request::Died(Death::Process(self.end)))
     }
 
-    /// The end of the process, if it did not come to that of the run.
+    /// The end of the process, if it did not reach the end of the run.
     pub(crate) fn died(&self) -> Option<ProcessEnd> {
         self.last.is_none().then_some(self.end)
     }
@@ -123,12 +123,13 @@ impl Recorded {
         std::mem::take(&mut self.note)
     }
 
-    /// What the engine of the child has left; empty if it did not come to it.
+    /// The data left by the engine of the child; empty if the child did not get so far.
     pub(crate) fn take_left(&mut self) -> Vec<u8> {
         self.last.as_mut().map(|(.., left)| std::mem::take(left)).unwrap_or_default()
     }
 
-    /// Keeps the answer of `caller`. If there is none, that of the last request of the thread.
+    /// Keeps the answer of `caller`. If there is none, keeps the answer of the last request of the
+    /// thread.
     pub(crate) fn caller(&self, question: Question, thread: usize) -> u64 {
         let mut callers = self.callers.borrow_mut();
         match self.answer(question) {

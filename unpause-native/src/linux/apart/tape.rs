@@ -34,7 +34,7 @@ const FULL: u32 = 2;
 pub(crate) struct Content {
     /// The answers.
     pub(crate) answers: Vec<u8>,
-    /// The part written at the end; `None` if the run did not come to it.
+    /// The part written at the end; `None` if the run did not reach it.
     pub(crate) last: Option<Vec<u8>>,
     /// True if there was no more room.
     pub(crate) full: bool,
@@ -93,7 +93,8 @@ pub(crate) fn progress() -> (usize, usize) {
     (written(), head().beats.load(Ordering::Relaxed))
 }
 
-/// Tells the parent that the run goes on, although it comes to no request. Does nothing in other processes.
+/// Notifies the parent that the run continues, although it makes no request. Does nothing in other
+/// processes.
 pub fn alive() {
     if is_written() {
         head().beats.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Answers as bytes, and back. Nothing that is read is trusted: a number that stands for nothing is no answer.
+//! Answers as bytes, and back. Nothing that is read is trusted: a number without a meaning is no
+//! answer.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +16,7 @@ pub trait Written: Sized {
     /// Appends it.
     fn write(&self, to: &mut Vec<u8>);
 
-    /// Reads it, and moves `from` behind it. `None` if no such value stands there.
+    /// Reads it, and moves `from` behind it. `None` if there is no such value.
     fn read(from: &mut &[u8]) -> Option<Self>;
 }
 

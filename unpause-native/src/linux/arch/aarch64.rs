@@ -17,7 +17,7 @@ use crate::linux::thread::Thread;
 /// and eight that are not used.
 const SAVED: usize = 176;
 
-/// Suspends the current thread in `from` and continues the one suspended in `to`.
+/// Suspends the current thread in `from` and continues the thread suspended in `to`.
 ///
 /// # Safety
 /// `to` has the state of a suspended thread that runs nowhere, its stack and its thread-local block exist, and `from`

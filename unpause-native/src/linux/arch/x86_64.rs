@@ -15,7 +15,7 @@ pub(crate) use crate::linux::weak::failure;
 /// The bit of `AT_HWCAP2` that tells that user code may write `fs`.
 const FSGSBASE: u64 = 1 << 1;
 
-/// Suspends the current thread in `from` and continues the one suspended in `to`.
+/// Suspends the current thread in `from` and continues the thread suspended in `to`.
 ///
 /// # Safety
 /// `to` has the state of a suspended thread that runs nowhere, its stack and its thread-local block exist, and `from`

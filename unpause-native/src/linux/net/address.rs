@@ -8,7 +8,7 @@ use std::ptr::copy_nonoverlapping;
 pub(crate) enum Address {
     V4([u8; 4], u16),
     V6([u8; 16], u16),
-    /// The name of a Unix socket, which stands in no folder. Empty if it has none.
+    /// The name of a Unix socket, which is in no folder. Empty if it has none.
     Path(Vec<u8>),
 }
 
@@ -146,8 +146,8 @@ impl Address {
         }
     }
 
-    /// A number for whoever may come to the same socket: all addresses with the same port, or the same path. The same
-    /// in all processes.
+    /// A number for the users of one socket: equal for all addresses with the same port, or the
+    /// same path. The same in all processes.
     pub(crate) fn hash(&self) -> u64 {
         let (kind, bytes): (u64, &[u8]) = match self {
             Address::V4(..) => (4, &[]),

@@ -33,8 +33,9 @@ pub(super) fn at_once<R>(thread: &mut Thread, act: impl FnOnce(&mut Net) -> R) -
     })
 }
 
-/// What a call needs besides its arguments: the frame pointer of the caller, the name of the operation, the number of
-/// the time limit that applies (0 for receiving, 1 for sending), and whether it may wait.
+/// The context of a call besides its arguments: the frame pointer of the caller, the name of the
+/// operation, the number of the time limit that applies (0 for receiving, 1 for sending), and
+/// whether it may wait.
 pub(super) struct Call {
     pub(super) frame: usize,
     pub(super) name: &'static str,
@@ -65,7 +66,7 @@ pub(super) fn on(
     })
 }
 
-/// Does an operation on an object that need not be that of a file.
+/// Does an operation on an object, which may differ from the object of a file.
 pub(super) fn about(
     thread: &mut Thread,
     frame: usize,

@@ -1,4 +1,5 @@
-//! Functions of libc that open, close and change descriptors, and those that wait for several of them.
+//! Functions of libc that open, close and change descriptors, and functions that wait for several
+//! of them.
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -218,7 +219,7 @@ unsafe extern "C" fn epoll_ctl(
     unsafe { real!(c"epoll_ctl", Control)(epoll, operation, descriptor, event) }
 }
 
-/// A number of milliseconds as nanoseconds: none if it is negative.
+/// A number of milliseconds as nanoseconds: `None` if it is negative.
 fn milliseconds(time: c_int) -> Option<u64> {
     u64::try_from(time).ok().map(|time| time * 1_000_000)
 }
@@ -350,7 +351,7 @@ fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>)
         let epoll = net.open(file, false);
         for one in polled.iter() {
             let events: Events = IN | OUT | RDHUP | HUP | ERR;
-            // One that is there twice is found twice below.
+            // A descriptor that is there twice is found twice below.
             let _ = net.control(file, libc::EPOLL_CTL_ADD, one.fd, Interest { events, data: 0 });
         }
         (epoll, object)

@@ -360,7 +360,7 @@ unsafe extern "C" fn getsockopt(
     unsafe { real!(c"getsockopt", Get)(descriptor, level, name, value, length) }
 }
 
-/// Looks a name up as it is. What libc keeps of it outlives the run.
+/// Looks a name up as it is. The state that libc keeps of it outlives the run.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getaddrinfo(
     node: *const c_char,

@@ -1,4 +1,5 @@
-//! Files that wait for events of others: the list of those that may be ready, as in the kernel (fs/eventpoll.c).
+//! Files that wait for events of others: the list of possibly ready files, as in the kernel
+//! (fs/eventpoll.c).
 //!
 //! An event puts a member at the end of the list. A wait takes members from the front, and returns those that are
 //! ready: an edge-triggered one then leaves the list until its next event.
@@ -18,7 +19,7 @@ pub(super) struct Interest {
     pub(super) data: u64,
 }
 
-/// Files, and those of them that may be ready.
+/// Files, and the possibly ready files among them.
 #[derive(Default)]
 pub(super) struct Epoll {
     pub(super) members: BTreeMap<Member, Interest>,

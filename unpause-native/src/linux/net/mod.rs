@@ -1,8 +1,9 @@
 //! The network of a run: sockets, pipes, events and the files that wait for them (epoll), in memory.
 //!
 //! Descriptors of a run are numbers from [`FIRST`] on, which the kernel does not know. Whatever a run opens ends with
-//! it. Each file belongs to an *object* of the run, by key: both ends of a connection to one, a listener and whoever
-//! connects to it to the one of its address. A call on a file is an operation on its object.
+//! it. Each file belongs to an *object* of the run, by key: both ends of a connection to one, a
+//! listener and its peers to the object of the listener's address. A call on a file is an operation
+//! on its object.
 //!
 //! | file | subject |
 //! |---|---|
@@ -64,7 +65,7 @@ struct File {
     descriptors: usize,
     /// The epoll files that it is registered with, and the descriptor there.
     watchers: Vec<(usize, c_int)>,
-    /// The nanoseconds after which a call that receives or sends gives up.
+    /// The nanoseconds after which a receiving or sending call gives up.
     timeouts: [Option<u64>; 2],
     /// Options of a socket, by level and name: kept, and of no effect unless the code says so.
     options: BTreeMap<(c_int, c_int), Vec<u8>>,

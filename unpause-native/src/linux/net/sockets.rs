@@ -36,7 +36,7 @@ impl Listener {
 }
 
 impl Net {
-    /// The socket that packets to an address come to.
+    /// The socket that receives packets to an address.
     pub(super) fn named(&self, is_stream: bool, address: &Address) -> Option<usize> {
         let unspecified = match address {
             Address::V4(_, port) => Address::V4([0; 4], *port),

@@ -1,5 +1,5 @@
-//! Connections: two ends, each with the bytes that have come to it. TCP, Unix sockets and pipes, which differ in what
-//! one end sees when the other one ends.
+//! Connections: two ends, each with the bytes that it has received. TCP, Unix sockets and pipes:
+//! they differ in what one end sees when the other end closes.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -27,7 +27,7 @@ pub(super) enum Wire {
 /// One end of a connection.
 pub(super) struct Stream {
     pub(super) wire: Wire,
-    /// The other end: none if it has ended.
+    /// The other end: `None` if it has ended.
     pub(super) peer: Option<usize>,
     input: VecDeque<u8>,
     /// The sizes of the writes that the input has come by: a Unix socket tells its writer of each that is read.
@@ -38,7 +38,7 @@ pub(super) struct Stream {
     shut: [bool; 2],
     /// An error that the next call returns; 0 for none.
     pub(super) error: c_int,
-    /// A write found no room: the end is told when there is some.
+    /// A write found no room: the end is notified when there is room.
     wants_room: bool,
     pub(super) local: Address,
     pub(super) remote: Address,
@@ -215,7 +215,7 @@ impl Net {
             let is_unix = peer_end.wire == Wire::Unix;
             let is_news = writes && !peer_end.finished;
             peer_end.finished |= writes;
-            // A Unix socket is told that the other one reads no more, a host is not.
+            // A Unix socket is notified that the other one reads no more, a host is not.
             peer_end.shut[1] |= reads && is_unix;
             if is_news || is_unix {
                 self.notify(peer, IN | OUT | RDHUP | HUP);
@@ -231,12 +231,12 @@ impl Net {
         let other = self.stream(peer);
         other.peer = None;
         if is_reset || left {
-            // Bytes that nobody has read: the other end is told.
+            // Bytes that nobody has read: the other end is notified.
             let half = other.finished && other.wire == Wire::Tcp;
             other.error = if half { libc::EPIPE } else { libc::ECONNRESET };
             other.shut[1] = true;
         } else if std::mem::replace(&mut other.finished, true) && stream.wire == Wire::Tcp {
-            // It was told when the end was shut.
+            // It was notified when the end was shut.
             return;
         }
         self.notify(peer, IN | OUT | RDHUP | HUP | ERR);

@@ -60,8 +60,8 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     act: F,
 ) -> Answer {
     unsafe fn call<F: FnMut(&mut Net) -> Answer>(slot: *mut ()) {
-        // SAFETY: the slot of the thread that waits below. The network is that of its run, which no thread uses while
-        // the carrier goes on.
+        // SAFETY: the slot of the thread that waits below. The network belongs to its run. No
+        // thread uses it while the carrier runs.
         let slot = unsafe { &mut *slot.cast::<Slot<F>>() };
         // SAFETY: the same.
         let net = unsafe { &mut *slot.net };

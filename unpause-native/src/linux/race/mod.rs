@@ -1,8 +1,9 @@
 //! Data races, by vector clocks over the memory orders that the code asks for (FastTrack; Flanagan, Freund 2009).
 //!
 //! An access to memory races with an earlier one of another thread if one of the two is a write, one is plain, and
-//! nothing orders them: no release that an acquire reads, no spawn or join. The orders are those in the source, though
-//! the run itself is sequentially consistent, so that orders that are too weak are found as the race that they allow.
+//! nothing orders them: no release that an acquire reads, no spawn or join. The orders are the
+//! orders in the source, although the run itself is sequentially consistent. So an order that is
+//! too weak is found as the race that it allows.
 //!
 //! Compiled code of std is not instrumented, which must not make a race of what it orders:
 //! - A value of an atomic that no instrumented code has written was written there: the reader is ordered after all that
@@ -30,9 +31,9 @@ pub const RACES: bool = cfg!(unpause_races);
 #[derive(Default)]
 struct Known {
     clock: Clock,
-    /// What an acquire fence would acquire.
+    /// The clock that an acquire fence would acquire.
     read: Clock,
-    /// What a relaxed write releases: the clock at the last release fence.
+    /// The clock at the last release fence, which a relaxed write releases.
     fenced: Clock,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct Detector {
 
 struct Shared(UnsafeCell<Option<Box<Detector>>>);
 
-// SAFETY: used by the one carrier of a run and by its threads, which go on one at a time.
+// SAFETY: used by the one carrier of a run and by its threads, which run one at a time.
 unsafe impl Sync for Shared {}
 
 static DETECTOR: Shared = Shared(UnsafeCell::new(None));

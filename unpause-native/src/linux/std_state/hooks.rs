@@ -1,7 +1,8 @@
 //! std's panic hook: a run begins with the hook of the process, which is there again after the run.
 //!
-//! The hook of the process is a box. A run that sets another hook drops it, and one that takes it may drop it. So a run has
-//! a box without memory in its place, which calls the hook of the process.
+//! The hook of the process is a box. A run that sets another hook drops it, and a run that takes it
+//! may drop it. So a run has a box without memory in its place, which calls the hook of the
+//! process.
 
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
@@ -15,13 +16,14 @@ type Hook = dyn Fn(&PanicHookInfo<'_>) + Sync + Send;
 /// The two words of the hook of the process, while a run is on.
 static OUTER: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 
-/// The addresses of the words of std's static: those of its hook, and those of its lock.
+/// The addresses of the words of std's static: the words of its hook, and the words of its lock.
 struct Place {
     hook: [usize; 2],
     lock: Vec<usize>,
 }
 
-/// The place, once the process has set a hook: before that the words of the hook cannot be told from the others.
+/// The place, once the process has set a hook: before that the words of the hook cannot be
+/// distinguished from the others.
 fn place() -> Option<&'static Place> {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get().or_else(|| {

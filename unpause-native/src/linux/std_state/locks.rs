@@ -13,7 +13,7 @@ use super::statics;
 /// dead thread that holds a lock, which is rare, waits for so long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The values of the word of a mutex of std that is free, and of one that is held and has no waiting thread.
+/// The values of the word of a mutex of std: free, and held without a waiting thread.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 

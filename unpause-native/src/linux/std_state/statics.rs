@@ -1,8 +1,8 @@
 //! The statics of std in the program, by name, with the treatment of each: a run must find them as every other run does,
 //! and must leave nothing of itself in them.
 //!
-//! Threads of the system use the same statics while a run is on: libtest's, and those of other tests. So a run gets values
-//! of its own, and the values of the process are back when it is over.
+//! Threads of the system use the same statics during a run: libtest's threads, and threads of other
+//! tests. So a run gets values of its own, and the values of the process are back when it is over.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -135,7 +135,7 @@ pub(crate) fn range(end: &str) -> Option<Range<usize>> {
     }
 }
 
-/// A static whose value is that of the run, or of the process.
+/// A static with the value of the run, or of the process.
 pub(crate) struct Swapped {
     address: usize,
     /// The value at the beginning of each run.
@@ -238,7 +238,7 @@ mod tests {
     /// Parts of the names of those that the linker or the compiler writes, and nobody else.
     const CONSTANT: &[&str] = &["DW.ref.", "_rust_extern_with_linkage_", "STATIC_INNER_SLICE"];
 
-    /// Crates of the toolchain that no test links: those of macros and of coverage.
+    /// Crates of the toolchain that no test links: crates of macros and of coverage.
     const NOT_LINKED: &[&str] = &["libproc_macro-", "libprofiler_builtins-"];
 
     #[test]

@@ -1,8 +1,8 @@
 //! The standard output and error of std: locks that a thread of a run leaves behind if it dies or is given up, and the
 //! buffer, which the carrier writes.
 //!
-//! Of a program into which this library is linked, the streams are those of the program's copy of std, and not of the
-//! copy in the library.
+//! If this library is linked into a program, the streams belong to the program's copy of std, and
+//! not to the copy in the library.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{locks, thread_ids};
 
-/// The time that a thread of the system has to unlock a stream whose owner cannot be told.
+/// The time that a thread of the system has to unlock a stream of unknown owner.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// The standard streams of a copy of std.
@@ -81,13 +81,14 @@ struct Found {
 
 static FOUND: OnceLock<Found> = OnceLock::new();
 
-/// Finds the locks, when no run is on. `streams` are those of the program, if it has another copy of std.
+/// Finds the locks, when no run is on. `streams` are the streams of the program, if it has another
+/// copy of std.
 pub(crate) fn find(streams: Option<Streams>) {
     FOUND.get_or_init(|| {
         let own = Streams::own();
         let of_program = streams.unwrap_or(own);
-        // The compiler is the same, and so are the types of both copies. The size of the lock of the output is that of
-        // its buffer, too.
+        // The compiler is the same, and so are the types of both copies. The size of the lock of
+        // the output is also the size of its buffer.
         let output = shape(own.output, 56, || std::io::stdout().lock());
         let error = shape(own.error, 24, || std::io::stderr().lock());
         let found = [(of_program.output, output), (of_program.error, error)];

@@ -39,7 +39,7 @@ pub(super) fn end() {
     }
 }
 
-/// Returns `true` for the id of a thread of a run. `None` if that cannot be told.
+/// Returns `true` for the id of a thread of a run. `None` if this is unknown.
 pub(super) fn is_of_run(id: u64) -> Option<bool> {
     counter().map(|_| id >= START)
 }

@@ -18,7 +18,7 @@ const ADJUSTS: Bits = 1 << 8;
 /// Read the time, or set a timer relative to it.
 pub const READ: Kind = Kind::of(READS).conflicts_with(ADVANCES | MOVES).looks();
 
-/// Went on after a timer. Guard: the time has reached its deadline.
+/// Continued after a timer. Guard: the time has reached its deadline.
 pub const DUE: Kind = Kind::of(DUES).conflicts_with(ADVANCES | RESETS | MOVES).looks();
 
 /// Moved the time on.

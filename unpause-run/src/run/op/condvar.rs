@@ -13,7 +13,7 @@ const NOTIFIES: Bits = NOTIFIES_ONE | NOTIFIES_ALL | LEAVES;
 /// Began to wait. The order in which tasks began to wait has no influence on who is notified.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(NOTIFIES);
 
-/// Went on. Guard: it was notified, or continues without a reason.
+/// Continued. Guard: it was notified, or continues without a reason.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(NOTIFIES);
 
 /// Notified one task that waits, if any.

@@ -39,8 +39,8 @@ pub struct Kind {
 /// A range of the numbers of the messages of a channel: the first one, and the first one after it.
 ///
 /// Of an operation that takes messages: these. Of an operation that puts a message in, or takes
-/// room for a message: the messages whose receipt makes no difference to it, because they are
-/// neither its message nor gave the room that it needs.
+/// room for a message: the messages whose receipt makes no difference to it, because they neither
+/// are its message nor gave its room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
     pub from: u32,

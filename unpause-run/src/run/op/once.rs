@@ -22,13 +22,14 @@ pub const BEGIN: Kind = Kind::of(BEGINS).conflicts_with(TURNS);
 /// Found that the value is being made, and waits for the end of that. Those who wait have no order.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(TURNS & !QUEUES);
 
-/// Goes on after such a wait. Guard: an initialisation has ended since it began to wait. Recorded as what it then does.
+/// Continues after such a wait. Guard: an initialisation has ended since it began to wait. Recorded
+/// as what it then does.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TURNS);
 
 /// Looked whether there is a value, or found it.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SETTLES).looks();
 
-/// Goes on after a wait for the value itself. Guard: there is one. Recorded as a look.
+/// Continues after a wait for the value itself. Guard: there is one. Recorded as a look.
 pub const SEE: Kind = Kind::of(SEES).conflicts_with(SETTLES).looks();
 
 /// Made the value.

@@ -20,7 +20,7 @@ pub const WRITE: Kind =
 /// Saw the expected value and joined the queue. The order in the queue counts.
 pub const ENQUEUE: Kind = Kind::of(ENQUEUES).conflicts_with(WRITES | ENQUEUES | WAKES | WAKES_NONE);
 
-/// Went on. Guard: it was taken out of the queue.
+/// Continued. Guard: it was taken out of the queue.
 pub const RESUME: Kind = Kind::of(RESUMES).conflicts_with(WAKES);
 
 /// Took waiters out of the queue.

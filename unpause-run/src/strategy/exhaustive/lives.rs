@@ -4,7 +4,7 @@
 //! and then the death are as the death alone, so a search need not try the death before the step if it tries it after, and the
 //! other way round. A step *outlives* the node if it changed an object outside the node, spawned a
 //! task (such as a sent message), ended its task, reached a point of a recorded call, drew a value,
-//! or told the run something.
+//! or had another effect without an event.
 //!
 //! That holds as long as nobody else looks at memory of the node, during its life or after: see
 //! [`Apart`](crate::strategy::search::Apart).

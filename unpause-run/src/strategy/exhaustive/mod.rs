@@ -178,7 +178,8 @@ impl Explorer {
             self.add_frame(view);
             let frame = &self.frames[step];
             let awake = |task: &TaskId| !frame.sleeps(*task);
-            // Goes on with the last task if it can, so that the first run of a subtree has few switches.
+            // Continues with the last task if it can, so that the first run of a subtree has few
+            // switches.
             let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;

@@ -8,7 +8,8 @@ use futures::future::{Either, select};
 
 use crate::tokio::sync::{broadcast, mpsc, watch};
 
-/// An act of a task on one of its ends. One that needs an end that the task does not have does nothing.
+/// An act of a task on one of its ends. If the task does not have the end that the act needs, it
+/// does nothing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Act {
     Send(u64),

@@ -192,7 +192,7 @@ fn by_key((done, asked): &(Vec<StepItem>, Vec<StepItem>)) -> (Vec<StepItem>, Vec
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) pairs: u64,
-    /// Those of a step and the death of its task.
+    /// The pairs of a step and the death of its task.
     pub(super) deaths: u64,
     pub(super) broken: Option<String>,
 }

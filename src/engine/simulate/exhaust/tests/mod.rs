@@ -89,7 +89,7 @@ fn seen_but(run: &Run, is_left_out: impl Fn(usize) -> bool) -> Seen {
             format!("{} {}", history.clients[client as usize], before.count())
         };
         let count = history.operations.len();
-        // One that never did anything may be left out, whenever it began.
+        // An operation that never did anything may be left out, whenever it began.
         let ended = |at: &usize| history.operations[*at].returned.is_some();
         for (a, b) in (0..count).flat_map(|a| (0..count).filter(ended).map(move |b| (a, b))) {
             let returned = history.operations[a].returned.as_ref().map(|(_, time)| *time);

@@ -141,7 +141,7 @@ async fn body(program: &Program) {
         tasks.push(crate::spawn(async move { node.kill() }));
     }
     for task in tasks {
-        // One that is killed has no result.
+        // A killed task has no result.
         drop(task.await);
     }
     shared.history.check();
@@ -192,7 +192,7 @@ fn classes_by_brute_force(program: &Program, runs_max: u64) -> Option<BTreeMap<u
 }
 
 /// Watches runs of seeds. Returns for each its class, whether its own history is violated, and
-/// whether it represents a violated history. One that is said to be comes about.
+/// whether it represents a violated history. A run that is said to do so exists.
 fn by_seeds(program: &Program, strategy: &str, seeds: u64) -> Vec<(u64, bool, bool)> {
     let witness = Witness::default();
     let strategy = Chosen::parse(strategy).expect("it is one of ours");

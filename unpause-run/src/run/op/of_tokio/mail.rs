@@ -44,10 +44,10 @@ pub const PUSH: Kind = Kind::of(PUSHES)
 /// Took room, or queued for it.
 pub const ASK: Kind = Kind::of(ASKS).conflicts_with(PUSHES | ASKS | GIVE_ROOM | LOOKS).puts();
 
-/// Went on with room. Guard: it has all that it asked for, or the queue of messages is closed.
+/// Continued with room. Guard: it has all that it asked for, or the queue of messages is closed.
 pub const GO: Kind = Kind::of(GOES).conflicts_with(GIVE_ROOM).puts();
 
-/// Went on with room, and put a message in. Guard: as for [`GO`].
+/// Continued with room, and put a message in. Guard: as for [`GO`].
 pub const GO_AND_PUSH: Kind = Kind::of(GOES_AND_PUSHES)
     .conflicts_with(PUSHES | GOES_AND_PUSHES | GIVE_ROOM | MISSES | LOOKS)
     .enables(HEARS)

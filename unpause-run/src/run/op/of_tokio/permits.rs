@@ -33,7 +33,7 @@ pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(CHANGES | FAILS | COUNTS
 /// Found that no more permits are given.
 pub const FIND_CLOSED: Kind = Kind::of(FINDS_CLOSED).conflicts_with(CLOSES | SETTLES).looks();
 
-/// Went on from the queue. Guard: it has all that it asked for, or no more permits are given.
+/// Continued from the queue. Guard: it has all that it asked for, or no more permits are given.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(GIVES | LEAVES | CLOSES | SETTLES);
 
 /// Gave permits back, or added some.

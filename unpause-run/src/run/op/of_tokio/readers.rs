@@ -30,7 +30,7 @@ pub const READ: Kind = Kind::of(READS).conflicts_with(WRITER | OPENS | FAILS_TO_
 /// Joined the queue to read.
 pub const QUEUE_TO_READ: Kind = Kind::of(QUEUES_TO_READ).conflicts_with(WRITER | OPENS);
 
-/// Went on from the queue, and reads.
+/// Continued from the queue, and reads.
 pub const HEAR_TO_READ: Kind = Kind::of(HEARS_TO_READ).conflicts_with(OPENS);
 
 /// Gave up the lock that it had read under.
@@ -49,7 +49,7 @@ pub const WRITE: Kind = Kind::of(WRITES)
 pub const QUEUE_TO_WRITE: Kind = Kind::of(QUEUES_TO_WRITE)
     .conflicts_with(ENTERS | ENDS_READING | FAILS_TO_READ | WRITER | OPENS | FAILS_TO_WRITE);
 
-/// Went on from the queue, and has it alone.
+/// Continued from the queue, and has it alone.
 pub const HEAR_TO_WRITE: Kind = Kind::of(HEARS_TO_WRITE).conflicts_with(ENDS_READING | OPENS);
 
 /// Gave up the lock that it had alone.

@@ -25,18 +25,18 @@ pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES 
 /// Took a kept notification, or saw that all were notified.
 pub const TAKE: Kind = Kind::of(TAKES).conflicts_with(REGISTERS | TAKES | TELLS);
 
-/// Went on. Guard: it was notified.
+/// Continued. Guard: it was notified.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(TELLS);
 
-/// Told the first who waits, or kept it.
+/// Notified the first waiting task, or kept the notification.
 pub const TELL_ONE: Kind =
     Kind::of(TELLS_ONE).conflicts_with(queue() | (TELLS & !TELLS_ONE)).enables(HEARS);
 
-/// Told the last who waits, or kept it.
+/// Notified the last waiting task, or kept the notification.
 pub const TELL_LAST: Kind =
     Kind::of(TELLS_LAST).conflicts_with(queue() | (TELLS & !TELLS_LAST)).enables(HEARS);
 
-/// Told all who wait.
+/// Notified all waiting tasks.
 pub const TELL_ALL: Kind =
     Kind::of(TELLS_ALL).conflicts_with(queue() | CREATES | (TELLS & !TELLS_ALL)).enables(HEARS);
 

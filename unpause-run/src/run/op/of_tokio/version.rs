@@ -25,7 +25,7 @@ pub const DROP: Kind = Kind::of(DROPS).conflicts_with(LOOKS | HEARS | TALLIES).e
 /// Looked at the value or its version.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(SENDS | DROPS).looks();
 
-/// Went on. Guard: there is a new version, or will be none.
+/// Continued. Guard: there is a new version, or will be none.
 pub const HEAR: Kind = Kind::of(HEARS).conflicts_with(SENDS | DROPS).looks();
 
 /// Made a receiver where there may have been none.

@@ -17,12 +17,12 @@ pub const CHANGE: Kind = Kind::of(CHANGES)
 /// Left the object as it was.
 pub const LOOK: Kind = Kind::of(LOOKS).conflicts_with(CHANGES | HEARS).looks();
 
-/// Went on, and changed the object. Guard: the object has woken it.
+/// Continued, and changed the object. Guard: the object has woken it.
 pub const HEAR: Kind = Kind::of(HEARS)
     .conflicts_with(CHANGES | LOOKS | HEARS | HEARS_ALONE)
     .enables(HEARS | HEARS_ALONE);
 
-/// Went on, and left the object as it was for others. Guard: the object has woken it.
+/// Continued, and left the object as it was for others. Guard: the object has woken it.
 pub const HEAR_ALONE: Kind = Kind::of(HEARS_ALONE).conflicts_with(CHANGES | HEARS).looks();
 
 #[cfg(any(test, feature = "planted"))]

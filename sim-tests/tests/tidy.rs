@@ -27,6 +27,9 @@ mod form;
 #[path = "tidy/words.rs"]
 mod words;
 
+#[path = "tidy/sentences.rs"]
+mod sentences;
+
 #[path = "tidy/pages.rs"]
 mod pages;
 
@@ -105,6 +108,11 @@ fn every_function_of_a_run_is_an_operation_or_says_why_not() {
 #[test]
 fn no_file_names_a_machine_or_a_registry_host() {
     assert_none(each(words::check));
+}
+
+#[test]
+fn comments_are_clear_at_the_first_reading() {
+    assert_none(sentences::check(&Tree::of_the_repository().files));
 }
 
 #[test]

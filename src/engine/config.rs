@@ -213,7 +213,7 @@ impl Settings {
         Ok(isolate)
     }
 
-    /// These settings, with defaults for those not set.
+    /// These settings, with defaults for the missing ones.
     pub(crate) fn resolve(self) -> Result<Config, InvalidSetting> {
         let source = Box::new(self.clone());
         let name = self.strategy.as_deref().unwrap_or(STRATEGIES[0].name);

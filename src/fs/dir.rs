@@ -22,7 +22,7 @@ pub struct FileType(Type);
 enum Type {
     File,
     Directory,
-    /// Of the operating system alone.
+    /// Only for the operating system.
     Symlink,
     Other,
 }
@@ -60,7 +60,7 @@ impl FileType {
     }
 }
 
-/// Properties of a file or a directory: those that a run has.
+/// The properties of a file or a directory that a run has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metadata {
     kind: FileType,

@@ -214,7 +214,8 @@ impl Map {
         })
     }
 
-    /// Has the kernel begin to write these bytes, which makes nothing durable. Not a point: it does nothing.
+    /// Asks the kernel to start writing these bytes. This makes nothing durable. Not a point: it
+    /// does nothing.
     ///
     /// # Errors
     /// None.

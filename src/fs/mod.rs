@@ -34,8 +34,9 @@
 //!
 //! # Points
 //!
-//! Each call is a point, and is done in one step. Those that take several calls of a kernel are several points: [`write`](fn@write)
-//! opens, writes and closes, so others may find an empty file. Dropping a file and [`File::try_lock`] are none.
+//! Each call is a point, and is done in one step. Functions that take several calls of a kernel are
+//! several points: [`write`](fn@write) opens, writes and closes, so others may find an empty file.
+//! Dropping a file and [`File::try_lock`] are none.
 //!
 //! A [`Map`] has words. Their operations are points, like operations on an atomic.
 //!

@@ -29,8 +29,8 @@ impl NodeDisk<'_> {
         }
     }
 
-    /// Has the disk have a fault from now on, also while the node is down and in its next lives. Not a point. Outside of runs and
-    /// in the real build it does nothing.
+    /// Starts a fault of the disk. It lasts across restarts of the node. Not a point. Outside of
+    /// runs and in the real build it does nothing.
     ///
     /// ```
     /// use sim::fs::{self, DiskFault};

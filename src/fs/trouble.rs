@@ -72,7 +72,7 @@ pub(super) fn budget() -> u8 {
 /// The faults that may be injected into a call.
 pub(super) struct Befalls<'a> {
     pub(super) faults: &'a Faults,
-    /// Those that last.
+    /// The lasting faults.
     pub(super) troubles: &'a [DiskFault],
     /// The number of calls of each kind that suffer them in one task.
     pub(super) budget: u8,

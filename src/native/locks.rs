@@ -382,7 +382,7 @@ fn note_otherwise() {
     }
 }
 
-/// A thread waits for the memory at an address, or wakes those who do.
+/// Records that a thread waits for the memory at an address, or wakes its waiters.
 pub(super) fn is_waited_for(address: usize) {
     if with(|threads| threads.followed_lock(address)).is_some() {
         // No mutex of parking_lot: it waits for other memory. Another object is at the address now.

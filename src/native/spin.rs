@@ -70,7 +70,7 @@ pub(super) struct Round {
     pub(super) let_go: bool,
 }
 
-/// The next look of a thread, compared with those before.
+/// The next look of a thread, compared with its earlier looks.
 #[derive(Debug)]
 pub(super) enum Repeated {
     /// It is a point.

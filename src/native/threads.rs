@@ -73,7 +73,7 @@ pub(super) struct Threads {
     lets_pass: bool,
     /// Of threads that have ended, for the next ones. Empty but for their allocations.
     looks: Vec<Looks>,
-    /// The tasks of the threads, by number; none for the first, and for those that were joined.
+    /// The tasks of the threads, by number; `None` for the first thread, and for joined threads.
     pub(super) handles: Vec<Option<Handle<()>>>,
 }
 
@@ -289,8 +289,8 @@ impl Threads {
         self.words.entry(key).or_insert_with(new).clone()
     }
 
-    /// Takes on to wake those who wait for a change of a file. Returns `false` if there are none, or if the task that
-    /// made an earlier change wakes them.
+    /// Takes on to wake the waiters for a change of a file. Returns `false` if there are none, or
+    /// if the task that made an earlier change wakes them.
     ///
     /// The answer depends only on the order of waits and changes, which conflict, and not on the
     /// order of wakes.

@@ -83,7 +83,7 @@ impl Branch {
         }
     }
 
-    /// Those that run beside this stage.
+    /// The faults that run beside this stage.
     fn of_stage(&self, stage: usize) -> impl Iterator<Item = usize> {
         let is_there =
             move |nth: &usize| self.stage(*nth) == stage && self.fate(*nth) != Fate::Absent;

@@ -1,4 +1,4 @@
-//! Faults of disks: those that last, and the loss of all files.
+//! Faults of disks: lasting faults, and the loss of all files.
 
 use super::Nemesis;
 use super::fault::{Active, Kind, Package};

@@ -9,8 +9,8 @@ use crate::seam::{self, here};
 use crate::time::sleep;
 
 /// Like [`quiesce`](super::quiesce), for the nodes of `core` only: they are resumed and restarted,
-/// and the links between them are mended. All other nodes are cut off from now on; those that are
-/// down stay so. A system that works with a majority must then continue with the core alone.
+/// and the links between them are mended. All other nodes are cut off from now on; nodes that are
+/// down stay down. A system that works with a majority must then continue with the core alone.
 ///
 /// ```
 /// use sim::{nemesis, net, time::Duration};

@@ -1,8 +1,9 @@
 //! A nemesis: faults of nodes, links and disks, drawn from the decisions of the run beside what the clients do.
 //!
-//! A [`Nemesis`] is a list of kinds of faults, each with a [`Victim`]. Its [`run`](Nemesis::run) draws a number of faults,
-//! causes them one after the other, and at the end mends all links, resumes all nodes and restarts those that are down. The
-//! faults are decisions like any other: a trace has them, a replay causes them again, and shrinking leaves those that a
+//! A [`Nemesis`] is a list of kinds of faults, each with a [`Victim`]. Its [`run`](Nemesis::run)
+//! draws a number of faults, injects them one after the other, and at the end mends all links,
+//! resumes all nodes and restarts the nodes that are down. The faults are decisions like any other:
+//! a trace has them, a replay injects them again, and shrinking leaves only the faults that a
 //! failure needs.
 //!
 //! ```
@@ -158,22 +159,23 @@ impl Nemesis {
         self.with(Kind::Offset, victim)
     }
 
-    /// Has the [clock](Node::clock) of the victim go at a wrong rate, by 1e-5, 1e-3 or 1e-1, and corrects it later.
+    /// Makes the [clock](Node::clock) of the victim run at a wrong rate, by 1e-5, 1e-3 or 1e-1, and
+    /// corrects it later.
     pub fn drift(self, victim: Victim) -> Nemesis {
         self.with(Kind::Drift, victim)
     }
 
-    /// Has the wall clock of the victim jump by 10 ms, 500 ms or 1 h, and corrects it later.
+    /// Makes the wall clock of the victim jump by 10 ms, 500 ms or 1 h, and corrects it later.
     pub fn jump(self, victim: Victim) -> Nemesis {
         self.with(Kind::Jump, victim)
     }
 
-    /// Has the wall clock of the victim jump there and back several times, and corrects it later.
+    /// Makes the wall clock of the victim jump back and forth several times, and corrects it later.
     pub fn strobe(self, victim: Victim) -> Nemesis {
         self.with(Kind::Strobe, victim)
     }
 
-    /// Has the victim be [slow](Node::slow) for a while.
+    /// Makes the victim [slow](Node::slow) for a while.
     pub fn slow(self, victim: Victim) -> Nemesis {
         self.with(Kind::Slow, victim)
     }
@@ -184,8 +186,9 @@ impl Nemesis {
         self.with(Kind::Clog, victim)
     }
 
-    /// Has the disk of the victim have one of these faults for a while: [`DiskFault::PASSING`] for all that leave synced data as
-    /// they are. After the end, calls are done as always; what is rotten, or was written in the place of something else, stays so.
+    /// Injects one of these faults into the victim's disk for a while: [`DiskFault::PASSING`] for
+    /// all faults that keep synced data. After the end, calls are done as always; what is rotten,
+    /// or was written in the place of something else, stays so.
     ///
     /// Faults that [take data](DiskFault::takes_data) need a bound, [`Tolerance::disks`], or victims by name.
     ///

@@ -5,7 +5,7 @@
 //! change of each fault; (5) for each fault its kind, victim, parameter, duration and gap; (6) in a
 //! generated program with guided victims the given node of each fault. Kind 0 is no fault. In a run
 //! of a seed all five are drawn for each, whatever the kind, so that others keep their places when
-//! one is set to 0. In a search only those are drawn that make a difference.
+//! one is set to 0. In a search, a value is drawn only if it makes a difference.
 
 use std::fmt;
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Pause {
 /// The drawn faults.
 #[derive(Debug, Default)]
 pub(super) struct Drawn {
-    /// None for no fault.
+    /// `None` means no fault.
     pub(super) commands: Vec<Option<Command>>,
     /// True if guided victims are taken, and not random ones.
     pub(super) is_guided: bool,

@@ -127,7 +127,7 @@ pub(super) fn source(package: &Package, victims: &[Node], command: &Command) -> 
         Pause::Time(time) => {
             format!(".{name}(std::time::Duration::from_nanos({}))", time.as_nanos())
         }
-        // Of a fault that was not reached.
+        // The time of a fault that was not reached.
         Pause::Timers(_) => String::new(),
     };
     let lasts = command.lasts.map_or(String::new(), |lasts| pause("lasts", lasts));

@@ -27,9 +27,9 @@ use crate::seam::Here;
 #[derive(Clone, Debug)]
 pub struct Tolerance {
     most: usize,
-    /// None for as many as are named.
+    /// `None` means as many as are named.
     disks: Option<usize>,
-    /// None for all nodes.
+    /// `None` means all nodes.
     groups: Vec<Vec<Node>>,
 }
 

@@ -135,7 +135,7 @@ impl Underway {
         }
     }
 
-    /// Ends a fault beside those that last and these. Returns true if it has met something.
+    /// Ends a fault, beside the lasting faults and these. Returns true if it has met something.
     pub(super) fn end_one(&self, fault: Active, beside: &[Active]) -> bool {
         let mut others = self.active().clone();
         others.extend(beside.iter().cloned());

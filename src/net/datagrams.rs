@@ -19,14 +19,14 @@ pub(crate) struct Datagrams<T> {
     pub(crate) inbox: Inbox<T>,
     link: Arc<Link>,
     flying: Mutex<Slots<Datagram<T>>>,
-    /// Those that find so many in the inbox are dropped.
+    /// A datagram that finds so many in the inbox is dropped.
     room: usize,
-    /// Has the words for a datagram.
+    /// Describes a datagram in words.
     pub(crate) shows: Shows<T>,
 }
 
 impl<T: Send + 'static> Datagrams<T> {
-    /// The inbox of those that are sent over a link.
+    /// The inbox of the datagrams that are sent over a link.
     pub(crate) fn over(link: Arc<Link>, room: usize, here: Here) -> Arc<Datagrams<T>> {
         let inbox = Inbox::new("datagrams", link.name(), here);
         let (flying, shows) = (Mutex::default(), Shows::default());

@@ -64,7 +64,7 @@ pub(crate) trait Flow: Send + Sync {
     /// Its link was cut or healed.
     fn set_cut(&self, is_cut: bool, here: Here);
 
-    /// The settings of its link changed: records that on what those who send have an operation on.
+    /// Records a change of its link's settings, on an object that senders operate on.
     fn was_set(&self, here: Here);
 
     /// A node has died, perhaps once more.
@@ -169,7 +169,7 @@ impl Link {
         self.is_cut.load(Relaxed)
     }
 
-    /// Has a message go over it, in the step in which it arrives. Returns `false` if it is lost.
+    /// Moves a message over it, in the step of its arrival. Returns `false` if it is lost.
     pub(crate) fn passes(&self, here: Here) -> bool {
         let (passes, (mark, op)) = self.meet();
         mark.record(op, here);
@@ -278,7 +278,7 @@ impl Fabric {
 
     /// The link from one host to another, to be cut, healed or set.
     pub(super) fn link_to_change(&self, from: Host, to: Host, here: Here) -> Arc<Link> {
-        // The link may be new: then those that heal all links before this have nothing on it.
+        // The link may be new: then an earlier healing of all links has no record on it.
         self.all_links(here).record(&CHANGE, here);
         self.link(from, to, here)
     }

@@ -15,8 +15,9 @@ const LOOKUP: usize = 6;
 /// Random faults of messages in a run. Faults that a test injects by [`cut`](super::cut()) or by
 /// the death of a node come on top.
 ///
-/// Nothing does by default, but that datagrams overtake each other. Each kind is drawn when a message is sent, so shrinking
-/// removes those that a failure does not need. A task causes each kind as often as the setting says, at most.
+/// Nothing does by default, but that datagrams overtake each other. Each fault is drawn when a
+/// message is sent, so shrinking removes the faults that a failure does not need. A task causes
+/// each kind as often as the setting says, at most.
 ///
 /// ```
 /// use sim::net::{Faults, Latency, faults};
@@ -95,7 +96,7 @@ impl Faults {
         Faults { lookups: budget, ..self }
     }
 
-    /// Has messages take time.
+    /// Makes messages take time.
     #[must_use]
     pub fn latency(self, latency: Latency) -> Faults {
         Faults { latency: Some(latency), ..self }
@@ -205,7 +206,8 @@ pub struct Latency(Kind);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Kind {
-    /// None for five of eight messages: these arrive when the scheduler has them. The others take one of these.
+    /// `None` for five of eight messages: the scheduler chooses their arrival. The others take one
+    /// of these.
     Rungs([Duration; 3]),
     Within(Duration, Duration),
 }

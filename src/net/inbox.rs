@@ -14,7 +14,7 @@ const GET: Op = Op::of_kind("get", Access::Peek, net::GET).quiet();
 /// The fate of a message that is visited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Visit {
-    /// It and those after it are left as they are.
+    /// It and all later messages are left as they are.
     Stop,
     /// It was looked at.
     Look,
@@ -36,7 +36,7 @@ struct InboxState<T> {
     put: usize,
     /// The calls of a run that wait for a message or have one.
     latches: Queue<Latch>,
-    /// Those outside of runs.
+    /// The waiting tasks outside of runs.
     waiting: Vec<Waker>,
     is_closed: bool,
     /// The end as an object, if it has arrived as a message does.
@@ -142,7 +142,7 @@ impl<T> Inbox<T> {
         let end = Passed::put("message", &PUT, self.here);
         {
             let mut state = self.state();
-            // A death that came first closed it: those who find the end do not see this one.
+            // A death that came first closed it: tasks that find the end do not see this one.
             if !state.is_closed {
                 state.end = Some(end);
             }

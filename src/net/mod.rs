@@ -105,8 +105,8 @@ pub(crate) fn heal_all(here: Here) {
     Fabric::of_run().heal(here);
 }
 
-/// Has messages that are sent from now on from one node to another take longer, by `by`, until [`unclog`] or [`heal`]. Those on
-/// their way stay as they are. Not a point.
+/// Delays messages sent from now on from one node to another, by `by`, until [`unclog`] or
+/// [`heal`]. Messages already on their way are not delayed. Not a point.
 ///
 /// A message that overtakes others finds code that relies on their order: a late append of an old
 /// leader, or a lease renewed after its end.

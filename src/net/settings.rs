@@ -68,7 +68,7 @@ impl Settings {
         own.map_or(Cow::Borrowed(&self.of_net), Cow::Owned)
     }
 
-    /// Has `bytes` leave at this rate, behind those that were sent before. Returns when they have.
+    /// Sends `bytes` at this rate, behind all earlier bytes. Returns when they have.
     fn queue(&self, bytes: usize, rate: u64, now: Instant) -> Instant {
         let mut own = self.own();
         let begin = own.free_at.unwrap_or(now).max(now);
@@ -131,7 +131,7 @@ impl Link {
         self.set(&SET, here, |own| own.faults = Some(faults));
     }
 
-    /// Has messages take so much longer; none to end that.
+    /// Delays messages by so much; `None` ends the delay.
     pub(crate) fn clog(&self, by: Option<Latency>, here: Here) {
         let op = if by.is_some() { &CLOG } else { &UNCLOG };
         self.set(op, here, |own| own.clog = by);

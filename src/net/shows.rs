@@ -30,7 +30,8 @@ impl<T> Shows<T> {
 /// The maximum number of bytes that are shown.
 const BYTES_MAX: usize = 32;
 
-/// Bytes as text where they can be printed: `"GET /"`, `"\\x01ok"`, and the number of those that are left out.
+/// Bytes as text where they can be printed: `"GET /"`, `"\\x01ok"`, and the number of bytes left
+/// out.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn bytes(all: &[u8]) -> String {
     let mut text = String::from("\"");

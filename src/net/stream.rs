@@ -100,7 +100,7 @@ pub(crate) struct Stream<T, S = Inbox<T>> {
     link: Arc<Link>,
     pub(crate) inbox: Arc<S>,
     flight: Mutex<Flight<T>>,
-    /// Has the words for a message.
+    /// Describes a message in words.
     pub(crate) shows: Shows<T>,
 }
 
@@ -108,7 +108,7 @@ struct Flight<T> {
     /// The number of messages that have arrived. It is also the number of the first message on its
     /// way.
     arrived: u64,
-    /// Those on their way, in the order of their numbers.
+    /// The messages on their way, in the order of their numbers.
     segments: Queue<Segment<T>>,
     /// The number of the message that the cut holds and that was counted: once, also if the link is cut again before its end.
     held: Option<u64>,

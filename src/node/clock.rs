@@ -124,8 +124,8 @@ impl Node {
         Clock(self.clone())
     }
 
-    /// Has each step of its tasks take time from now on: 1 ms, 20 ms or 500 ms of true time with `k` 1, 2 or 3. 0 ends it, when
-    /// the steps that are on are over. A node is slow until its death; of each of its tasks 1,000 steps at most are.
+    /// Makes each step of its tasks take time from now on: 1 ms, 20 ms or 500 ms of true time with
+    /// `k` 1, 2 or 3. A node is slow until its death; of each of its tasks 1,000 steps at most are.
     ///
     /// Not a point. Outside of runs and in the real build it does nothing.
     ///
@@ -195,7 +195,7 @@ impl Clock {
         self.change(ClockChange::Offset(offset.nanoseconds()), &SET, &offset.to_string(), here);
     }
 
-    /// Has the wall clock jump, as after a correction.
+    /// Makes the wall clock jump, as after a correction.
     #[track_caller]
     pub fn jump(&self, by: Shift) {
         self.jump_by(by, here());
@@ -205,7 +205,8 @@ impl Clock {
         self.change(ClockChange::Jump(by.nanoseconds()), &JUMP, &by.to_string(), here);
     }
 
-    /// Has the clock count at another rate from now on: so much more than true time, or less if it is negative.
+    /// Changes the rate of the clock from now on: so much faster than true time, or slower if it is
+    /// negative.
     ///
     /// # Panics
     /// If it is not from -0.9 to 0.9.

@@ -272,8 +272,8 @@ impl Node {
         self.state().is_paused
     }
 
-    /// Has the node run `main`, in a task of its name, now and again after each [restart](Self::restart). A node that is
-    /// down runs it when it is restarted.
+    /// Makes the node run `main`, in a task of its name, now and again after each
+    /// [restart](Self::restart). A node that is down runs it when it is restarted.
     #[track_caller]
     pub fn run<F>(&self, mut main: impl FnMut() -> F + Send + 'static)
     where

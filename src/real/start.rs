@@ -1,9 +1,9 @@
 //! The starting line of the tasks of a stress run.
 //!
 //! A spawned task waits until its spawner waits, ends, joins a task or reaches its next point (if
-//! points are [disturbed](super::jitter)). Then those that were spawned so far start together, as
-//! soon as the last of them has a thread: a thread takes longer to come up than most tasks to end.
-//! The spawner that came to a point starts with them.
+//! points are [disturbed](super::jitter)). Then the tasks spawned so far start together, as soon as
+//! the last of them has a thread: a thread takes longer to come up than most tasks to end. The
+//! spawner that came to a point starts with them.
 //!
 //! All waits are short: a spawner that neither waits nor has points lets its tasks start after [`START`], and
 //! a task that no thread polls holds up the others for [`ARRIVAL`] at most.
@@ -46,7 +46,7 @@ impl Starts {
         self.release_if_complete()
     }
 
-    /// Has all tasks start together. Returns `true` if they may start now.
+    /// Makes all tasks start together. Returns `true` if they may start now.
     #[must_use]
     pub(crate) fn want_all(&mut self) -> bool {
         let new = &self.arrived[self.wanted.min(self.arrived.len())..];
@@ -60,7 +60,7 @@ impl Starts {
         (self.released, self.missing) = (self.wanted, 0);
     }
 
-    /// Lets all tasks start, also those that are spawned later.
+    /// Lets all tasks start, including later ones.
     pub(crate) fn open(&mut self) {
         (self.released, self.wanted, self.missing) = (usize::MAX, usize::MAX, 0);
     }

@@ -1,4 +1,4 @@
-//! Timers on the clock of the system, without a runtime or with those that the program sets.
+//! Timers on the clock of the system: without a runtime, or the timers that the program sets.
 
 use std::fmt;
 use std::future::Future;

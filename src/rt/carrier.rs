@@ -27,7 +27,7 @@ pub(crate) const FAULT_KINDS: usize = 16;
 
 /// Something that keeps messages on their way, each by a number: a stream, or what a socket sends over.
 pub(crate) trait Carrying: Send + Sync {
-    /// Has a message arrive, in the step of its carrier.
+    /// Lets a message arrive, in the step of its carrier.
     fn arrive(self: Arc<Self>, number: u64);
 
     /// Drops a message, which does not arrive any more.
@@ -179,7 +179,7 @@ impl RunState {
 }
 
 impl Executor<'_> {
-    /// Has the message of a task arrive. Returns `false` if it is no carrier without a future.
+    /// Lets the message of a task arrive. Returns `false` if it is no carrier without a future.
     #[inline(never)]
     pub(super) fn arrive(&mut self, step: u32, task: TaskId) -> bool {
         let mut state = self.world.unsettled();

@@ -113,7 +113,7 @@ pub(super) fn circle(state: &RunState) -> Vec<Wait> {
         .collect();
     let mut alone = alone.into_iter();
     waits.retain(|wait| alone.next() == Some(true) && is_blocked(wait.task));
-    // Of a lock that several share, another one may end the wait.
+    // The wait for a shared lock may end by another owner.
     waits.retain(|wait| {
         let shared = wait.object.is_some_and(|on| state.objects.rows[on.index()].sharers.len() > 1);
         !shared

@@ -119,8 +119,8 @@ impl Executor<'_> {
         true
     }
 
-    /// Has the strategy choose a task. Returns the task and the key of the announcement whose turn it is. `None` if
-    /// the strategy gives no valid answer; the run is then over.
+    /// Asks the strategy to choose a task. Returns the task and the key of the announcement whose
+    /// turn it is. `None` if the strategy gives no valid answer; the run is then over.
     #[inline(always)]
     fn choose(&mut self, state: &mut RunState) -> Option<(TaskId, u32)> {
         match World::choose(state, Choice::Task) {

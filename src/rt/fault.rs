@@ -143,7 +143,7 @@ impl Cancellation {
         self.ear.is_called()
     }
 
-    /// Has the fault enable the announcement of `pending`, which was just made.
+    /// Makes the fault enable the announcement of `pending`, which was just made.
     pub(crate) fn wait(&self, pending: &PendingOp) {
         self.ear.listen(pending);
     }

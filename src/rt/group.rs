@@ -104,7 +104,8 @@ impl Groups {
         (group, row.is_paused)
     }
 
-    /// Has the code that follows be of the group. Returns the argument of [`leave`](Self::leave).
+    /// Makes the code that follows belong to the group. Returns the argument of
+    /// [`leave`](Self::leave).
     pub(super) fn enter(&mut self, group: Group) -> Option<Group> {
         self.entered.replace(group)
     }

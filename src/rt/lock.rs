@@ -208,8 +208,8 @@ impl RunState {
         self.mark_dirty(object);
     }
 
-    /// Has the waiters of a lock updated at the end of the step, because a lock that is taken and freed within one
-    /// step then costs them nothing.
+    /// Marks a lock: its waiters are updated at the end of the step. So a lock that is taken and
+    /// freed within one step costs them nothing.
     pub(super) fn mark_dirty(&mut self, object: ObjectId) {
         let row = self.row(object);
         if !row.dirty {

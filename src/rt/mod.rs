@@ -196,7 +196,7 @@ impl Worker {
         self.world.state().failure.clone()
     }
 
-    /// Has messages of the next runs described in words.
+    /// Makes the next runs describe messages in words.
     pub(crate) fn show_messages(&self) {
         self.world.state().record.is_shown = true;
     }

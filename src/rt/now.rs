@@ -237,7 +237,8 @@ pub(super) fn forget_done() {
     forget_turn();
 }
 
-/// Has the world decide, in the rest of the step, whose turn it is. No operation that was done is unseen by the world.
+/// Makes the world decide, for the rest of the step, whose turn it is. No operation that was done
+/// is unseen by the world.
 pub(super) fn forget_turn() {
     NOW.with(|now| now.turn.set(NO_KEY));
 }

@@ -119,7 +119,7 @@ impl Object {
         self.changed()
     }
 
-    /// Has the run read its name and its owner again.
+    /// Makes the run read its name and its owner again.
     const fn changed(self) -> Object {
         let slot = match self.slot.into_inner() {
             0 => 0,

@@ -19,7 +19,7 @@ const REST: Op = Op::of_kind("rest", Access::Peek, clock::SET).quiet();
 const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 
 impl World {
-    /// Has each step of a task of the group take so many nanoseconds, from the next one on.
+    /// Makes each step of a task of the group take so many nanoseconds, from the next step on.
     pub(crate) fn set_pace(&self, group: Group, rest: u64, place: Place) {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();

@@ -261,7 +261,8 @@ impl RunState {
 
     // ---- announcements
 
-    /// The number of announcements kept here so far, plus one. The thread keeps those that wait for nothing.
+    /// The number of announcements kept here so far, plus one. The thread keeps the announcements
+    /// that wait for nothing.
     pub(crate) fn announcements(&self) -> u32 {
         self.next_key
     }

@@ -391,7 +391,7 @@ impl World {
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl World {
-    /// Has the current task woken at `time`, when no task can step before.
+    /// Wakes the current task at `time`, if no task can step before.
     pub(crate) fn set_timer(&self, time: u64) {
         let mut state = self.state();
         let task = state.current();

@@ -100,7 +100,7 @@ impl World {
         reads.events = state.board.events.len();
         reads.more |= reads.draws < state.record.draws.len();
         reads.more |= reads.contacts < state.board.contacts.len();
-        // As a read without a point.
+        // Like a read without a point.
         reads.more |= reads.by_hand < state.polls.by_hand;
     }
 

@@ -7,7 +7,8 @@ use super::{Here, Latch, Wrapped};
 use crate::run::board::Route;
 use crate::run::op::Op;
 
-/// Something that messages go over, such as a stream. It keeps those that are on their way, each by a number.
+/// Something that messages go over, such as a stream. It keeps the messages on their way, each by a
+/// number.
 pub(crate) trait Transit: Send + Sync + 'static {
     type Message;
 
@@ -20,7 +21,7 @@ pub(crate) trait Transit: Send + Sync + 'static {
     /// A message in words, for reports. Called in runs that are shown.
     fn describe(&self, number: u64) -> Option<String>;
 
-    /// Has a message arrive, in the step of its carrier.
+    /// Lets a message arrive, in the step of its carrier.
     fn arrive(self: Arc<Self>, number: u64);
 
     /// Drops a message, which does not arrive any more.

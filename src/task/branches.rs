@@ -16,7 +16,7 @@ pub struct Branches<const N: usize> {
     open: [bool; N],
     /// True if a branch waits.
     waits: bool,
-    /// The first branch of this poll, and the number of those that had their turn.
+    /// The first branch of this poll, and the number of branches that had their turn.
     start: usize,
     polled: usize,
     /// The branch that is polled now, with the position of the run before its poll.

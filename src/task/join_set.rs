@@ -32,7 +32,7 @@ use crate::seam::here;
 /// ```
 pub struct JoinSet<T> {
     members: FuturesUnordered<Member<T>>,
-    /// The number of those that were not joined.
+    /// The number of tasks that were not joined.
     len: usize,
 }
 

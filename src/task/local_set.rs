@@ -87,7 +87,7 @@ pub struct LocalSet {
 
 #[derive(Default)]
 struct LocalTasks {
-    /// The tasks outside of runs, and those that were spawned since they were polled.
+    /// The tasks outside of runs, and the tasks spawned since they were polled.
     polled: RefCell<FuturesUnordered<LocalBoxFuture<'static, ()>>>,
     new: RefCell<Vec<LocalBoxFuture<'static, ()>>>,
     /// The task that polls the set.

@@ -12,11 +12,11 @@ use crate::seam::{self, on_carrier};
 /// on; there a quarter of the passes are true, as for the `BUGGIFY` of FoundationDB (Zhou et al. 2021). So each run
 /// has a mixture of its own, and no place hides the effect of another one in all of them.
 ///
-/// A place is named by its file and line, or by a literal: uses of one name are switched on together. Each pass is a
-/// decision, 0 for false: it is replayed, shrinking removes what the failure does not need, and screens show those
-/// that are true by name, as `buggify: small batch`. A search tries both values, for at most two passes of each task
-/// that are true, and says so if there are more. Reports count the passes, and warn of a place that was true in none.
-/// It is not a point.
+/// A place is named by its file and line, or by a literal: uses of one name are switched on
+/// together. Each pass is a decision, 0 for false: it is replayed, shrinking removes unneeded ones,
+/// and screens show the true ones by name, as `buggify: small batch`. A search tries both values,
+/// for at most two passes of each task that are true, and says so if there are more. Reports count
+/// the passes, and warn of a place that was true in none. It is not a point.
 ///
 /// The guarded code must be legal: a failing test has then found a bug, not an impossible fault.
 ///

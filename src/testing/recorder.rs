@@ -159,7 +159,8 @@ where
         self
     }
 
-    /// Has calls fed to the checker that `make` returns, for a history that is checked at its end in all orders.
+    /// Feeds each call to the checker that `make` creates, for a history that is checked at its end
+    /// in all orders.
     #[track_caller]
     pub(crate) fn feed_at(&self, make: Make<M>, place: Place) {
         let feed = Feed::new(make, place);

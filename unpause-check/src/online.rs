@@ -53,8 +53,9 @@ const POSSIBILITIES: usize = 100_000;
 /// [`new`](Online::new) takes any model. If every operation has a [key](Model::partition),
 /// [`by_key`](Online::by_key) checks each key by itself, which is much faster.
 ///
-/// For a nondeterministic model, [`Model::returns`] must return all results of an operation in a state, up to
-/// those that `accepts` treats alike: possibilities with the same results count as one.
+/// For a nondeterministic model, [`Model::returns`] must return all results of an operation in a
+/// state, up to results that `accepts` treats alike: possibilities with the same results count as
+/// one.
 ///
 /// # Cost
 /// An invocation is one look-up. A return costs one step of the model for each possibility if the

@@ -204,7 +204,8 @@ fn a_disk_that_is_full_for_a_moment_loses_nothing() {
 
 #[test]
 fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
-    // Batches come in any order. After each, what is known is brute force over those that came.
+    // Batches come in any order. After each, the known positions equal the brute-force result over
+    // the batches so far.
     let mut random = crate::run::rng::Rng::new(7);
     for round in 0..200 {
         let path = file("ledger", b"");

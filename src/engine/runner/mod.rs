@@ -84,9 +84,9 @@
 //!   [`Searched::cause`](crate::report::Searched::cause) has the reason, and names the two steps whose order made the difference.
 //!   A difference that few orders show is seldom among the sampled runs. A test with a lock of std in six tasks and an assertion
 //!   that fails in one of their 720 orders passes. `preemptions` and `delays` make all orders and assume nothing.
-//! - A complete search checks itself. It samples a hundred runs, looks up the class of each among those that it
-//!   explored, and repeats each with its steps in another order of the class. A run that fails or
-//!   is of an unknown class revokes the proof
+//! - A complete search checks itself. It samples a hundred runs, looks up the class of each among
+//!   its explored classes, and repeats each with its steps in another order of the class. A run
+//!   that fails or is of an unknown class revokes the proof
 //!   ([`Searched::audit`](crate::report::Searched::audit)); a run that behaves differently in the
 //!   other order restarts the search, as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the

@@ -314,7 +314,7 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     limits: RunLimits,
     wants: Signature,
     preemptions_max: u64,
-    /// Steps taken so far, those that made programs counted in.
+    /// Steps taken so far, including the steps that generated programs.
     steps: u64,
     /// Programs are generated once.
     _memo: Memo,

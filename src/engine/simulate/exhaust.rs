@@ -210,7 +210,7 @@ fn explore_all(
         SearchEnd::Stopped
     });
     if explored.found.is_none() {
-        // Those before it began anew are none.
+        // Runs before the search began anew do not count.
         explored.tally.runs = before + search.progress().runs;
     }
     (ended, next)

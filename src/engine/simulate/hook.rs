@@ -96,8 +96,8 @@ pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
 /// The functions below a panic that a report names, if they differ from the functions that
 /// panicked.
 ///
-/// Of a backtrace std gives no more than texts. These are read from the `Debug` text, which names function, file and line
-/// of each frame; if it should ever look otherwise, nothing is found.
+/// std gives a backtrace only as text. These are read from the `Debug` text, which names function,
+/// file and line of each frame; if it should ever look otherwise, nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callers {
     /// The place, as `file:line`, that called the standard library, if the standard library

@@ -65,7 +65,7 @@ pub(crate) fn run_seed(config: &Config, site: &Site, body: &dyn TestBody, seed: 
     })
 }
 
-/// All runs of a search, those that fail too, each shown to `visit`.
+/// Makes all runs of a search, including failing ones, and shows each to `visit`.
 #[track_caller]
 pub(crate) fn each_run(
     config: &Config,

@@ -18,7 +18,7 @@ use crate::run::{Failure, Outcome, Run};
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) warnings: Vec<String>,
-    /// Those that are shown although the harness hides the output of a test.
+    /// Notes that are shown although the harness hides the output of a test.
     pub(super) notes: Vec<String>,
 }
 

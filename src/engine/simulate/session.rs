@@ -164,8 +164,9 @@ impl<'a> Session<'a> {
         self.run_with(job.strategy(), "follow", trace.header.seed, job)
     }
 
-    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic hook. Of a panic
-    /// in the standard library, or for want of a runtime, the [callers](hook::callers) are kept.
+    /// Does `act` with runs heard by subscribers of `tracing` and, if that is wanted, the panic
+    /// hook. For a panic in the standard library, or for want of a runtime, the
+    /// [callers](hook::callers) are kept.
     pub(super) fn loudly<T>(&self, act: impl FnOnce() -> T) -> T {
         let act = || native::noting_calls(|| hook::tracing_calls(act));
         match (self.config.log, self.config.backtrace) {

@@ -39,7 +39,7 @@ pub(super) fn stand_in_of_std(_: &TcpStream) -> io::Result<std::net::TcpStream> 
     Err(io::Error::new(io::ErrorKind::Unsupported, super::OF_RUN))
 }
 
-/// The number of a socket of std among those that are open.
+/// The number of a socket of std among the open sockets.
 #[cfg(unix)]
 pub(super) fn number_of(of_std: &std::net::TcpStream) -> i64 {
     of_std.as_raw_fd().into()

@@ -28,8 +28,8 @@ impl Origin {
         Origin(seam::run_number())
     }
 
-    /// Returns `true` if the drop of a socket must notify the other side. That is so neither in
-    /// another run nor in a dead group, whose kernel does it.
+    /// Returns `true` if the drop of a socket must notify the other side. Not in another run, and
+    /// not in a dead group: its kernel does it.
     fn tells(self) -> bool {
         self == Origin::here() && Group::current().lives()
     }

@@ -1,4 +1,5 @@
-//! The ports of the hosts of a run: what is bound to them, and the numbers of those that are bound to none in particular.
+//! The ports of the hosts of a run, their sockets, and the numbers of sockets that are not bound to
+//! a given port.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -53,7 +53,7 @@ pub(super) struct Mailbox {
     /// The only address it sends to and receives from, if it is connected.
     peer: Mutex<Option<SocketAddr>>,
     groups: Mutex<BTreeMap<Ipv4Addr, Arc<Group>>>,
-    /// Those that were sent and are on their way.
+    /// The datagrams on their way.
     flying: Mutex<Slots<Flying>>,
 }
 
@@ -247,7 +247,7 @@ impl UdpSocket {
         })
     }
 
-    /// Has it send to one address, and receive from it alone. Not a point in a run.
+    /// Makes it send to one address, and receive from it alone. Not a point in a run.
     ///
     /// # Errors
     /// If there is no such name.

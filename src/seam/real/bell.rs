@@ -23,7 +23,7 @@ impl Bell {
         Listen(self.0.listen(), PhantomData)
     }
 
-    /// Notifies one of those that wait.
+    /// Notifies one of the waiting tasks.
     pub(crate) fn notify_one(&self, _: Here) {
         self.0.notify_additional(1);
     }

@@ -25,7 +25,8 @@ impl<const N: usize> Turns<N> {
         Turns { biased }
     }
 
-    /// The branch that is polled first; the others follow as they are written, and then those before it.
+    /// The branch that is polled first. The later branches follow as they are written, and then the
+    /// earlier ones.
     #[inline]
     pub(crate) fn start(&mut self, _: &[bool; N]) -> usize {
         if self.biased || N < 2 { 0 } else { jitter::turn(N as u64) as usize }

@@ -219,7 +219,7 @@ impl Latch {
     pub(crate) fn set(self, _: bool) {}
 }
 
-/// Has a message arrive at once.
+/// Lets a message arrive at once.
 pub(crate) fn send<L: Transit>(over: &Arc<L>, message: L::Message, _: Way<'_>, _: Here) {
     let (number, is_open) = over.take(message, Some(Latch));
     if is_open {

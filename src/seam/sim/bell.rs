@@ -26,7 +26,7 @@ pub(crate) struct Bell {
     object: Object,
     /// The waiters of the run, in the order of their arrival.
     waiters: Mutex<Vec<Arc<Ear>>>,
-    /// Those outside of runs.
+    /// The waiters outside of runs.
     event: Event,
 }
 
@@ -55,7 +55,7 @@ impl Bell {
         Listen::Run(RunListen { bell: self, waiter, pending, is_spurious, is_over: false })
     }
 
-    /// Notifies one of those that wait.
+    /// Notifies one of the waiting tasks.
     pub(crate) fn notify_one(&self, here: Here) {
         match in_run() {
             true => {
@@ -78,7 +78,7 @@ impl Bell {
         std::mem::take(&mut *self.waiters()).iter().for_each(Ear::wake_by_ref);
     }
 
-    /// Notifies any one of those that wait: std promises no order.
+    /// Notifies any one of the waiting tasks: std promises no order.
     fn pass_on(&self) {
         let mut waiters = std::mem::take(&mut *self.waiters());
         // By task: the meaning of a number must not depend on the order in which they came.

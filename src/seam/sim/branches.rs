@@ -42,8 +42,8 @@ impl<const N: usize> Turns<N> {
         Turns { joins: true, ..Turns::select(biased) }
     }
 
-    /// The branch that is polled first; the others follow as they are written, and then those before it. `open` has
-    /// the branches that are polled at all.
+    /// The branch that is polled first. The later branches follow as they are written, and then the
+    /// earlier ones. `open` has the branches that are polled at all.
     pub(crate) fn start(&mut self, open: &[bool; N]) -> usize {
         self.drawn = None;
         if self.biased {

@@ -71,7 +71,7 @@ impl Turn {
         self.is_queued = true;
     }
 
-    /// Has the object asked by `ask` in the turn of the call; outside of runs at once.
+    /// Calls `ask` on the object in the turn of the call; outside of runs at once.
     pub(crate) fn poll<R>(
         &mut self,
         owner: &impl Owner,
@@ -130,7 +130,7 @@ impl Turn {
         Poll::Ready(result)
     }
 
-    /// Has the object asked in the current step, with the waker of the poll.
+    /// Calls `ask` on the object in the current step, with the waker of the poll.
     #[cold]
     fn poll_by_hand<R>(
         &mut self,
@@ -288,8 +288,9 @@ where
         Call { turn: OwnedTurn { owner, turn: Turn::new(ops, here) }, future, judge }
     }
 
-    /// Has the future that does the call made again when its turn comes: see [`poll_making`](Self::poll_making). Its
-    /// making, recorded as `op`, must be the last operation of the step, and is recorded no more.
+    /// Makes the future of the call again when its turn comes: see
+    /// [`poll_making`](Self::poll_making). Its making, recorded as `op`, must be the last operation
+    /// of the step, and is recorded no more.
     pub(crate) fn make_again_in_turn(self: Pin<&mut Self>, op: &'static Op) {
         let OwnedTurn { owner, turn } = self.project().turn;
         let object = owner.wrapped().id(turn.pending.place);

@@ -15,7 +15,7 @@ use crate::run::op::{Access, Op, clock, net};
 use crate::seam::cargo::{Transit, Way};
 
 /// An announcement that is enabled while something is so.
-// Of one message that arrives, or of one call.
+// The latch of one message that arrives, or of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Latch(AnnouncementId);
 

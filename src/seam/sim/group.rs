@@ -84,7 +84,7 @@ impl Group {
         }
     }
 
-    /// Has each step of its tasks take so many nanoseconds. Outside of runs it does nothing.
+    /// Makes each step of its tasks take so many nanoseconds. Outside of runs it does nothing.
     pub(crate) fn set_pace(self, rest: u64, here: Here) {
         if let Some(group) = self.in_run() {
             WORLD.with(|world| world.set_pace(group, rest, here));

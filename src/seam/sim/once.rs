@@ -48,9 +48,9 @@ struct OfRun {
     value: usize,
     phase: Phase,
     is_poisoned: bool,
-    /// Those who wait for the end of the initialisation.
+    /// The tasks that wait for the end of the initialisation.
     waiters: Vec<Arc<Ear>>,
-    /// Those who wait for the value.
+    /// The tasks that wait for the value.
     watchers: Vec<Arc<Ear>>,
 }
 

@@ -26,7 +26,7 @@ struct SlotValues<T> {
     /// runs. `None` for a slot that was made in a run, because a copy would keep alive objects that
     /// the program has dropped.
     initial: Option<T>,
-    /// Of a static, the value outside runs, from its first use on.
+    /// For a static: the value outside of runs, from its first use on.
     outside: Option<T>,
     /// The value of the first run. In place, so that the creation of a cell in a run allocates nothing.
     in_first: Option<RunValue<T>>,

@@ -18,7 +18,7 @@ pub(crate) struct Word<T: Value> {
     /// The initial value of each run. Unless this is a static, also the value outside of runs.
     std: T::Std,
     is_static: bool,
-    /// Of a static, the value outside runs, from its first use on.
+    /// For a static: the value outside of runs, from its first use on.
     outside: OnceLock<T::Std>,
     pub(crate) object: Object,
 }

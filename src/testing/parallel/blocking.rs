@@ -70,7 +70,7 @@ where
 /// Like [`scripted`](super::scripted), for code that blocks: see [`blocking`].
 ///
 /// # Panics
-/// As there.
+/// The same as for [`scripted`](super::scripted).
 ///
 /// ```
 /// use std::sync::Mutex;

@@ -56,7 +56,7 @@ impl Numbers {
         }
     }
 
-    /// Sent a message that needs the receipt of those before `first`.
+    /// Sent a message that needs the receipt of the messages before `first`.
     fn sent_after(&self, first: u32) -> Values {
         let sent = self.sent.fetch_add(1, Relaxed);
         self.messages(first, sent)

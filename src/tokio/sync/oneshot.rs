@@ -144,7 +144,7 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Has no more value sent. A value that was sent can still be received. Not a point.
+    /// Refuses further values. A value that was sent can still be received. Not a point.
     #[track_caller]
     pub fn close(&mut self) {
         // A poll that waits would not be woken by it. The next one asks anew.

@@ -42,7 +42,7 @@ const fn attempts(name: &'static str, done: Kind, failed: Kind) -> [Op; 2] {
 const READING: (&str, &str) = ("read", "queue_to_read");
 const WRITING: (&str, &str) = ("write", "queue_to_write");
 
-/// Of a lock that any number of tasks may share.
+/// For a lock that any number of tasks may share.
 const UNLIMITED: Ops = {
     use readers::*;
     const QUEUE_LEFT: Op = CallOps::leave_the_queue(LEAVE);
@@ -57,7 +57,7 @@ const UNLIMITED: Ops = {
     }
 };
 
-/// Of a lock that so many tasks may share: readers take permits from each other.
+/// For a lock that so many tasks may share: readers take permits from each other.
 const LIMITED: Ops = {
     use permits::*;
     const QUEUE_LEFT: Op = CallOps::leave_the_queue(LEAVE);

@@ -41,7 +41,7 @@ pub struct Semaphore {
     wrapped: Wrapped,
     /// Outside of runs, and in runs if it is no static.
     real: Real,
-    /// Of a static: the permits with which it begins in each run.
+    /// For a static: the initial permits in each run.
     first: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ struct Share {
     permits: u32,
     holds: u32,
     here: Here,
-    /// Of a static: tokio's object of the run.
+    /// For a static: tokio's object of the run.
     own: Option<Arc<Real>>,
 }
 
@@ -276,7 +276,7 @@ impl Semaphore {
         self.wrapped.check(&IS_CLOSED, here, || self.with(here, Real::is_closed))
     }
 
-    /// Of a static, in a run: tokio's object of the run.
+    /// For a static, in a run: tokio's object of the run.
     fn own(&self, here: Here) -> Option<Arc<Real>> {
         let first = self.first?;
         self.wrapped.value_of_run(here, || Real::new(first))

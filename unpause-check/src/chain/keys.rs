@@ -114,7 +114,7 @@ where
 /// ```
 pub struct ChainsByKey<M: Versions> {
     initial: M,
-    /// None for operations without a key.
+    /// `None` for operations without a key.
     chains: Table<Option<Key>, Chain<M::Id>>,
     /// The open call of each client.
     clients: Clients<KeyedCall<M>>,

@@ -26,7 +26,7 @@ pub(super) struct Links<I> {
 /// A version that is known to have happened.
 pub(super) struct ChainLink<I> {
     pub(super) id: I,
-    /// The operation that wrote it, and the operation whose return showed the write. None for the
+    /// The operation that wrote it, and the operation whose return showed the write. `None` for the
     /// first version.
     pub(super) by: Option<(u64, u64)>,
 }

@@ -208,8 +208,8 @@ fn moves<M: Model>(
             }
         }
     }
-    // The first is visited last, and those that use lost calls only after the others, because they cover less.
-    // They are listed last, so they go to the bottom of the stack.
+    // The first is visited last, and moves that use lost calls only after the others, because they
+    // cover less. They are listed last, so they go to the bottom of the stack.
     moves.reverse();
     Some(moves)
 }

@@ -15,7 +15,7 @@ use super::screen::{Line, Paint, Screen, clean, columns, cut};
 use crate::history::{HistoryRecord, Operation};
 use crate::verdict::Evidence;
 
-/// The number of operations drawn. Of a longer history, those around the misfit.
+/// The number of operations drawn. Of a longer history, the operations around the misfit.
 const OPERATIONS_MAX: usize = 40;
 /// The number of them after the misfit, by invocation.
 const OPERATIONS_AFTER: usize = 8;

@@ -109,9 +109,9 @@ impl IsolationAnomaly {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomalies {
-    /// The anomalies, those that rule out the weakest levels first: a shortest cycle of each class in each
-    /// strongly connected component (the shortest one found, in a very large component); and one other anomaly
-    /// for each transaction and key, up to some hundred.
+    /// The anomalies; first the anomalies that rule out the weakest levels. These are a shortest
+    /// cycle of each class in each strongly connected component (the shortest one found, in a very
+    /// large component), and one other anomaly for each transaction and key, up to some hundred.
     pub findings: Vec<IsolationAnomaly>,
 }
 

@@ -213,7 +213,7 @@ where
     fn judge_transactions(&mut self, unfit: &Table<(u32, u32), ()>) {
         let mut updates: Table<(u32, u32), u32> = Table::default();
         // For the transaction at hand, by key: the last list read, and own appends with the number
-        // of those made before that read.
+        // of appends made before that read.
         let mut own: Table<u32, ListEffects<'h, V>> = Table::default();
         for transaction in 0..self.ledger.len() as u32 {
             if !self.ledger.fate[transaction as usize].counts() {

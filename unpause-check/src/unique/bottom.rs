@@ -1,10 +1,11 @@
 //! Removes items of a stack from the bottom, as long as one can lie there.
 //!
-//! To find the next item fast, the moments are handled one by one, those that fewest items cover
-//! first. A moment that no item covers fits all operations open then. A moment covered by a single
-//! item fits the operations of this item, and waits for its removal. A moment that two items cover
-//! fits no operation yet. Each moment and each operation is visited a bounded number of times. An
-//! item that can be popped as soon as it is pushed obstructs no other item, and is left out.
+//! To find the next item fast, the moments are handled one by one, and moments covered by the
+//! fewest items come first. A moment that no item covers fits all operations open then. A moment
+//! covered by a single item fits the operations of this item, and waits for its removal. A moment
+//! that two items cover fits no operation yet. Each moment and each operation is visited a bounded
+//! number of times. An item that can be popped as soon as it is pushed obstructs no other item, and
+//! is left out.
 //!
 //! Terms: an *entry* is an operation of an item with its moments; the items are renumbered densely;
 //! entries are sorted by item.

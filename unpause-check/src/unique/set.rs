@@ -53,7 +53,7 @@ struct Inside {
     to: (u64, u32),
 }
 
-/// Of a value that was never inside.
+/// The interval of a value that was never inside.
 const NEVER: Inside = Inside { from: (u64::MAX, NONE), to: (0, NONE) };
 
 impl<'a> SetCheck<'a> {

@@ -25,9 +25,9 @@ const SLEEP: u64 = 1_000;
 /// The readings of the clock by a thread since its last sleep or wait.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Readings {
-    /// Those since it has changed memory by an atomic operation.
+    /// The number of readings since it has changed memory by an atomic operation.
     idle: u32,
-    /// Those that followed a change.
+    /// The number of readings that followed a change.
     at_work: u32,
     /// True if it has changed memory by an atomic operation since the last one.
     pub(crate) has_changed: bool,

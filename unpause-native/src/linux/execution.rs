@@ -80,7 +80,7 @@ impl Execution {
     /// Like [`begin`](Execution::begin), with a heap that treats freed memory as `memory` says.
     ///
     /// # Errors
-    /// As there.
+    /// The same as for [`begin`](Self::begin).
     pub fn begin_with(body: Body, memory: Memory) -> Result<Execution, String> {
         let workers = Workers::take()?;
         Ok(Execution(Some(Side::Here(Local::begin(workers, body, memory)))))
@@ -91,7 +91,7 @@ impl Execution {
     /// process. The caller must ask the same questions in both.
     ///
     /// # Errors
-    /// As there. If the system refuses a process.
+    /// The same as for [`begin`](Self::begin). If the system refuses a process.
     pub fn begin_apart(body: Body, memory: Memory, watch: &Watch<'_>) -> Result<Execution, String> {
         let mut workers = Workers::take()?;
         // Read once here, and not in each child.
@@ -181,8 +181,9 @@ impl Execution {
         answer!(2, &mut self.0, (0, 0), |local| local.perform(thread))
     }
 
-    /// Has the compare-exchange that `thread` has requested last fail, although it may see the expected value. Returns the
-    /// value that it has seen twice. `None` if it cannot be made to fail: nothing is done then.
+    /// Makes the last requested compare-exchange of `thread` fail, although it may see the expected
+    /// value. Returns the value that it has seen twice. `None` if it cannot be made to fail:
+    /// nothing is done then.
     ///
     /// # Panics
     /// If its last request was not a compare-exchange.
@@ -282,7 +283,7 @@ impl Execution {
         passing::mark(place);
     }
 
-    /// Has each operation on an address be a request, for the rest of the run.
+    /// Makes each operation on an address a request, for the rest of the run.
     pub fn watch(&self, address: usize) {
         passing::watch(address);
     }

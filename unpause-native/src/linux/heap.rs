@@ -90,7 +90,7 @@ pub(crate) fn has(address: usize) -> bool {
 
 /// Empties the heap. For the carrier, between two runs.
 pub(crate) fn reset(memory: Memory) {
-    // SAFETY: see `Shared`; the mappings are those that the heap has made.
+    // SAFETY: see `Shared`; the mappings were made by the heap.
     unsafe {
         let heap = &mut *heap();
         if heap.base == 0 {

@@ -238,8 +238,8 @@ impl Local {
         }
     }
 
-    /// Has the compare-exchange that `thread` has requested last fail. Returns the value that it
-    /// has seen twice; `None` if it cannot be made to fail.
+    /// Makes the last requested compare-exchange of `thread` fail. Returns the value that it has
+    /// seen twice; `None` if it cannot be made to fail.
     ///
     /// # Panics
     /// If its last request was not a compare-exchange.

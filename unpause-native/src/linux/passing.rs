@@ -158,7 +158,7 @@ pub(crate) fn mark(place: &[usize]) {
     }
 }
 
-/// Has each operation on an address be a request.
+/// Makes each operation on an address a request.
 pub(crate) fn watch(address: usize) {
     // Beyond the step limit no change is recorded, except for threads that are held.
     if !passing().runs_on {

@@ -17,8 +17,8 @@ const OF_STD: &[&str] = &["std", "std_detect"];
 /// The crate that hands the tests of a program to the runtime.
 const SHIM: &str = "unpause_any";
 
-/// The crates of unpause, and those that it is made of. If it is linked as one object its statics
-/// have no names, and statics with these names belong to tested crates.
+/// The crates of unpause, and the crates that it is made of. If it is linked as one object its
+/// statics have no names, and statics with these names belong to tested crates.
 const OF_UNPAUSE: &[&str] = &[
     "event_listener",
     "event_listener_strategy",

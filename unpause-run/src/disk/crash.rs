@@ -36,7 +36,7 @@ enum Mood {
     KeepsAll,
     EachLocation,
     LosesAll,
-    /// Calls before this one are kept, those after it lost, and this one is torn.
+    /// Calls before this one are kept, later calls are lost, and this one is torn.
     Prefix(u64),
 }
 
@@ -159,8 +159,8 @@ impl Crashed {
             Mood::LosesAll => return low,
             Mood::EachLocation => {}
             Mood::Prefix(torn) => {
-                // All earlier choices kept calls before the torn one and lost those after it, so at least one version
-                // of the interval is left.
+                // All earlier choices kept calls before the torn one and lost later calls, so at
+                // least one version of the interval is left.
                 let call = |id: &u64| self.pending.effect(*id).call;
                 low = low.max(chain.partition_point(|id| call(id) < torn));
                 high = high.min(chain.partition_point(|id| call(id) <= torn));

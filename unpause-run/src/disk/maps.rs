@@ -137,7 +137,7 @@ impl Call<'_> {
             Some(bytes) => bytes[from..to] == *new,
             None => new.iter().all(|byte| *byte == 0),
         };
-        // If all effects are in order, a sync of this one is a sync of those before.
+        // If all effects are in order, a sync of this one is a sync of all earlier ones.
         let counts = self.disk.settings.rules.everything_in_order || self.is_clean(ino, index);
         if is_same && !counts {
             return Ok(());

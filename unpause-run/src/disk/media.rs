@@ -36,7 +36,8 @@ impl Call<'_> {
         Ok(true)
     }
 
-    /// Has the write that follows leave this sector as it was, and put the new contents in the place of another one.
+    /// Makes the next write leave this sector as it was, and put the new contents in the place of
+    /// another one.
     pub fn misdirect(&mut self, from: u64, to: u64) {
         self.misdirected = Some((from, to));
     }

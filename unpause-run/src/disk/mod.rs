@@ -168,7 +168,7 @@ impl Disk {
         self.kinds[ino.0 as usize] == Kind::Directory
     }
 
-    /// Has the next power failure choose so.
+    /// Makes the next power failure choose so.
     pub fn set_choosing(&mut self, choosing: Choosing) {
         self.settings.choosing = choosing;
     }

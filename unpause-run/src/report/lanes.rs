@@ -21,8 +21,8 @@ use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, wrap};
 
 /// With more tasks than this there is a list instead of columns.
 const COLUMNS_MAX: usize = 6;
-/// The least widths of a column and of the last column, which no text can overflow; and smaller ones if those are not
-/// enough. The first has room for the word between two lanes.
+/// The least widths of a column and of the last column, which no text can overflow; and smaller
+/// widths if these do not fit. The first has room for the word between two lanes.
 const COLUMN_LEAST: [(usize, usize); 2] = [(14, 28), (8, 20)];
 /// Maximum widths of places, with few tasks and with many.
 const PLACE_MAX: usize = 32;

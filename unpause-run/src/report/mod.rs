@@ -192,8 +192,8 @@ pub struct Audit {
     pub failed: bool,
     /// True if the order of steps that share no object made a difference.
     pub unseen: bool,
-    /// The two steps whose order made that difference. Of a run that the search missed: the two
-    /// that the search did not reverse. `None` if they were not found.
+    /// The two steps whose order made that difference. For a run that the search missed: the two
+    /// steps that the search did not reverse. `None` if they were not found.
     pub clash: Option<Clash>,
 }
 

@@ -22,9 +22,10 @@ const LEAKED_MAX: usize = 5;
 /// The report as lines of text, each ending in a line feed; in colour only if the style has
 /// colours.
 ///
-/// No line exceeds the width of the style, except those that begin with `trace:`, `source:`, `history:`, `replay:` or
-/// `record:`, because users copy them. Control characters in names and messages are escaped. Takes time linear in the
-/// length of the run, and shows of a long one the beginning and the end.
+/// No line exceeds the width of the style, except lines that begin with `trace:`, `source:`,
+/// `history:`, `replay:` or `record:`, because users copy them. Control characters in names and
+/// messages are escaped. Takes time linear in the length of the run, and shows of a long one the
+/// beginning and the end.
 ///
 /// ```
 /// use sim::report::{Report, Style, text};

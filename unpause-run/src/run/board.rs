@@ -283,8 +283,8 @@ impl Announcements {
         self.position(key).map(|at| &mut self.more[at])
     }
 
-    /// The position in `more`. Keys are in order there, but for those that the thread gave: `join_all` of thousands of
-    /// tasks has as many operations.
+    /// The position in `more`. Keys are in order there, except the keys given by the thread:
+    /// `join_all` of thousands of tasks has as many operations.
     fn position(&self, key: u32) -> Option<usize> {
         let found = self.more.binary_search_by_key(&key, |announced| announced.key).ok();
         found.or_else(|| self.more.iter().position(|announced| announced.key == key))
@@ -395,7 +395,7 @@ pub struct Board {
     pub ready: Vec<TaskId>,
     /// The task that takes the step or, between two steps, took the last one.
     pub current: TaskId,
-    /// Those that became able to step since the last step was chosen.
+    /// The tasks that became able to step since the last step was chosen.
     pub arrived: Vec<TaskId>,
     pub tasks: Pool<TaskRow>,
     pub events: Vec<Event>,

@@ -5,8 +5,8 @@ use super::ids::TaskId;
 
 /// A call by the package under test of a function of another package, or of a primitive of std.
 ///
-/// Where the program says no more than the line of a call, two calls from one line can count as one: those that only
-/// look at memory, in a loop.
+/// Where the program says no more than the line of a call, two calls from one line can count as
+/// one, if they only look at memory, in a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallRecord {
     /// The task of the thread.

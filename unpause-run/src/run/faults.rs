@@ -108,7 +108,7 @@ impl fmt::Display for Progress {
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(start) else { return false };
-    // The leftmost place of each part leaves most for those after it.
+    // The leftmost place of each part leaves most for the later parts.
     let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
     for part in middle.split('*').filter(|part| !part.is_empty()) {
         let Some(at) = left.find(part) else { return false };

@@ -91,8 +91,8 @@ pub struct Run {
     pub draws: Vec<DrawRecord>,
     /// The events, in order.
     pub events: Vec<Event>,
-    /// The calls in which plain threads of it did their operations, in the order of their first one. Empty in all other
-    /// runs, and in those that were not made to be shown.
+    /// The calls in which plain threads of it did their operations, in the order of their first
+    /// one. Empty in all other runs, and in runs that are not made to be shown.
     pub calls: Vec<CallRecord>,
     /// The histories recorded in it.
     pub histories: Vec<HistoryRecord>,

@@ -145,7 +145,7 @@ pub enum Access {
     Spawn,
     /// Asks a task to end before its next step. Done without a point.
     Abort,
-    /// Joins the queue of those who wait for the object, unless the object has another value than expected.
+    /// Joins the queue of the object's waiters, unless the object has another value than expected.
     Enqueue,
     /// Continues after an [`Enqueue`](Access::Enqueue); waits until a [`Wake`](Access::Wake).
     Resume,

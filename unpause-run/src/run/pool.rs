@@ -1,6 +1,6 @@
 //! A vector that is emptied without giving up what its entries allocated.
 
-/// Entries `0..len` are live; those behind keep their allocations for the next run.
+/// Entries `0..len` are live; the entries behind keep their allocations for the next run.
 #[derive(Debug)]
 pub struct Pool<T> {
     entries: Vec<T>,

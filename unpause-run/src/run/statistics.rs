@@ -165,7 +165,7 @@ fn overlap(history: &HistoryRecord) -> (u64, usize) {
             continue;
         }
         overlaps[operation] = !open.is_empty();
-        // Those that began to overlap before are known to already: only one alone is not.
+        // Open operations that overlap are marked already; a single open one is not.
         if open.len() == 1 {
             open.iter().for_each(|other| overlaps[*other] = true);
         }

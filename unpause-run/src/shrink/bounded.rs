@@ -11,8 +11,8 @@ use crate::run::schedule::{Cost, Turn};
 
 use super::Search;
 
-/// The number of candidates in each part, including those that were tried before,
-/// because the pass then depends on the best schedule only, and shrinking a result again changes nothing.
+/// The number of candidates in each part, including candidates tried before. So the pass depends on
+/// the best schedule only, and shrinking a result again changes nothing.
 const CANDIDATES: u64 = 600;
 
 /// The number of candidates with one more preemption: they must be far shorter for a gain, and seldom are.

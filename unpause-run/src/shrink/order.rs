@@ -5,8 +5,8 @@
 
 use super::Search;
 
-/// The number of candidates, including those that were tried before. All of them for up
-/// to 11 turns, else groups that are short together first.
+/// The number of candidates, including candidates tried before. All of them for up to 11 turns,
+/// else groups that are short together first.
 const CANDIDATES: u64 = 220;
 
 pub(super) fn run(search: &mut Search<'_>) {

@@ -167,7 +167,7 @@ fn boundary(schedule: &Schedule, main: usize, part: Part) -> usize {
     match part {
         Part::Suffix => own.map(|command| command.draws.0).min().unwrap_or(usize::MAX),
         _ => {
-            // A program is generated from values up to those that make commands simpler.
+            // A program is generated from values up to the values that make commands simpler.
             let generated = commands.map(|command| command.simpler.1);
             own.map(|command| command.draws.1).chain(generated).max().unwrap_or(0)
         }

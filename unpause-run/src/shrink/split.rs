@@ -7,8 +7,8 @@ use crate::run::schedule::Turn;
 
 use super::Search;
 
-/// The number of candidates, including those that were tried before. All of them for small
-/// runs, else those that split turns at equal distances.
+/// The number of candidates, including candidates tried before. All of them for small runs, else
+/// the candidates that split turns at equal distances.
 const CANDIDATES: u64 = 500;
 
 pub(super) fn run(search: &mut Search<'_>) {

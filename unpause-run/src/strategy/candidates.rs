@@ -8,7 +8,8 @@ use crate::run::ids::TaskId;
 /// The tasks that can step, free or held. A move between the groups takes constant time.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    /// All tasks: first the free ones, then the held ones, then those that cannot step, as of the last update.
+    /// All tasks: first the free ones, then the held ones, then the tasks that cannot step, as of
+    /// the last update.
     order: Vec<TaskId>,
     /// By task: its position in `order`.
     at: Vec<u32>,

@@ -112,8 +112,8 @@ impl Dice for All {
         if bound == 1 { 0 } else { self.0.lock().unwrap().below(bound) }
     }
 
-    /// Of several numbers with the same distribution, each falls into each of the gaps between those
-    /// before it with the same probability.
+    /// Of several numbers with the same distribution, each falls into each gap between the earlier
+    /// numbers with the same probability.
     fn priority(&mut self) -> u64 {
         let mut path = self.0.lock().unwrap();
         let known = path.priorities.len() as u64;

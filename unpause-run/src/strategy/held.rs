@@ -28,8 +28,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// A strategy with the values of this schedule: all of them, or only those that programs are generated from. The
-    /// turns of the schedule are ignored.
+    /// A strategy with the values of this schedule: all of them, or only the values that generate
+    /// programs. The turns of the schedule are ignored.
     pub fn new(inner: Box<dyn Strategy>, schedule: &Schedule, programs_only: bool) -> Held {
         let schedule = Arc::new(Schedule { turns: Vec::new(), ..schedule.clone() });
         Held {

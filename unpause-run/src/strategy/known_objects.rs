@@ -23,7 +23,7 @@ pub(super) struct KnownObjects {
     /// By position in `alike`: how many of these objects the run has met.
     met: Vec<usize>,
     count: u32,
-    /// By object of the current run. None for an object that was in no rehearsal.
+    /// By object of the current run. `None` for an object that was in no rehearsal.
     of_run: Vec<Option<KnownObject>>,
 }
 

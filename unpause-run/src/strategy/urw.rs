@@ -10,7 +10,8 @@
 //! the same probability. With any counts, every interleaving is possible. The tests compute both.
 //!
 //! **Learning.** The steps of each task, known by its spawn path: the mean of a few rehearsals,
-//! rounded up, without those that a fault cut short. A task that has used up its count, or was never seen, weighs one step.
+//! rounded up, without the rehearsals that a fault cut short. A task that has used up its count, or
+//! was never seen, weighs one step.
 //!
 //! **Not promised.** A uniform distribution over the orders of *all* steps gives little to each order of the few steps
 //! that matter; SURW is for that. Tasks that wait for each other distort the distribution.

@@ -1,4 +1,5 @@
-//! Calls of a connection beside those that read and write: by polls, by functions, and with several buffers.
+//! Further calls of a connection, beside reads and writes: by polls, by functions, and with several
+//! buffers.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};

@@ -48,7 +48,7 @@ pub(super) async fn connect(
 ) -> io::Result<Endpoint> {
     let host = names::host(from, to, here)?;
     let ports = Ports::of_run();
-    // Of the loopback device, each side has the address that the other one named.
+    // On the loopback device, each side has the address that the other side named.
     let is_local = to.ip().is_loopback() || to.ip().is_unspecified();
     let to = SocketAddr::new(if to.ip().is_unspecified() { LOOPBACK } else { to.ip() }, to.port());
     let ip = if is_local { to.ip() } else { ports::address(from) };

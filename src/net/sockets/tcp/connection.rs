@@ -89,7 +89,7 @@ pub(super) struct End {
 struct EndState {
     /// All bytes written.
     written: u64,
-    /// Those that the other end has not read.
+    /// The number of bytes that the other end has not read.
     unread: usize,
     /// The end was sent.
     is_finished: bool,
@@ -270,7 +270,7 @@ impl Connection {
         state.is_reset || state.is_finished || state.unread < WINDOW
     }
 
-    /// Has a call woken that waits for room.
+    /// Registers a call that waits for room, to be woken.
     pub(super) fn wait_for_room(&self, at: usize, waker: &Waker) {
         let mut state = self.ends[at].state();
         state.waiting.retain(|other| !other.will_wake(waker));

@@ -214,7 +214,7 @@ macro_rules! read_half {
                 }
             }
 
-            /// As a read, but what it sees stays. A point.
+            /// Like a read, but the bytes stay. A point.
             ///
             /// # Errors
             /// The errors of a read.

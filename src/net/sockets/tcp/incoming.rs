@@ -30,7 +30,7 @@ impl Incoming {
         &self.connection.ends[self.at]
     }
 
-    /// Has the other end give up if nothing changes for long.
+    /// Makes the other end give up if nothing changes for long.
     fn wait_for_answer(&self, since: Option<u64>, here: Here) {
         let from = 1 - self.at;
         let begins = match since {

@@ -216,7 +216,7 @@ impl TcpSocket {
         Ok(TcpSocket::of_run(Options::NONE))
     }
 
-    /// Has the drop of its connections reset them.
+    /// Makes the drop of its connections reset them.
     ///
     /// # Errors
     /// If the socket is of another run; outside of runs, the errors of the system.

@@ -214,7 +214,7 @@ impl TcpStream {
         }
     }
 
-    /// As a read, but what it sees stays. A point.
+    /// Like a read, but the bytes stay. A point.
     ///
     /// # Errors
     /// The errors of a read.
@@ -259,7 +259,7 @@ impl TcpStream {
         }
     }
 
-    /// Has the drop of the connection reset it.
+    /// Makes the drop of the connection reset it.
     ///
     /// # Errors
     /// If the socket is of another run; outside of runs, the errors of the system.

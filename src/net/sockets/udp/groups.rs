@@ -43,7 +43,7 @@ impl Group {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a socket leave it, within the step of an operation or a drop.
+    /// Removes a socket from the group, within the step of an operation or a drop.
     fn lose(&self, member: &Arc<Mailbox>, here: Here) {
         self.mark.last(&LEAVE, here);
         self.members().retain(|other| !Arc::ptr_eq(other, member));
@@ -84,7 +84,7 @@ pub(super) fn is_of_several(ip: IpAddr) -> bool {
 }
 
 impl Mailbox {
-    /// Has it leave all groups: it is dropped, or its host has died.
+    /// Removes the socket from all groups: it is dropped, or its host has died.
     pub(super) fn leave_all(self: &Arc<Self>, here: Here) {
         let groups = std::mem::take(&mut *self.groups());
         groups.values().for_each(|group| group.lose(self, here));

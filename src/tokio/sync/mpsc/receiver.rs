@@ -79,7 +79,7 @@ macro_rules! receiver {
                 self.real.blocking_recv_many(buffer, limit)
             }
 
-            /// Has no more messages sent. Those that were sent can still be received. Not a point.
+            /// Refuses further messages. Messages already sent can still be received. Not a point.
             #[track_caller]
             pub fn close(&mut self) {
                 // A poll that waits would not be woken by it. The next one asks anew.

@@ -84,12 +84,12 @@ impl<T> Receiver<T> {
         self.end.wrapped().check(&IS_CLOSED, here(), || self.real.is_closed())
     }
 
-    /// Has the value count as not seen. Affects no other end.
+    /// Marks the value as not seen. Affects no other end.
     pub fn mark_changed(&mut self) {
         self.real.mark_changed();
     }
 
-    /// Has the value count as seen. Not a point.
+    /// Marks the value as seen. Not a point.
     #[track_caller]
     pub fn mark_unchanged(&mut self) {
         let real = &mut self.real;

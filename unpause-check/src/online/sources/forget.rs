@@ -223,7 +223,7 @@ impl<M: Model> Sources<M> {
             self.certain.cut_before(*after);
             self.chosen.cut_before(*after);
         }
-        // Names from 0 for those that stay, in their old order.
+        // Names from 0 for the clusters that stay, in their old order.
         let mut names = vec![NONE; self.chosen.clusters.len()];
         order[old..].iter().for_each(|at| names[*at as usize] = 0);
         let mut count = 0;

@@ -168,7 +168,7 @@ pub(crate) unsafe fn trapped_at(context: *const c_void) -> usize {
     unsafe { interrupted(context).0 }
 }
 
-/// Has the thread continue at an address when the handler returns.
+/// Makes the thread continue at an address when the handler returns.
 ///
 /// # Safety
 /// The context of a handler, and an address at which the thread may continue.

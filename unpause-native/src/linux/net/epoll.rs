@@ -1,8 +1,8 @@
 //! Files that wait for events of others: the list of possibly ready files, as in the kernel
 //! (fs/eventpoll.c).
 //!
-//! An event puts a member at the end of the list. A wait takes members from the front, and returns those that are
-//! ready: an edge-triggered one then leaves the list until its next event.
+//! An event puts a member at the end of the list. A wait takes members from the front, and returns
+//! the ready ones: an edge-triggered one then leaves the list until its next event.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;

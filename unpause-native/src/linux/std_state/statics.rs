@@ -235,7 +235,7 @@ mod tests {
     /// Statics of other crates of the toolchain that remember what the processor can do.
     const OF_THE_PROCESSOR: &[&str] = &["std_detect::", "memchr::", "compiler_builtins::"];
 
-    /// Parts of the names of those that the linker or the compiler writes, and nobody else.
+    /// Parts of names that the linker or the compiler writes, and nobody else.
     const CONSTANT: &[&str] = &["DW.ref.", "_rust_extern_with_linkage_", "STATIC_INNER_SLICE"];
 
     /// Crates of the toolchain that no test links: crates of macros and of coverage.

@@ -102,7 +102,7 @@ fn read(address: usize) -> u32 {
     unsafe { (address as *const u32).read_volatile() }
 }
 
-/// Finds the words of a stream's lock: those that differ while this thread holds it.
+/// Finds the words of a stream's lock, which differ while this thread holds it.
 fn shape<G>(address: usize, size: usize, lock: impl Fn() -> G) -> Option<Shape> {
     /// Another thread may hold the lock when it is looked at.
     const TRIES: usize = 100;

@@ -42,7 +42,7 @@ pub(super) struct Reference {
     rules: Rules,
     durable: Image,
     now: Image,
-    /// All effects ever, also those that are durable.
+    /// All effects ever, including durable ones.
     effects: Vec<Effect>,
     directories: BTreeSet<u64>,
     /// Sectors that were ever written.
@@ -234,7 +234,8 @@ impl Reference {
         effects
     }
 
-    /// All written sectors between the two lengths are cut, also those that a crash has lost.
+    /// All written sectors between the two lengths are cut, including sectors that a crash has
+    /// lost.
     fn truncate(&mut self, ino: u64, len: u64) {
         let old = Self::size(&self.now, ino);
         if len == old {

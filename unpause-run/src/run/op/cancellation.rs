@@ -7,7 +7,7 @@ const HEARS: Bits = 1 << 1;
 const ENDS: Bits = 1 << 2;
 const COMES_LATE: Bits = 1 << 3;
 
-/// Has the future dropped in the next step of its task.
+/// Requests that the future is dropped in the next step of its task.
 pub const CANCEL: Kind = Kind::of(CANCELS).conflicts_with(HEARS | ENDS).enables(HEARS).fault();
 
 /// Dropped the future. Guard: it was cancelled. Requested by each step of the task before it.

@@ -71,7 +71,8 @@ pub(super) const MACHINE: super::kind::Machine = super::kind::Machine {
     ],
 };
 
-/// The kinds of operations on the contents of a mapped file, beside those on its inode and on its words.
+/// The kinds of operations on the contents of a mapped file, beside the kinds for its inode and its
+/// words.
 pub mod contents {
     use super::{Bits, Kind};
 

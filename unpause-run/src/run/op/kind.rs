@@ -38,7 +38,7 @@ pub struct Kind {
 
 /// A range of the numbers of the messages of a channel: the first one, and the first one after it.
 ///
-/// Of an operation that takes messages: these. Of an operation that puts a message in, or takes
+/// For an operation that takes messages: these. For an operation that puts a message in, or takes
 /// room for a message: the messages whose receipt makes no difference to it, because they neither
 /// are its message nor gave its room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -48,7 +48,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Of an operation without numbers.
+    /// The span of an operation without numbers.
     pub const NONE: Span = Span { from: 0, to: 0 };
 
     /// Returns `true` if there are messages, and all of them are in `other`.

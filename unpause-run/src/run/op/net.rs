@@ -42,7 +42,7 @@ pub mod link {
     /// A stream uses it from now on. A cut has an operation on each stream that uses the link, so it is another step before.
     pub const OPEN: Kind = Kind::of(OPENS).conflicts_with(CUTS | SETS).looks();
 
-    /// A message waits behind those that were sent before it.
+    /// A message waits behind earlier messages.
     pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
 
     /// Read how many messages cuts have met, or clogs have delayed. Searches learn from it that these numbers matter, and derive
@@ -153,7 +153,8 @@ pub const SEND: Kind = Kind::of(SENDS).conflicts_with(SENDS | CLOSES | SETS);
 /// Sent a datagram.
 pub const SEND_DATAGRAM: Kind = Kind::of(SENDS_ANY).conflicts_with(SETS);
 
-/// A message arrived. Guard, of a stream: those before it have, and the link is not cut.
+/// A message arrived. Guard, of a stream: the earlier messages have arrived, and the link is not
+/// cut.
 pub const ARRIVE: Kind = Kind::of(ARRIVES)
     .conflicts_with(ARRIVES | TAKES_ALL | LOOKS | CLOSES | CUTS | HEALS | SETS_BACK | WAITS)
     .enables(ARRIVES | TAKES);
@@ -162,7 +163,7 @@ pub const ARRIVE: Kind = Kind::of(ARRIVES)
 /// messages, or because the link is cut.
 pub const WAIT_BEHIND: Kind = Kind::of(WAITS).conflicts_with(ARRIVES | CUTS | HEALS).looks();
 
-/// Those that take.
+/// The operations that take.
 const TAKE_ANY: Bits = TAKES | TAKES_NOW | TAKES_ALL;
 
 /// Took a message or the end, or as many bytes as were asked for. Guard: there is one.

@@ -19,7 +19,8 @@ const TURNS: Bits = BEGINS | QUEUES | HEARS | SETTLES | GIVES_UP;
 /// Found no value, and began to make it.
 pub const BEGIN: Kind = Kind::of(BEGINS).conflicts_with(TURNS);
 
-/// Found that the value is being made, and waits for the end of that. Those who wait have no order.
+/// Found that the value is being made, and waits for the end of that. The waiting tasks have no
+/// order.
 pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(TURNS & !QUEUES);
 
 /// Continues after such a wait. Guard: an initialisation has ended since it began to wait. Recorded

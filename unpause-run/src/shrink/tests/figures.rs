@@ -71,8 +71,8 @@ fn random_programs_with_locks_come_down_to_the_least() {
     let accepted = check(random_locks, cases(60, 150), 1, 2);
     let idle = |(row, accepted): (&Pass, u64)| (accepted == 0).then_some(row.name);
     let idle: Vec<_> = PASSES.iter().zip(accepted).filter_map(idle).collect();
-    // Every other pass finds something that those before it do not. These programs draw nothing and
-    // are not generated.
+    // Every other pass finds something that the earlier passes do not. These programs draw nothing
+    // and are not generated.
     assert_eq!(idle, ["commands", "parts", "draws", "arguments", "needed"]);
 }
 

@@ -43,7 +43,7 @@ impl Op {
     }
 }
 
-/// Tasks by number; those that no one spawns run from the start.
+/// Tasks by number; tasks without a spawner run from the start.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub tasks: Vec<Vec<Op>>,

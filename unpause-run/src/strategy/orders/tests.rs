@@ -201,7 +201,7 @@ fn nobody_is_favoured_where_no_part_is_rare() {
     // Each has its own part.
     let own = |object| vec![X, AbstractOp::To(object, &WRITE), AbstractOp::To(object + 1, &WRITE)];
     assert_eq!(favours(&(1..6).map(own).collect()), nobody);
-    // Nor can a parent come before those that it spawns.
+    // Nor can a parent come before the tasks that it spawns.
     let parent = vec![
         AbstractOp::Spawn(1),
         AbstractOp::Spawn(2),

@@ -66,7 +66,7 @@ struct Reversal {
 fn reversals(order: &HappensBefore) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     let length = order.steps().min(STEPS);
-    // Those near the end first: a reversal near the begin may lead to a run without the others.
+    // Reversals near the end first: a reversal near the begin may lead to a run without the others.
     for later in (0..length).rev() {
         for earlier in (0..later).rev() {
             let is_between =

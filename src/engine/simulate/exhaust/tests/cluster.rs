@@ -37,7 +37,7 @@ pub(super) enum OnCluster {
     Mend,
     Isolate,
     Heal,
-    /// Has messages take a second longer.
+    /// Delays messages by a second.
     Clog,
     Unclog,
     Kill(usize),
@@ -50,9 +50,9 @@ pub(super) enum OnCluster {
     Spawn(usize),
     /// Spawns a task of the node, which sleeps so many seconds of its clock and writes.
     Nap(usize, u64),
-    /// Has its clock go at a rate that is so many halves more.
+    /// Makes its clock run faster by so many halves of the true rate.
     Drift(usize, i8),
-    /// Has its clock jump by so many seconds.
+    /// Makes its clock jump by so many seconds.
     Jump(usize, u64),
     Correct(usize),
     /// Reads its wall clock.

@@ -174,7 +174,7 @@ fn a_relation_of_counts_that_is_not_declared_is_found() {
         ("take, take", (count::TAKE, count::TAKE)),
         ("weigh, count", (count::WEIGH, count::COUNT)),
     ];
-    // Those that few programs show.
+    // Pairs that few programs show.
     let rare = [
         ("gain, count", (count::GAIN, count::COUNT)),
         ("lose, count", (count::LOSE, count::COUNT)),

@@ -176,7 +176,8 @@ fn in_both(
     (done.iter().map(&mut known).collect(), asked.iter().map(&mut known).collect())
 }
 
-/// The same items, with the keys of objects alone: the number of one depends on those made before.
+/// The same items, with the keys of objects alone: the number of an object depends on earlier
+/// objects.
 fn by_key((done, asked): &(Vec<StepItem>, Vec<StepItem>)) -> (Vec<StepItem>, Vec<StepItem>) {
     let by_key = |item: &StepItem| match *item {
         StepItem::Object { key, kind, span, done, .. } => {

@@ -47,7 +47,7 @@ impl OnTable {
         matches!(self, Address(_) | Broadcast | Isolate | LookUp(_))
     }
 
-    /// Returns `true` if it is about all tasks, those that have ended too.
+    /// Returns `true` if it is about all tasks, including ended ones.
     pub(super) fn sees_ends(self) -> bool {
         self == OnTable::Share
     }
@@ -109,7 +109,7 @@ async fn looks_up(name: &str) -> bool {
     node::find(name).is_some()
 }
 
-/// Sends a datagram to all hosts. Returns the number of those that it was sent to.
+/// Sends a datagram to all hosts. Returns the number of receivers.
 #[cfg(feature = "tokio")]
 async fn broadcast() -> u64 {
     let socket = net::UdpSocket::bind("0.0.0.0:0").await.unwrap();

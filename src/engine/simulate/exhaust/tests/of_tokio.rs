@@ -66,7 +66,7 @@ impl Act {
         Act::OfTokio(one_of(&acts, rng))
     }
 
-    /// Of semaphores, those that meet at a close.
+    /// Acts on semaphores that meet at a close.
     pub(super) fn closing(rng: &mut Rng) -> Act {
         use OfTokio::{Acquire, Close, Release};
         Act::OfTokio(one_of(&[Acquire(2), Acquire(2), Release, Close], rng))

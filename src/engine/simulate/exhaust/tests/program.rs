@@ -20,7 +20,7 @@ use crate::time::{Instant, timeout};
 use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard, OnceLock};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
-/// Tasks by number. The body spawns those that are never spawned by others, does its own acts, the
+/// Tasks by number. The body spawns the tasks that no other task spawns, does its own acts, the
 /// first, and then awaits its children, or most of them.
 #[derive(Clone, Debug)]
 pub(super) struct Program {

@@ -33,7 +33,7 @@ impl Bell {
         .await;
     }
 
-    /// Wakes those that listen.
+    /// Wakes the listening tasks.
     pub(super) fn ring(&self) {
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.rings += 1;

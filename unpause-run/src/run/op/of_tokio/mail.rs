@@ -32,7 +32,7 @@ const SEES_CLOSED: Bits = 1 << 14;
 
 /// Operations after a wait for room.
 const HAVE_ROOM: Bits = GOES | GOES_AND_PUSHES;
-/// Operations that give room to those who wait.
+/// Operations that give room to waiting senders.
 const GIVE_ROOM: Bits = GIVES | LEAVES | POPS | HEARS | CLOSES;
 
 /// Put a message in. Took the room for it, or had it.

@@ -19,7 +19,7 @@ const TELLS: Bits = TELLS_ONE | TELLS_LAST | TELLS_ALL | LEAVES;
 /// Remembers how often all were notified.
 pub const CREATE: Kind = Kind::of(CREATES).conflicts_with(TELLS_ALL).looks();
 
-/// Joined the queue of those who wait.
+/// Joined the queue of the waiting tasks.
 pub const REGISTER: Kind = Kind::of(REGISTERS).conflicts_with(REGISTERS | TAKES | TELLS);
 
 /// Took a kept notification, or saw that all were notified.

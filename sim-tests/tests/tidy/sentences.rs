@@ -21,10 +21,10 @@ const PATTERNS: [Pattern; 8] = [
         is_in: |sentence| sentence.text.starts_with("As ["),
     },
     Pattern {
-        name: "\"that of\", \"those of\"",
+        name: "\"that of\", \"those of\", \"those that\"",
         remedy: "name the noun again",
         is_in: |sentence| {
-            sentence.has(&["that|those", "of|with"]) || sentence.has(&["those", "in"])
+            sentence.has(&["that|those", "of|with"]) || sentence.has(&["those", "in|that|who|are"])
         },
     },
     Pattern {

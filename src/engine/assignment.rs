@@ -45,7 +45,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Runs of which none failed.
+    /// Runs without a failure.
     pub(super) fn passed(explored: Explored) -> Account {
         debug_assert!(explored.found.is_none());
         Account {

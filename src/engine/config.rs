@@ -1,5 +1,6 @@
-//! Settings of a test: defaults, overridden by attributes or [`Runner`](crate::Runner) calls, overridden by the
-//! environment, whose variables [`runner`](crate::runner#environment) lists.
+//! Settings of a test: defaults, overridden by attributes or [`Runner`](crate::Runner) calls,
+//! overridden by variables of the environment. [`runner`](crate::runner#environment) lists the
+//! variables.
 //!
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
 //! note.

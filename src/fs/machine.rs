@@ -101,7 +101,7 @@ fn number_of(node: Option<&Node>) -> u32 {
 }
 
 /// The key of the disk of a node among all disks, of 26 bits. Not the number: it depends on the
-/// order in which tasks add nodes.
+/// order of added nodes.
 fn key_of(node: Option<&Node>) -> u32 {
     node.map_or(0, |node| node.known().hash >> 6)
 }

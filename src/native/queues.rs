@@ -19,8 +19,8 @@ pub(super) fn are_on() -> bool {
     with(|threads| threads.detail) == Detail::Queues
 }
 
-/// Returns `true` if an access is no point of its own in this run, because it is part of the step in which a call of a lock
-/// began.
+/// Returns `true` if an access is no point of its own in this run, because it belongs to the first
+/// step of a lock's call.
 #[inline]
 pub(super) fn takes_in(access: &Access, site: Site) -> bool {
     let follows = || site.lock.is_some_and(|part| part.follows(access));

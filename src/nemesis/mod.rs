@@ -271,16 +271,17 @@ impl Nemesis {
         self
     }
 
-    /// The times of which one passes before a fault. The other choice is always that some steps of the run pass.
+    /// The choices for the time before a fault. The other choice is always that some steps of the
+    /// run pass.
     pub fn gaps(mut self, gaps: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.gaps = gaps.into_iter().collect();
         self
     }
 
-    /// The times of which a fault lasts one. There are always other choices: some steps of the run,
-    /// until the end or, in a run of a seed, until a moment before the earliest timer of a task,
-    /// between the earliest and the latest, or after the latest. They are shorter and longer than
-    /// failure detection takes.
+    /// The choices for the duration of a fault. There are always other choices: some steps of the
+    /// run, until the end or, in a run of a seed, until a moment before the earliest timer of a
+    /// task, between the earliest and the latest, or after the latest. They are shorter and longer
+    /// than failure detection takes.
     pub fn lasting(mut self, times: impl IntoIterator<Item = Duration>) -> Nemesis {
         self.lasting = times.into_iter().collect();
         self

@@ -19,7 +19,7 @@ use crate::time::sleep;
 
 const WAIT: Op = Op::new("wait", Access::Yield);
 
-/// The numbers of steps of which one passes, in a run of a seed.
+/// The choices for a number of steps to wait, in a run of a seed.
 const STEPS: [u32; 3] = [1, 5, 25];
 
 /// One fault of so many is left out by its kind.

@@ -23,7 +23,7 @@ const SEND: CallOps = CallOps::acting(
 const DROP_SENDER: Op = Op::of_kind("drop_sender", Access::Tell, net::SEND);
 const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE);
 
-/// A link from one node to another, for values: each arrives once, in the order in which they were sent.
+/// A link from one node to another, for values: each arrives once, in the order of sending.
 ///
 /// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While the
 /// link is [cut](super::cut()) messages wait. When the receiver is dropped or its node dies, messages on the way are lost.

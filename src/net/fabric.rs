@@ -205,7 +205,7 @@ pub(crate) struct Fabric(Mutex<FabricState>);
 struct FabricState {
     /// The links from each host, by the host at the other end.
     links: ByHost<Host, Arc<Link>>,
-    /// In the order in which they were made.
+    /// In the order of their creation.
     order: Vec<Arc<Link>>,
     /// The object of all links: an operation on it conflicts with links that are not created yet.
     /// Created by the first change of a link. Made by the first change of one.

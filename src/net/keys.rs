@@ -2,8 +2,8 @@
 //! All have one bit that no key of a node or a file has.
 //!
 //! The key of a link or port is a hash of its nodes' names. The numbers of nodes would not do,
-//! because they depend on the order in which tasks add nodes. Two objects with one key are
-//! harmless: a search then orders operations that it could swap.
+//! because they depend on the order of added nodes. Two objects with one key are harmless: a search
+//! then orders operations that it could swap.
 //
 // 29 bits below it: 1 and the group; 01 and the port; 001 for all links; 000 and the link.
 
@@ -43,7 +43,7 @@ fn hashed(hash: u64, bits: u32) -> u32 {
     (hash >> (64 - bits)) as u32
 }
 
-/// The key of the names of a run: the key of a port whose number no port has.
+/// The key of the names of a run: the key of a port with an impossible number.
 #[cfg(feature = "tokio")]
 pub(super) const NAMES: u32 = PORT;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Items, of which the first one comes first.
+/// Items. The first one comes first.
 #[derive(Clone, Debug)]
 pub(super) struct Queue<T> {
     first: Option<T>,

@@ -50,7 +50,7 @@ struct Members {
     table: Option<Wrapped>,
     /// Names that were looked up and that no node has.
     missed: BTreeMap<&'static str, Wrapped>,
-    /// The program may know the order in which nodes were added.
+    /// The program may know the order of added nodes.
     shows_order: bool,
 }
 
@@ -134,7 +134,7 @@ impl Cluster {
         members.groups.iter().rev().find(|(known, _)| *known == group).map(|(_, node)| node.clone())
     }
 
-    /// All nodes, in the order in which they were added.
+    /// All nodes, in the order of their addition.
     pub(crate) fn list(&self, here: Here) -> Vec<Node> {
         self.show_order();
         let mut members = self.members();
@@ -160,7 +160,7 @@ impl Cluster {
         self.members().nodes.get(number as usize).cloned()
     }
 
-    /// Records that the program can learn the order in which nodes were added.
+    /// Records that the program can learn the order of added nodes.
     pub(super) fn show_order(&self) {
         if seam::in_run() && !std::mem::replace(&mut self.members().shows_order, true) {
             seam::shows_order_of_nodes();

@@ -110,7 +110,7 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     name: Arc<str>,
     known: Name,
-    /// From 0, in the order in which nodes were made.
+    /// From 0, in the order of their creation.
     number: u32,
     /// Its number was given to the program.
     shows_order: AtomicBool,

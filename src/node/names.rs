@@ -15,8 +15,8 @@ pub(crate) struct Name {
     pub(crate) clock: &'static str,
     /// A number for the text, the same in all runs of the process.
     pub(crate) number: u32,
-    /// A hash of the text. Keys of objects are made from it, because they must not depend on the order in which nodes are
-    /// added.
+    /// A hash of the text. Keys of objects are made from it, because they must not depend on the
+    /// order of added nodes.
     pub(crate) hash: u32,
 }
 

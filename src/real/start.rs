@@ -17,7 +17,7 @@ pub(crate) const START: Duration = Duration::from_millis(5);
 /// The time that a spawner waits at a point for the tasks that it has spawned to have threads.
 const ARRIVAL: Duration = Duration::from_millis(2);
 
-/// The tasks of a run that may start. Tasks are counted in the order in which they were spawned.
+/// The tasks of a run that may start. Tasks are counted in the order of their spawns.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     /// True if a thread has polled the task, by number.

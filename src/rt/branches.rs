@@ -1,4 +1,5 @@
-//! The branches of a `select!` or `join!`: the pending operations of each, and the order in which they are polled.
+//! The branches of a `select!` or `join!`: the pending operations of each, and the order of their
+//! polls.
 //!
 //! All branches of one poll are one step. Their order is a decision of the run, drawn only if it
 //! can make a difference.

@@ -103,7 +103,8 @@ impl World {
         spare.unwrap_or_else(|| Ear::new(self.signals.clone()))
     }
 
-    /// Takes an ear back, for later operations. One of which the object still has a copy is not used again.
+    /// Takes an ear back, for later operations. If the object still has a copy, the ear is not used
+    /// again.
     pub(crate) fn keep_ear(&self, mut ear: Arc<Ear>) {
         if Arc::get_mut(&mut ear).is_some() {
             self.state().ears.push(ear);

@@ -237,7 +237,7 @@ impl World {
         is_possible && self.decides(|counts| &mut counts.spurious, "a spurious wake-up")
     }
 
-    /// The way in which the place of this name decides, for the pass of the current task; `None` if
+    /// The decision mode of the place with this name, for the pass of the current task; `None` if
     /// the run has no such decisions.
     ///
     /// A seed switches a quarter of the places on. There a quarter of the passes are true. The value is not the strategy's,

@@ -256,8 +256,8 @@ impl RunState {
     }
 
     /// The members of the group in this row that have not ended, which the current step finds out.
-    /// They are sorted by path. This does not depend on the order in which different tasks spawned
-    /// them, so two spawns into one group commute.
+    /// They are sorted by path. This does not depend on the order of spawns by different tasks, so
+    /// two spawns into one group commute.
     pub(super) fn living(&mut self, row: usize) -> Vec<TaskId> {
         let mut members = self.groups.rows[row].members.clone();
         members.retain(|task| {

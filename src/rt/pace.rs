@@ -1,4 +1,5 @@
-//! The pace of nodes: each step of a task of a slow node takes time, in which the task rests.
+//! The pace of nodes: each step of a task of a slow node takes time. The task rests during this
+//! time.
 
 use super::group::Group;
 use super::pending::object_id;

@@ -1,4 +1,4 @@
-//! The two ways in which a task unwinds: a panic of the program, and the end of a failed run.
+//! A task unwinds for one of two reasons: a panic of the program, or the end of a failed run.
 
 use std::any::Any;
 

@@ -316,7 +316,7 @@ impl World {
         self.state().tells();
     }
 
-    /// Records that the program may know the order in which nodes were added.
+    /// Records that the program may know the order of added nodes.
     pub(crate) fn shows_order_of_nodes(&self) {
         let mut state = self.state();
         let task = state.current();

@@ -16,7 +16,7 @@ pub(crate) struct TaskSlot {
     pub(crate) cancelled: bool,
     /// The announcements that wait for the end of the task: one of its handle, and others of its set.
     pub(super) joiners: Vec<AnnouncementId>,
-    /// The step in which the handle was dropped; none while there is a handle.
+    /// The step that dropped the handle; `None` while there is a handle.
     pub(crate) detached: Option<u32>,
     /// The body with the result, from the end of the task until the handle takes it.
     pub(crate) ended: Option<BoxBody>,

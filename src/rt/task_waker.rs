@@ -123,7 +123,7 @@ impl Seats {
         (shared.clone(), shared.into())
     }
 
-    /// After a run of `tasks` tasks, replaces the wakers of which copies are left.
+    /// After a run of `tasks` tasks, replaces the wakers that still have copies.
     pub(crate) fn retire_kept(&mut self, tasks: usize) {
         for index in 0..tasks.min(self.seats.len()) {
             // Ours are the `Arc` and the `Waker`.

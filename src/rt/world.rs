@@ -328,7 +328,7 @@ impl World {
         }
         let Announced { op, object, place, .. } = *first;
         if is_plain && matches!(op.access, Access::Act | Access::Wait) {
-            // As `retract`, of which this is the usual case.
+            // Like `retract`, in its usual case.
             row.announced.take_first();
             row.enabled -= 1;
             if op.access == Access::Wait {

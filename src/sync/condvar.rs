@@ -17,7 +17,8 @@ use crate::seam::{Bell, Here, Listen, SPENT, here};
 /// loop, or use [`wait_while`](Self::wait_while). A wait that is dropped passes its notification
 /// on.
 ///
-/// Outside a run and in the real build tasks are notified in the order in which they began to wait (`event-listener`).
+/// Outside a run and in the real build tasks are notified in the order of their waits
+/// (`event-listener`).
 ///
 /// ```
 /// use sim::{Condvar, Mutex};

@@ -24,13 +24,13 @@ pub struct Branches<const N: usize> {
 }
 
 impl<const N: usize> Branches<N> {
-    /// The branches of `select!`, of which any may be polled first.
+    /// The branches of `select!`. Any of them may be polled first.
     #[inline]
     pub fn select(biased: bool) -> Branches<N> {
         Branches::new(seam::Turns::select(biased))
     }
 
-    /// The branches of `join!`. They are first polled in the order in which they are written.
+    /// The branches of `join!`. They are first polled in the order of the source.
     #[inline]
     pub fn join(biased: bool) -> Branches<N> {
         Branches::new(seam::Turns::join(biased))

@@ -1,4 +1,4 @@
-//! Sets of tasks, joined in the order in which they end.
+//! Sets of tasks, joined in the order of their ends.
 
 use std::fmt;
 use std::future::Future;
@@ -216,7 +216,7 @@ impl<T: 'static> JoinSet<T> {
         while self.join_next().await.is_some() {}
     }
 
-    /// Waits for all tasks, and gives their results in the order in which they ended.
+    /// Waits for all tasks, and gives their results in the order of their ends.
     ///
     /// # Panics
     /// If a task panicked or was aborted.

@@ -10,8 +10,8 @@
 ///
 /// In a run, one poll of all branches is one step. The branch that is polled first is a decision of
 /// the run, drawn if two branches may continue; the others follow as they are written. With
-/// `biased;` before the branches, they are polled in the order in which they are written, without a
-/// decision. Outside of runs, the first branch is a random one.
+/// `biased;` before the branches, they are polled in the order of the source, without a decision.
+/// Outside of runs, the first branch is a random one.
 ///
 /// A search does not vary the first branch of a poll in which no operation of this library took effect and no task was
 /// spawned: code of two branches before their first await is not tried in both orders.
@@ -51,9 +51,9 @@ macro_rules! select {
 
 /// Waits for all of several futures, and gives their outputs as a tuple: tokio's `join!`.
 ///
-/// They are polled in one task, at first in the order in which they are written. In a run, one poll of all of them is
-/// one step. The future that is polled first in a later step is a decision of the run, drawn if two
-/// futures may continue; with `biased;` before the futures, it is always the first.
+/// They are polled in one task, at first in the order of the source. In a run, one poll of all of
+/// them is one step. The future that is polled first in a later step is a decision of the run,
+/// drawn if two futures may continue; with `biased;` before the futures, it is always the first.
 ///
 /// ```
 /// # sim::block_on(async {

@@ -1,9 +1,9 @@
 //! tokio's names, for code that is written for tokio: `use sim::tokio;` in the place of the crate.
 //!
 //! Needs the feature `tokio`. In a run each operation that awaits is a point. The others belong to
-//! the step in which they are done. Each of these types contains tokio's own object, which
-//! implements queues, wake-ups and the effects of dropped futures. Outside of runs it does all of
-//! the work, and in the real build the names *are* tokio's.
+//! their caller's step. Each of these types contains tokio's own object, which implements queues,
+//! wake-ups and the effects of dropped futures. Outside of runs it does all of the work, and in the
+//! real build the names *are* tokio's.
 //!
 //! ```
 //! use sim::tokio::sync::Semaphore;

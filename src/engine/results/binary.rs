@@ -135,7 +135,7 @@ mod tests {
         assert!(binary.len() == 16 && binary.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 
-    /// A program of Linux with two notes, the second of which has the ID.
+    /// A program of Linux with two notes. The second one has the ID.
     fn elf() -> Vec<u8> {
         let mut elf = vec![0; 400];
         elf[..6].copy_from_slice(b"\x7fELF\x02\x01");

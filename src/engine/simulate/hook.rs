@@ -63,8 +63,8 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if LOUD.get() { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
-/// Tells of two panics, one of which came while the other unwound. Not with `eprint!`: a test harness
-/// may have taken that, and will have no time to show it.
+/// Describes two panics. One of them came while the other unwound. Not with `eprint!`: a test
+/// harness may have taken that, and will have no time to show it.
 fn tell(first: &Panicked, second: &Panicked) {
     let text = format!(
         "\nsim: a second panic in one step. If the process aborts now, a destructor panicked while a \

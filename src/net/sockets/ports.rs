@@ -158,7 +158,7 @@ pub(super) struct Ports(Mutex<State>);
 #[derive(Default)]
 struct State {
     ports: ByHost<(u16, Protocol), Arc<Port>>,
-    /// In the order in which they were first named.
+    /// In the order of their first naming.
     order: Vec<Arc<Port>>,
     /// The number of ports that tasks were given.
     given: BTreeMap<(Host, u64), u16>,

@@ -1,4 +1,4 @@
-//! The order in which the branches of a combinator are polled: it begins at a random one.
+//! The order in which the branches of a combinator are polled. It begins at a random branch.
 
 use crate::real::jitter;
 

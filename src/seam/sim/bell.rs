@@ -81,7 +81,7 @@ impl Bell {
     /// Notifies any one of the waiting tasks: std promises no order.
     fn pass_on(&self) {
         let mut waiters = std::mem::take(&mut *self.waiters());
-        // By task: the meaning of a number must not depend on the order in which they came.
+        // By task: the meaning of a number must not depend on the order of arrival.
         waiters.sort_by_key(|waiter| waiter.task());
         let chosen = match waiters.len() as u64 {
             0 => None,

@@ -1,4 +1,5 @@
-//! The order in which the branches of a combinator are polled: a decision of the run, if it can make a difference.
+//! The order of polls of a combinator's branches: a decision of the run, if it can make a
+//! difference.
 //!
 //! It can if the pending operations of two branches are enabled, if a future that is not of this library woke the task,
 //! or if a `select!` is polled for the first time. In the last two cases it is known only afterwards that no branch had
@@ -11,7 +12,7 @@ use crate::rt::{BranchKeys, LogMark, OrderDraw, WORLD, World, in_run};
 #[derive(Debug)]
 pub(crate) struct Turns<const N: usize> {
     biased: bool,
-    /// True for `join!`: its branches are first polled in the order in which they are written.
+    /// True for `join!`: its branches are first polled in the order of the source.
     joins: bool,
     /// True if it was polled.
     polled: bool,

@@ -313,7 +313,7 @@ pub(crate) fn changes_setting(here: Here) {
     in_world(|world| world.changes_setting(here), || ());
 }
 
-/// Records that the program may know the order in which nodes were added.
+/// Records that the program may know the order of added nodes.
 pub(crate) fn shows_order_of_nodes() {
     in_world(World::shows_order_of_nodes, || ());
 }

@@ -66,7 +66,7 @@ impl<T> OnceValue<T> {
         OnceValue::of(Object::new(kind, here, true))
     }
 
-    /// For a static, of which each node has its own.
+    /// For a static. Each node has its own.
     pub(crate) const fn of_static(kind: &'static str, here: Here) -> OnceValue<T> {
         OnceValue::of(Object::of_static(kind, here))
     }

@@ -1,6 +1,6 @@
 //! Points: a future announces its operation, waits for its turn and takes effect.
 //!
-//! The words, in the order in which the await of one `Atomic::load` meets them:
+//! The words, in the order of their use by the await of one `Atomic::load`:
 //!
 //! | word | meaning |
 //! |---|---|

@@ -22,7 +22,7 @@ use crate::run::program::{Change, Fate, Faults, Omitted, Part};
 /// The number of attempts to generate a command that the model refuses.
 const ATTEMPTS: u32 = 8;
 
-/// The number of first points at one of which a command may be dropped.
+/// The number of first points that may drop a command.
 const CRASH_POINTS: u64 = 8;
 
 /// Returns a number below its argument.

@@ -258,7 +258,7 @@ pub(super) fn resolved<P: Program>(
     P::resolve(step.op, &Results { known: &known })
 }
 
-/// The states at a node, in the order in which they were found.
+/// The states at a node, in the order of discovery.
 struct NodeStates<P: Model> {
     all: Vec<(Key, Possible<P>)>,
     /// The indices by hash; empty while there are at most [`FEW`].

@@ -1,4 +1,4 @@
-//! The channel from many senders to many receivers, of which each gets every message.
+//! The channel from many senders to many receivers. Each receiver gets every message.
 
 mod receiver;
 mod sender;

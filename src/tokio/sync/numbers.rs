@@ -73,7 +73,7 @@ impl Numbers {
         self.sent.load(Relaxed)
     }
 
-    /// Received the message of this number, of which each receiver gets one.
+    /// Received the message of this number. Each receiver gets one.
     pub(super) fn received_at(&self, number: u32) -> Values {
         self.messages(number, number.saturating_add(1))
     }

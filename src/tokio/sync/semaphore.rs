@@ -31,8 +31,8 @@ const CLOSE: Op = Op::of_kind("close", Access::Tell, permits::CLOSE);
 const AVAILABLE_PERMITS: Op = Op::of_kind("available_permits", Access::Peek, permits::COUNT);
 const IS_CLOSED: Op = Op::of_kind("is_closed", Access::Peek, permits::COUNT);
 
-/// tokio's [`Semaphore`](::tokio::sync::Semaphore): a number of permits, given in the order in which they are asked
-/// for.
+/// tokio's [`Semaphore`](::tokio::sync::Semaphore): a number of permits, given in the order of the
+/// requests.
 ///
 /// To acquire is a point; a permit that is dropped is given back without one. Cancel safe: a dropped call loses its
 /// place in the queue and no permit.
@@ -61,7 +61,7 @@ pub struct OwnedSemaphorePermit {
     share: Share,
 }
 
-/// A number of permits, and the acquisitions of which they are.
+/// A number of permits, and their acquisitions.
 #[derive(Debug)]
 struct Share {
     permits: u32,

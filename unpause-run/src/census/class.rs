@@ -199,7 +199,7 @@ fn name_of_object(object: &ObjectRecord, before: &[ObjectRecord], tasks: &[u64])
             let line = u64::from(place.line()) << 32 | u64::from(place.column());
             let place_key = mix(file, line);
             let Some(node) = object.node else { return mix(place_key, u64::from(object.ordinal)) };
-            // The order in which nodes first use a static does not belong to the class.
+            // The order of the nodes' first uses of a static does not belong to the class.
             let name = node.bytes().fold(4, |hash, byte| mix(hash, u64::from(byte)));
             let same = |other: &&ObjectRecord| other.place == place && other.node == object.node;
             mix(mix(place_key, name), before.iter().filter(same).count() as u64)

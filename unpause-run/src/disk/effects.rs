@@ -1,8 +1,8 @@
 //! Pending effects: changes that processes see, and that a crash may keep or lose.
 //!
 //! An effect sets one or several locations together. Its id is its rank in the order of calls, so all effects that it
-//! is ordered after have lower ids. The order is not stored as edges, whose number would be quadratic under a journal:
-//! it follows from chains, one for each location, and from [`Rules`].
+//! is ordered after have lower ids. The order is not stored as edges, because their number would be
+//! quadratic under a journal: it follows from chains, one for each location, and from [`Rules`].
 //!
 //! A *clean* effect should have been written by a sync that failed. The kernel takes it for written: no later sync of
 //! the inode covers it, and no effect is ordered after it any longer, but for later versions of its locations (Rebello

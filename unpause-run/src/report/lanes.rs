@@ -33,7 +33,7 @@ const FEW_TASKS: usize = 3;
 const GUTTER: usize = 8;
 /// Maximum number of lines of a text that is too long for its column.
 const DEED_LINES: usize = 4;
-/// The same, of a text about several operations of a call, the last of which must be seen.
+/// The same, for a text about several operations of a call. The last one must be visible.
 const CALL_LINES: usize = 8;
 /// Minimum width of a message on its arrow.
 const MESSAGE_LEAST: usize = 6;

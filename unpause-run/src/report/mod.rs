@@ -269,7 +269,7 @@ impl Searched {
         (self.assumes && self.complete && agrees).then_some("tasks share memory through sim only")
     }
 
-    /// Returns `true` if no run did something of which the search does not try all.
+    /// Returns `true` if no run did anything that the search does not explore completely.
     #[doc(hidden)]
     pub fn tries_all(&self) -> bool {
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty()

@@ -19,7 +19,7 @@ use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::picture::screen::columns;
 use unpause_check::verdict::{Anomaly, Evidence, Exhausted, Verdict};
 
-/// Numbers of tasks, objects and operations, some of which do not exist.
+/// Numbers of tasks, objects and operations. Some of them do not exist.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![20 => 0..12u32, 1 => any::<u32>()]
 }

@@ -410,7 +410,7 @@ pub(super) fn in_core() -> Place {
     made.0
 }
 
-/// Calls of several steps each at a place, one of which is interrupted.
+/// Calls of several steps each at a place. One of them is interrupted.
 pub(super) fn calls(place: Place) -> Report {
     let mut s = Sample::of(&["reader", "writer"]);
     let permits = Some(s.object("atomic", ValueKind::Unsigned));
@@ -468,7 +468,7 @@ fn nobody() -> TaskRecord {
 /// For searches, and for no screen.
 const GLANCE: Op = Op::new("glance", Access::Peek).quiet();
 
-/// A long call of one task at one place, in the middle of which a nemesis causes a fault.
+/// A long call of one task at one place. In its middle a nemesis causes a fault.
 pub(super) fn fault_within_a_call() -> Report {
     const ISOLATE: Op = Op::new("isolate", Access::Tell);
     let mut s = Sample::of(&["reader"]);

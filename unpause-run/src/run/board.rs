@@ -175,7 +175,8 @@ impl TaskRow {
         (self.route, self.life) = (None, Life::OUTSIDE);
     }
 
-    /// Its position among the [candidates](super::choice::View::candidates), of which it is one.
+    /// Its position among the [candidates](super::choice::View::candidates). It must be a
+    /// candidate.
     #[inline]
     #[doc(hidden)]
     pub fn candidate(&self) -> usize {

@@ -39,7 +39,7 @@ pub struct Blind {
     pub draws: Vec<BlindDraw>,
 }
 
-/// An object of which nothing was decided by chance.
+/// An object without a chance decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlindObject {
     /// Its kind, such as `atomic`.

@@ -39,7 +39,7 @@ impl FaultCount {
         }
     }
 
-    /// The warning about a kind of which none met anything.
+    /// The warning about a kind of fault without any effect.
     #[doc(hidden)]
     pub fn idle(&self) -> String {
         let FaultCount { kind, times, .. } = self;

@@ -49,7 +49,7 @@ pub struct Omitted {
     pub reference: u32,
     /// Commands that would have waited for ever, in some order.
     pub waiting: u32,
-    /// Commands of which too many orders and states would have had to be looked at.
+    /// Commands with too many orders and states to check.
     pub unchecked: u32,
     /// The number of commands without faults for the same reason.
     pub faults: u32,

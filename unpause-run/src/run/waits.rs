@@ -30,7 +30,7 @@ pub struct Wait {
 pub struct Holder {
     /// The task.
     pub task: TaskId,
-    /// The step in which it acquired it.
+    /// The step that acquired it.
     pub step: u32,
     /// The place of the acquisition.
     pub place: &'static Location<'static>,

@@ -43,7 +43,7 @@
 mod project;
 mod search;
 
-// One pass each; `PASSES` has them in the order in which they are run.
+// One pass each; `PASSES` has them in the order of execution.
 mod arguments;
 mod bounded;
 mod commands;

@@ -40,7 +40,7 @@ const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL);
 /// task has a first step that does nothing, as in a run.
 pub(super) type Program = Vec<Vec<AbstractOp>>;
 
-/// The acts in the order in which they were done: task, number of its act.
+/// The acts in the order of execution: task, number of its act.
 pub(super) type Order = Vec<(usize, usize)>;
 
 /// A fraction in lowest terms.

@@ -1,8 +1,9 @@
 //! Matches the objects of a run with the objects of the rehearsals.
 //!
-//! The number of an object in a run depends on the order in which objects are met, and memory of plain threads is met
-//! when a thread first accesses it. So an object is known by its [key](View::key_of), which is the same in every run.
-//! Objects with one key, such as the statics of one array, are distinguished by their order.
+//! The number of an object in a run depends on the order of first uses, and memory of plain threads
+//! is met when a thread first accesses it. So an object is known by its [key](View::key_of), which
+//! is the same in every run. Objects with one key, such as the statics of one array, are
+//! distinguished by their order.
 
 use std::collections::BTreeMap;
 

@@ -40,8 +40,8 @@ const CAPACITY: Op = Op::of_kind("capacity", Access::Peek, mail::LOOK);
 
 /// tokio's [`mpsc::channel`](::tokio::sync::mpsc::channel): a channel with room for `buffer` messages.
 ///
-/// To send is a point and waits for room, in the order in which tasks ask for it; to receive is a point. Panics if
-/// `buffer` is 0.
+/// To send is a point and waits for room, in the order of the requests; to receive is a point.
+/// Panics if `buffer` is 0.
 ///
 /// ```
 /// use sim::tokio::sync::mpsc;

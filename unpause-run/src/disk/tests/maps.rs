@@ -57,7 +57,7 @@ fn random_act(rng: &mut Rng) -> Act {
     }
 }
 
-/// A random program, of which a crash leaves at most `effects` effects under any rules.
+/// A random program. A crash leaves at most `effects` of its effects under any rules.
 fn random_program(rng: &mut Rng, calls: usize, effects: usize) -> Vec<Act> {
     let mut program = two_files();
     let mut disks = ALL.map(|rules| after(&program, rules));

@@ -24,7 +24,7 @@ fn states(runs: &Runs) -> BTreeSet<Vec<String>> {
     runs.iter().map(|(seen, _)| seen.clone()).collect()
 }
 
-/// The writes of these programs have at most two sectors, of which a run is any subset.
+/// The writes of these programs have at most two sectors, so a run of sectors is any subset.
 #[test]
 fn moods_reach_what_single_draws_reach_and_nothing_else() {
     for seed in 0..100 {
@@ -65,7 +65,7 @@ fn each_mood_loses_what_it_says() {
     let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(of_mood(0), set(&["aabbccddee"]));
     assert_eq!(of_mood(2), set(&["''"]));
-    // A prefix of the calls, of which the last one has its length and not its data, or both, or neither.
+    // A prefix of the calls. The last of them has its length and not its data, or both, or neither.
     let all = "aabbccddee";
     let mut prefixes = set(&["''"]);
     for len in [2, 4, 6, 8, 10] {

@@ -37,7 +37,7 @@ fn always(dice: All) -> impl Strategy {
     begun(dice, |_| {})
 }
 
-/// For each object the tasks in the order in which they access it.
+/// For each object the tasks in the order of their accesses.
 type Choice = BTreeMap<u32, Vec<usize>>;
 
 fn choice(program: &Program, order: &Order) -> Choice {

@@ -29,7 +29,7 @@ fn pos(dice: All) -> Pos<All> {
     }
 }
 
-/// POS of which no seed, or every seed, is plain.
+/// POS in which no seed is plain, or every seed.
 fn always(dice: All, plain: bool) -> impl Strategy {
     WithBegin(pos(dice), move |pos: &mut Pos<All>, seed| {
         pos.rehearsal.begin();

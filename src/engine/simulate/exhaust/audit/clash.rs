@@ -41,8 +41,7 @@ impl Expected<'_> {
         failure.is_none() && self.is_met(again, class, lost)
     }
 
-    /// Returns the two steps that do not commute, on the way to an order in which the run shows
-    /// something else.
+    /// Returns the two steps that do not commute, on the way to an order with another result.
     pub(super) fn clash(&self, again: &mut Again<'_, '_>, target: &[u32]) -> Option<Clash> {
         let swaps = first_that_differs(swaps_to(target), |swaps| {
             let (order, _) = after_swaps(target, swaps);

@@ -1,4 +1,4 @@
-//! An object of which only looks can be swapped.
+//! An object on which only looks commute.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;

@@ -39,6 +39,9 @@ mod first_page;
 #[path = "tidy/source.rs"]
 mod source;
 
+#[path = "tidy/methods.rs"]
+mod methods;
+
 #[path = "tidy/operations.rs"]
 mod operations;
 

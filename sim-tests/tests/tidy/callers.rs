@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, ImplItemFn, ItemFn, Macro, Signature, Visibility};
 
+use crate::methods::each_method;
 use crate::source::ROOTS;
 use crate::tree::{File, Offence};
 
@@ -265,13 +266,12 @@ impl<'ast> Visit<'ast> for Functions {
     fn visit_item_impl(&mut self, implementation: &'ast syn::ItemImpl) {
         // A method of a trait says itself that it panics, if users call it.
         let is_of_trait = implementation.trait_.is_some();
-        for item in &implementation.items {
-            let syn::ImplItem::Fn(method) = item else { continue };
+        each_method(implementation, |method| {
             let ImplItemFn { attrs, vis, sig, block, .. } = method;
             let says_so = attrs.iter().filter_map(doc).any(|line| line.trim() == "# Panics");
             let public = if is_of_trait { says_so } else { is_public(vis) };
             self.add(attrs, public, sig, block);
-        }
+        });
     }
 }
 
@@ -300,4 +300,18 @@ fn a_panic_at_a_line_of_the_library_is_an_offence() {
         "#[track_caller]\npub(crate) fn deep() { assert!(true) }\n",
     ];
     assert_eq!(found(mended), Vec::new());
+}
+
+#[test]
+fn a_panic_in_a_method_of_two_kinds_is_an_offence() {
+    let found = |text: &str| check(&[File::new("src/x.rs", text)]).len();
+    let of = |attribute: &str| {
+        format!(
+            "impl Socket {{ two_kinds! {{ check_outside;\n{attribute}\n\
+             pub fn first(&self) -> u8 {{ |run, here| {{ assert!(true); 1 }}; |real| real.other() }}\n{attribute}\n\
+             pub fn second(&self) -> u8 {{ |run, here| 1; |real| panic!() }}\n\
+             pub fn later(&self) -> impl Future {{ async |run, here| panic!() }} }} }}"
+        )
+    };
+    assert_eq!((found(&of("")), found(&of("#[track_caller]"))), (2, 0));
 }

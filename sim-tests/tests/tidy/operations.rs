@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Attribute, ImplItem, Item, Type, Visibility};
+use syn::{Attribute, Item, Type, Visibility};
 
+use crate::methods::each_method;
 use crate::source::is_test;
 use crate::tree::{File, Offence};
 
@@ -156,13 +157,11 @@ impl<'ast> Visit<'ast> for Functions<'_> {
             Item::Impl(block) if block.trait_.is_none() && !is_test(&block.attrs) => {
                 let Type::Path(of) = &*block.self_ty else { return };
                 let of = of.path.segments.last().expect("a path has a segment").ident.to_string();
-                for item in &block.items {
-                    if let ImplItem::Fn(function) = item {
-                        if is_shown(&function.vis, &function.attrs) {
-                            self.add(&format!("{of}::{}", function.sig.ident));
-                        }
+                each_method(block, |method| {
+                    if is_shown(&method.vis, &method.attrs) {
+                        self.add(&format!("{of}::{}", method.sig.ident));
                     }
-                }
+                });
             }
             Item::Macro(call) if call.mac.path.is_ident("macro_rules") => {
                 let name = call.ident.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -293,6 +292,18 @@ mod tests {
                     impl Clone for Sender<u8> { fn clone(&self) -> Self { todo!() } }
                     pub mod tcp { pub fn open() {} } #[cfg(test)] mod tests { pub fn not() {} }";
         assert_eq!(found(text), ["net::Sender::send", "net::cut", "net::open"]);
+    }
+
+    #[test]
+    fn methods_that_two_kinds_declares_are_found() {
+        let text = "impl Socket { two_kinds! { check_outside;
+                        /// Sends.
+                        #[track_caller]
+                        pub fn send(&self, buf: &[u8]) -> io::Result<usize> { |run, here| run.send(buf, here) }
+                        fn own(&self) -> u8 { |run, here| run.own(here); |real| real.other() } }
+                    two_kinds! { pub fn wait<R>(self) -> impl Future<Output = R> + use<'_> {
+                        async |run, here| run.wait(here).await } } }";
+        assert_eq!(found(text), ["net::Socket::send", "net::Socket::wait"]);
     }
 
     #[test]

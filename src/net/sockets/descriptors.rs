@@ -50,17 +50,17 @@ pub(super) fn number_of(_: &std::net::TcpStream) -> i64 {
     0
 }
 
-/// Implements the traits of descriptors for a socket, whose field 0 is an `Inner`.
+/// Implements the traits of descriptors for a socket, by [`two_kinds!`](super::kinds::two_kinds).
 macro_rules! has_descriptor {
     ($socket:ty) => {
         #[cfg(unix)]
         impl std::os::fd::AsFd for $socket {
-            /// The descriptor of the socket. In a run it is the descriptor of a stand-in, which is
-            /// neither bound nor connected. Options set on it have no effect.
-            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.stand_in.descriptor(),
-                    Inner::Real(socket) => std::os::fd::AsFd::as_fd(socket),
+            two_kinds! {
+                /// The descriptor of the socket. In a run it is the descriptor of a stand-in, which is
+                /// neither bound nor connected. Options set on it have no effect.
+                fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                    |run, _here| run.stand_in.descriptor();
+                    |real| std::os::fd::AsFd::as_fd(real)
                 }
             }
         }

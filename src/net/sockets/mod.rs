@@ -4,6 +4,7 @@
 
 mod aliases;
 mod descriptors;
+mod kinds;
 mod names;
 mod options;
 mod ports;

@@ -10,38 +10,36 @@ macro_rules! of_tokio {
     }};
 }
 
-/// Writes the methods of a socket, whose field 0 is an `Inner`. A socket of a run has `option` and `set_option`, which record
-/// the operation.
+/// Writes the methods of a socket, by [`two_kinds!`](super::kinds::two_kinds). A socket of a run has `option` and `set_option`,
+/// which record the operation.
 macro_rules! options {
     ($of:ty: $(
         $(#[$get_doc:meta])* $get:ident $(, once $old_get:ident)?;
         $(#[$set_doc:meta])* $set:ident $(, once $old_set:ident)?: $type:ty => $field:ident;
     )*) => {
-        impl $of {$(
-            $(#[$get_doc])*
-            ///
-            /// # Errors
-            /// If the socket is of another run; outside of runs, the errors of the system.
-            #[track_caller]
-            pub fn $get(&self) -> io::Result<$type> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.option(here(), |options| options.$field),
-                    Inner::Real(socket) => of_tokio!(socket, $get() $(, $old_get)?),
+        impl $of {
+            two_kinds! {$(
+                $(#[$get_doc])*
+                ///
+                /// # Errors
+                /// If the socket is of another run; outside of runs, the errors of the system.
+                #[track_caller]
+                pub fn $get(&self) -> io::Result<$type> {
+                    |run, here| run.option(here, |options| options.$field);
+                    |real| of_tokio!(real, $get() $(, $old_get)?)
                 }
-            }
 
-            $(#[$set_doc])*
-            ///
-            /// # Errors
-            /// If the socket is of another run; outside of runs, the errors of the system.
-            #[track_caller]
-            pub fn $set(&self, value: $type) -> io::Result<()> {
-                match &self.0 {
-                    Inner::Run(socket) => socket.set_option(here(), |options| options.$field = value),
-                    Inner::Real(socket) => of_tokio!(socket, $set(value) $(, $old_set)?),
+                $(#[$set_doc])*
+                ///
+                /// # Errors
+                /// If the socket is of another run; outside of runs, the errors of the system.
+                #[track_caller]
+                pub fn $set(&self, value: $type) -> io::Result<()> {
+                    |run, here| run.set_option(here, |options| options.$field = value);
+                    |real| of_tokio!(real, $set(value) $(, $old_set)?)
                 }
-            }
-        )*}
+            )*}
+        }
     };
 }
 

@@ -18,6 +18,7 @@ use self::groups::{Aim, Group};
 use self::line::{Flying, Line, Lines};
 use self::options::Options;
 use super::descriptors::{StandIn, has_descriptor};
+use super::kinds::{Of, two_kinds};
 use super::names::{self, ToSocketAddrs};
 use super::ports::{Bound, Port, Ports, Protocol};
 use super::{Origin, check_outside, outside};
@@ -93,13 +94,7 @@ impl Mailbox {
 /// # });
 /// # assert!(report.passed());
 /// ```
-pub struct UdpSocket(Inner);
-
-#[allow(clippy::large_enum_variant, reason = "in runs it is nearly always that one")]
-enum Inner {
-    Run(OfRun),
-    Real(tokio::net::UdpSocket),
-}
+pub struct UdpSocket(Of<OfRun, tokio::net::UdpSocket>);
 
 struct OfRun {
     mailbox: Arc<Mailbox>,
@@ -242,7 +237,7 @@ impl UdpSocket {
         names::each((destination, here), move |addr| async move {
             match seam::in_run() {
                 true => bind(host, addr, here),
-                false => Ok(UdpSocket(Inner::Real(tokio::net::UdpSocket::bind(addr).await?))),
+                false => Ok(UdpSocket(Of::Real(tokio::net::UdpSocket::bind(addr).await?))),
             }
         })
     }
@@ -256,7 +251,7 @@ impl UdpSocket {
         let (destination, here) = (addr.destination(), here());
         names::each((destination, here), move |addr| async move {
             match &self.0 {
-                Inner::Run(socket) => {
+                Of::Run(socket) => {
                     socket.origin.check(here)?;
                     if !groups::is_of_several(addr.ip()) {
                         names::host(socket.mailbox.port.host, addr, here)?;
@@ -267,7 +262,7 @@ impl UdpSocket {
                     });
                     Ok(())
                 }
-                Inner::Real(socket) => {
+                Of::Real(socket) => {
                     check_outside(here)?;
                     socket.connect(addr).await
                 }
@@ -275,29 +270,25 @@ impl UdpSocket {
         })
     }
 
-    /// Its address.
-    ///
-    /// # Errors
-    /// Outside of runs, the errors of the system.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Inner::Run(socket) => Ok(socket.mailbox.addr),
-            Inner::Real(socket) => socket.local_addr(),
+    two_kinds! {
+        /// Its address.
+        ///
+        /// # Errors
+        /// Outside of runs, the errors of the system.
+        pub fn local_addr(&self) -> io::Result<SocketAddr> {
+            |run, _here| Ok(run.mailbox.addr)
         }
-    }
 
-    /// The address that it is connected to.
-    ///
-    /// # Errors
-    /// [`NotConnected`](io::ErrorKind::NotConnected) if there is none.
-    #[track_caller]
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                socket.origin.check(here())?;
-                socket.peer_or_error(here())
+        /// The address that it is connected to.
+        ///
+        /// # Errors
+        /// [`NotConnected`](io::ErrorKind::NotConnected) if there is none.
+        #[track_caller]
+        pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+            |run, here| {
+                run.origin.check(here)?;
+                run.peer_or_error(here)
             }
-            Inner::Real(socket) => socket.peer_addr(),
         }
     }
 
@@ -315,8 +306,8 @@ impl UdpSocket {
         async move {
             let to = names::each((destination, here), |addr| std::future::ready(Ok(addr))).await?;
             match &self.0 {
-                Inner::Run(socket) => send(socket, buf, to, here).await,
-                Inner::Real(socket) => {
+                Of::Run(socket) => send(socket, buf, to, here).await,
+                Of::Real(socket) => {
                     check_outside(here)?;
                     socket.send_to(buf, to).await
                 }
@@ -324,24 +315,19 @@ impl UdpSocket {
         }
     }
 
-    /// Sends a datagram to the address that it is connected to. A point.
-    ///
-    /// # Errors
-    /// If it is not connected, or the datagram is too large.
-    #[track_caller]
-    pub fn send(&self, buf: &[u8]) -> impl Future<Output = io::Result<usize>> + Send {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(socket) => {
-                    socket.origin.check(here)?;
-                    let to = socket.peer_or_error(here)?;
-                    send(socket, buf, to, here).await
-                }
-                Inner::Real(socket) => {
-                    check_outside(here)?;
-                    socket.send(buf).await
-                }
+    two_kinds! {
+        check_outside;
+
+        /// Sends a datagram to the address that it is connected to. A point.
+        ///
+        /// # Errors
+        /// If it is not connected, or the datagram is too large.
+        #[track_caller]
+        pub fn send(&self, buf: &[u8]) -> impl Future<Output = io::Result<usize>> + Send {
+            async |run, here| {
+                run.origin.check(here)?;
+                let to = run.peer_or_error(here)?;
+                send(run, buf, to, here).await
             }
         }
     }
@@ -355,7 +341,7 @@ impl UdpSocket {
         &self,
         buf: &mut [u8],
     ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> + Send {
-        self.receive(buf, true, here())
+        self.receive(buf, true)
     }
 
     /// Like [`recv_from`](Self::recv_from), without the address of the sender.
@@ -364,7 +350,7 @@ impl UdpSocket {
     /// The same as for [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
-        let receive = self.receive(buf, true, here());
+        let receive = self.receive(buf, true);
         async move { receive.await.map(|(count, _)| count) }
     }
 
@@ -377,23 +363,24 @@ impl UdpSocket {
         &self,
         buf: &mut [u8],
     ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> + Send {
-        self.receive(buf, false, here())
+        self.receive(buf, false)
     }
 
-    async fn receive(
-        &self,
-        buf: &mut [u8],
-        takes: bool,
-        here: Here,
-    ) -> io::Result<(usize, SocketAddr)> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                let mut receiving = Receiving { socket, call: GuardedCall::new(&RECV, here) };
-                poll_fn(|cx| socket.poll_recv(&mut receiving.call, cx, buf, takes)).await
-            }
-            Inner::Real(socket) => {
-                check_outside(here)?;
-                if takes { socket.recv_from(buf).await } else { socket.peek_from(buf).await }
+    two_kinds! {
+        check_outside;
+
+        #[track_caller]
+        fn receive(
+            &self,
+            buf: &mut [u8],
+            takes: bool,
+        ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> + Send {
+            async |run, here| {
+                let mut receiving = Receiving { socket: run, call: GuardedCall::new(&RECV, here) };
+                poll_fn(|cx| run.poll_recv(&mut receiving.call, cx, buf, takes)).await
+            };
+            async |real| {
+                if takes { real.recv_from(buf).await } else { real.peek_from(buf).await }
             }
         }
     }
@@ -405,7 +392,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn from_std(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
         check_outside(here())?;
-        tokio::net::UdpSocket::from_std(socket).map(|real| UdpSocket(Inner::Real(real)))
+        tokio::net::UdpSocket::from_std(socket).map(|real| UdpSocket(Of::Real(real)))
     }
 }
 
@@ -446,16 +433,7 @@ fn bind(host: Host, addr: SocketAddr, here: Here) -> io::Result<UdpSocket> {
     let mailbox = bound.expect("it was made");
     let (origin, lines) = (Origin::here(), Mutex::default());
     let (calls, options, stand_in) = (Calls::new(here), Options::new(), StandIn::default());
-    Ok(UdpSocket(Inner::Run(OfRun {
-        mailbox,
-        origin,
-        lines,
-        ports,
-        calls,
-        options,
-        stand_in,
-        here,
-    })))
+    Ok(UdpSocket(Of::Run(OfRun { mailbox, origin, lines, ports, calls, options, stand_in, here })))
 }
 
 impl fmt::Debug for UdpSocket {

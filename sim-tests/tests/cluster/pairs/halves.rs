@@ -63,7 +63,7 @@ fn halves() -> Vec<Act<Halves>> {
         act("net::read_half!::readable", |own| {
             Box::pin(async move { within(own.read.readable()).await })
         }),
-        act("net::ready!::ready", |own| {
+        act("net::either_half!::ready", |own| {
             Box::pin(async move { within(own.read.ready(Interest::READABLE)).await })
         }),
         act("net::write_half!::try_write", |own| at_once(own, |own| own.write.try_write(b"c"))),

@@ -11,9 +11,9 @@ use tokio::io::{Interest, ReadBuf, Ready};
 
 use super::end::{Endpoint, Readable, Reader, Wait, Writable};
 use super::lent;
-use super::stream::{Inner, OfRun, TcpStream};
-use crate::net::sockets::check_outside;
-use crate::seam::{Here, here};
+use super::stream::TcpStream;
+use crate::net::sockets::kinds::{Of, two_kinds};
+use crate::seam::Here;
 
 /// The calls of the methods that poll, one of each, made when they are first polled.
 pub(super) struct Polls {
@@ -75,195 +75,140 @@ pub(super) fn try_write_vectored(
 }
 
 impl TcpStream {
-    /// Waits until the connection can do one of the things in `interest`: read or write. A point.
-    ///
-    /// # Errors
-    /// If the connection is of another run.
-    #[track_caller]
-    pub fn ready(
-        &self,
-        interest: Interest,
-    ) -> impl Future<Output = io::Result<Ready>> + Send + use<'_> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(OfRun { end, .. }) => ready(end, interest, here).await,
-                Inner::Real(stream) => {
-                    check_outside(here)?;
-                    stream.ready(interest).await
-                }
+    two_kinds! {
+        check_outside;
+
+        /// Waits until the connection can do one of the things in `interest`: read or write. A point.
+        ///
+        /// # Errors
+        /// If the connection is of another run.
+        #[track_caller]
+        pub fn ready(
+            &self,
+            interest: Interest,
+        ) -> impl Future<Output = io::Result<Ready>> + Send + use<'_> {
+            async |run, here| ready(&run.end, interest, here).await
+        }
+
+        /// Like [`readable`](Self::readable), for one task at a time.
+        #[track_caller]
+        pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            |run, here| {
+                let mut wait = lock(&run.polls.wait);
+                wait.get_or_insert_with(|| Wait::new(here)).poll_read(&run.end, cx)
             }
         }
-    }
 
-    /// Like [`readable`](Self::readable), for one task at a time.
-    #[track_caller]
-    pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &self.0 {
-            Inner::Run(OfRun { end, polls, .. }) => {
-                lock(&polls.wait).get_or_insert_with(|| Wait::new(here())).poll_read(end, cx)
-            }
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.poll_read_ready(cx)
+        /// Like [`writable`](Self::writable), for one task at a time.
+        #[track_caller]
+        pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            |run, here| {
+                let mut wait = lock(&run.polls.wait);
+                wait.get_or_insert_with(|| Wait::new(here)).poll_write(&run.end, cx)
             }
         }
-    }
 
-    /// Like [`writable`](Self::writable), for one task at a time.
-    #[track_caller]
-    pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &self.0 {
-            Inner::Run(OfRun { end, polls, .. }) => {
-                lock(&polls.wait).get_or_insert_with(|| Wait::new(here())).poll_write(end, cx)
-            }
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.poll_write_ready(cx)
-            }
-        }
-    }
-
-    /// Like [`peek`](Self::peek), for one task at a time.
-    #[track_caller]
-    pub fn poll_peek(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<usize>> {
-        match &self.0 {
-            Inner::Run(OfRun { end, polls, .. }) => {
-                let mut peek = lock(&polls.peek);
-                let peek = peek.get_or_insert_with(|| Reader::peeking(here()));
-                let polled = peek.poll_peek(end, cx, buf.initialize_unfilled());
+        /// Like [`peek`](Self::peek), for one task at a time.
+        #[track_caller]
+        pub fn poll_peek(
+            &self,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<usize>> {
+            |run, here| {
+                let mut peek = lock(&run.polls.peek);
+                let peek = peek.get_or_insert_with(|| Reader::peeking(here));
+                let polled = peek.poll_peek(&run.end, cx, buf.initialize_unfilled());
                 polled.map_ok(|count| {
                     buf.advance(count);
                     count
                 })
             }
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.poll_peek(cx, buf)
-            }
         }
-    }
 
-    /// Like [`try_read`](Self::try_read), into several buffers.
-    ///
-    /// # Errors
-    /// The same as for [`try_read`](Self::try_read).
-    #[track_caller]
-    pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => try_read_vectored(end, bufs, here()),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.try_read_vectored(bufs)
-            }
+        /// Like [`try_read`](Self::try_read), into several buffers.
+        ///
+        /// # Errors
+        /// The same as for [`try_read`](Self::try_read).
+        #[track_caller]
+        pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+            |run, here| try_read_vectored(&run.end, bufs, here)
         }
-    }
 
-    /// Like [`try_write`](Self::try_write), from several buffers.
-    ///
-    /// # Errors
-    /// The same as for [`try_write`](Self::try_write).
-    #[track_caller]
-    pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => try_write_vectored(end, bufs, here()),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.try_write_vectored(bufs)
-            }
+        /// Like [`try_write`](Self::try_write), from several buffers.
+        ///
+        /// # Errors
+        /// The same as for [`try_write`](Self::try_write).
+        #[track_caller]
+        pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+            |run, here| try_write_vectored(&run.end, bufs, here)
         }
-    }
 
-    /// Calls `f`, which does what the connection is ready for. In a run it is called at once.
-    ///
-    /// # Errors
-    /// The errors of `f`.
-    #[track_caller]
-    pub fn try_io<R>(
-        &self,
-        interest: Interest,
-        f: impl FnOnce() -> io::Result<R>,
-    ) -> io::Result<R> {
-        match &self.0 {
-            Inner::Run(_) => f(),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.try_io(interest, f)
-            }
+        /// Calls `f`, which does what the connection is ready for. In a run it is called at once.
+        ///
+        /// # Errors
+        /// The errors of `f`.
+        #[track_caller]
+        pub fn try_io<R>(
+            &self,
+            interest: Interest,
+            f: impl FnOnce() -> io::Result<R>,
+        ) -> io::Result<R> {
+            |_run, _here| f()
         }
-    }
 
-    /// Calls `f` when the connection is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
-    ///
-    /// # Errors
-    /// The errors of `f`.
-    #[track_caller]
-    pub fn async_io<R>(
-        &self,
-        interest: Interest,
-        mut f: impl FnMut() -> io::Result<R>,
-    ) -> impl Future<Output = io::Result<R>> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(OfRun { end, .. }) => loop {
-                    ready(end, interest, here).await?;
+        /// Calls `f` when the connection is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+        ///
+        /// # Errors
+        /// The errors of `f`.
+        #[track_caller]
+        pub fn async_io<R>(
+            &self,
+            interest: Interest,
+            f: impl FnMut() -> io::Result<R>,
+        ) -> impl Future<Output = io::Result<R>> {
+            async |run, here| {
+                let mut f = f;
+                loop {
+                    ready(&run.end, interest, here).await?;
                     match f() {
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         result => return result,
                     }
-                },
-                Inner::Real(stream) => {
-                    check_outside(here)?;
-                    stream.async_io(interest, f).await
                 }
             }
         }
     }
 
-    /// The number of hops of its packets. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn ttl(&self) -> io::Result<u32> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.ttl(here()),
-            Inner::Real(stream) => stream.ttl(),
+    two_kinds! {
+        /// The number of hops of its packets. In a run it has no effect.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn ttl(&self) -> io::Result<u32> {
+            |run, here| run.end.ttl(here)
         }
-    }
 
-    /// Sets the number of hops of its packets. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.set_ttl(ttl, here()),
-            Inner::Real(stream) => stream.set_ttl(ttl),
+        /// Sets the number of hops of its packets. In a run it has no effect.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+            |run, here| run.end.set_ttl(ttl, here)
         }
-    }
 
-    /// Sets what the drop of the connection does with what is not sent yet: for `Some(Duration::ZERO)` it resets the connection. In a
-    /// run other times have no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[deprecated = "a drop that waits for what is sent blocks the thread"]
-    #[track_caller]
-    pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.set_resets(time == Some(Duration::ZERO), here()),
-            Inner::Real(stream) =>
-            {
-                #[allow(deprecated, reason = "it is what the caller of this one wants")]
-                stream.set_linger(time)
-            }
+        /// Sets what the drop of the connection does with what is not sent yet: for `Some(Duration::ZERO)` it resets the connection.
+        /// In a run other times have no effect.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[allow(deprecated, reason = "it is what the caller of this one wants")]
+        #[deprecated = "a drop that waits for what is sent blocks the thread"]
+        #[track_caller]
+        pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
+            |run, here| run.end.set_resets(time == Some(Duration::ZERO), here)
         }
     }
 
@@ -276,8 +221,8 @@ impl TcpStream {
     #[track_caller]
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         match self.0 {
-            Inner::Run(_) => lent::lend(self),
-            Inner::Real(stream) => stream.into_std(),
+            Of::Run(_) => lent::lend(self),
+            Of::Real(stream) => stream.into_std(),
         }
     }
 }

@@ -15,9 +15,10 @@ use super::stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::inbox::Inbox;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
+use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
-use crate::net::sockets::{OF_RUN, Origin, check_outside, outside, refuse};
+use crate::net::sockets::{OF_RUN, Origin, outside, refuse};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, GuardedCall, Here, here};
 
@@ -82,12 +83,7 @@ impl Backlog {
 /// # });
 /// # assert!(report.passed());
 /// ```
-pub struct TcpListener(Inner);
-
-enum Inner {
-    Run(Listener),
-    Real(tokio::net::TcpListener),
-}
+pub struct TcpListener(Of<Listener, tokio::net::TcpListener>);
 
 struct Listener {
     backlog: Arc<Backlog>,
@@ -161,106 +157,83 @@ impl TcpListener {
         names::each((destination, here), move |addr| async move {
             match seam::in_run() {
                 true => bind(host, addr, (Options::NONE, ROOM), here),
-                false => Ok(TcpListener(Inner::Real(tokio::net::TcpListener::bind(addr).await?))),
+                false => Ok(TcpListener(Of::Real(tokio::net::TcpListener::bind(addr).await?))),
             }
         })
     }
 
-    /// Accepts the next connection. A point, which waits while there is none. Cancel safe.
-    ///
-    /// # Errors
-    /// If the listener is of another run.
-    #[track_caller]
-    pub fn accept(
-        &self,
-    ) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send + use<'_> {
-        let here = here();
-        async move {
-            let stream = match &self.0 {
-                Inner::Run(listener) => {
-                    let call = GuardedCall::new(&ACCEPT, here);
-                    let mut accepting = Accepting { listener, call };
-                    poll_fn(|cx| listener.poll(&mut accepting.call, cx)).await?
-                }
-                Inner::Real(listener) => {
-                    check_outside(here)?;
-                    TcpStream::of_system(listener.accept().await?.0)
-                }
+    two_kinds! {
+        check_outside;
+
+        /// Accepts the next connection. A point, which waits while there is none. Cancel safe.
+        ///
+        /// # Errors
+        /// If the listener is of another run.
+        #[track_caller]
+        pub fn accept(
+            &self,
+        ) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send + use<'_> {
+            async |run, here| {
+                let call = GuardedCall::new(&ACCEPT, here);
+                let mut accepting = Accepting { listener: run, call };
+                with_peer(poll_fn(|cx| run.poll(&mut accepting.call, cx)).await?)
             };
-            let peer = stream.peer_addr()?;
-            Ok((stream, peer))
+            async |real| with_peer(TcpStream::of_system(real.accept().await?.0))
+        }
+
+        /// Like [`accept`](Self::accept), for one task at a time.
+        #[track_caller]
+        pub fn poll_accept(
+            &self,
+            cx: &mut Context<'_>,
+        ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+            |run, _here| {
+                let mut call = run.call.lock().unwrap_or_else(PoisonError::into_inner);
+                run.poll(&mut call, cx).map(|stream| with_peer(stream?))
+            };
+            |real| real.poll_accept(cx).map(|accepted| with_peer(TcpStream::of_system(accepted?.0)))
         }
     }
 
-    /// Like [`accept`](Self::accept), for one task at a time.
-    #[track_caller]
-    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let polled = match &self.0 {
-            Inner::Run(listener) => {
-                let mut call = listener.call.lock().unwrap_or_else(PoisonError::into_inner);
-                listener.poll(&mut call, cx)
-            }
-            Inner::Real(listener) => {
-                check_outside(here())?;
-                listener.poll_accept(cx).map_ok(|(stream, _)| TcpStream::of_system(stream))
-            }
-        };
-        polled.map(|stream| {
-            let stream = stream?;
-            let peer = stream.peer_addr()?;
-            Ok((stream, peer))
-        })
-    }
+    two_kinds! {
+        /// Its address.
+        ///
+        /// # Errors
+        /// Outside of runs, the errors of the system.
+        pub fn local_addr(&self) -> io::Result<SocketAddr> {
+            |run, _here| Ok(run.backlog.addr)
+        }
 
-    /// Its address.
-    ///
-    /// # Errors
-    /// Outside of runs, the errors of the system.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Inner::Run(listener) => Ok(listener.backlog.addr),
-            Inner::Real(listener) => listener.local_addr(),
+        /// The number of hops of its packets. In a run it has no effect.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn ttl(&self) -> io::Result<u32> {
+            |run, here| run.option(|ttl| ttl.load(Relaxed), here)
+        }
+
+        /// Sets the number of hops of its packets. In a run it has no effect.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+            |run, here| run.option(|own| own.store(ttl, Relaxed), here)
+        }
+
+        /// The listener as one of std, outside of runs.
+        ///
+        /// # Errors
+        /// In a run.
+        #[track_caller]
+        pub fn into_std(self) -> io::Result<std::net::TcpListener> {
+            |_run, here| Err(refuse(OF_RUN, here))
         }
     }
 
     pub(super) fn of_system(listener: tokio::net::TcpListener) -> TcpListener {
-        TcpListener(Inner::Real(listener))
-    }
-
-    /// The number of hops of its packets. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn ttl(&self) -> io::Result<u32> {
-        match &self.0 {
-            Inner::Run(listener) => listener.option(|ttl| ttl.load(Relaxed), here()),
-            Inner::Real(listener) => listener.ttl(),
-        }
-    }
-
-    /// Sets the number of hops of its packets. In a run it has no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(listener) => listener.option(|own| own.store(ttl, Relaxed), here()),
-            Inner::Real(listener) => listener.set_ttl(ttl),
-        }
-    }
-
-    /// The listener as one of std, outside of runs.
-    ///
-    /// # Errors
-    /// In a run.
-    #[track_caller]
-    pub fn into_std(self) -> io::Result<std::net::TcpListener> {
-        match self.0 {
-            Inner::Run(_) => Err(refuse(OF_RUN, here())),
-            Inner::Real(listener) => listener.into_std(),
-        }
+        TcpListener(Of::Real(listener))
     }
 
     /// The listener of the system, outside of runs.
@@ -272,8 +245,13 @@ impl TcpListener {
         if seam::in_run() {
             return Err(refuse(LISTENER_OF_SYSTEM, here()));
         }
-        tokio::net::TcpListener::from_std(listener).map(|real| TcpListener(Inner::Real(real)))
+        tokio::net::TcpListener::from_std(listener).map(|real| TcpListener(Of::Real(real)))
     }
+}
+
+fn with_peer(stream: TcpStream) -> io::Result<(TcpStream, SocketAddr)> {
+    let peer = stream.peer_addr()?;
+    Ok((stream, peer))
 }
 
 /// The reason why a listener of the system is refused to a run.
@@ -298,7 +276,7 @@ pub(super) fn bind(
     let backlog = bound.expect("it was made");
     let call = Mutex::new(GuardedCall::new(&ACCEPT, here));
     let (origin, ttl, stand_in) = (Origin::here(), AtomicU32::new(64), StandIn::default());
-    Ok(TcpListener(Inner::Run(Listener { backlog, origin, call, ttl, stand_in, here })))
+    Ok(TcpListener(Of::Run(Listener { backlog, origin, call, ttl, stand_in, here })))
 }
 
 impl fmt::Debug for TcpListener {

@@ -11,9 +11,10 @@ use super::listener::{self, TcpListener};
 use super::stream::TcpStream;
 use crate::net::fabric::Host;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
+use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::net::sockets::options::{of_tokio, options};
 use crate::net::sockets::ports::{Bound, Port, Ports, Protocol};
-use crate::net::sockets::{Origin, check_outside, refuse};
+use crate::net::sockets::{Origin, refuse};
 use crate::run::op::{Access, Op, net};
 use crate::seam::{self, Here, Wrapped, here};
 
@@ -46,12 +47,7 @@ const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::window::SET_
 /// # });
 /// # assert!(report.passed());
 /// ```
-pub struct TcpSocket(Inner);
-
-enum Inner {
-    Run(OfRun),
-    Real(tokio::net::TcpSocket),
-}
+pub struct TcpSocket(Of<OfRun, tokio::net::TcpSocket>);
 
 struct OfRun {
     host: Host,
@@ -211,157 +207,127 @@ impl TcpSocket {
     #[track_caller]
     fn new(real: fn() -> io::Result<tokio::net::TcpSocket>) -> io::Result<TcpSocket> {
         if !seam::in_run() {
-            return Ok(TcpSocket(Inner::Real(real()?)));
+            return Ok(TcpSocket(Of::Real(real()?)));
         }
         Ok(TcpSocket::of_run(Options::NONE))
     }
 
-    /// Makes the drop of its connections reset them.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn set_zero_linger(&self) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(socket) => socket.set_option(here(), |options| options.resets = true),
-            Inner::Real(socket) => socket.set_zero_linger(),
+    two_kinds! {
+        /// Makes the drop of its connections reset them.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn set_zero_linger(&self) -> io::Result<()> {
+            |run, here| run.set_option(here, |options| options.resets = true)
         }
-    }
 
-    /// Sets what the drop of its connections does with what is not sent yet: for `Some(Duration::ZERO)` it resets them. In a run
-    /// other times have no effect.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[deprecated = "a drop that waits for what is sent blocks the thread"]
-    #[track_caller]
-    pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                socket.set_option(here(), |options| options.resets = time == Some(Duration::ZERO))
-            }
-            Inner::Real(socket) =>
-            {
-                #[allow(deprecated, reason = "it is what the caller of this one wants")]
-                socket.set_linger(time)
+        /// Sets what the drop of its connections does with what is not sent yet: for `Some(Duration::ZERO)` it resets them. In a run
+        /// other times have no effect.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[allow(deprecated, reason = "it is what the caller of this one wants")]
+        #[deprecated = "a drop that waits for what is sent blocks the thread"]
+        #[track_caller]
+        pub fn set_linger(&self, time: Option<Duration>) -> io::Result<()> {
+            |run, here| {
+                run.set_option(here, |options| options.resets = time == Some(Duration::ZERO))
             }
         }
-    }
 
-    /// Returns `Some(Duration::ZERO)` if the drop of its connections resets them.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn linger(&self) -> io::Result<Option<Duration>> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                let resets = socket.option(here(), |options| options.resets)?;
+        /// Returns `Some(Duration::ZERO)` if the drop of its connections resets them.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn linger(&self) -> io::Result<Option<Duration>> {
+            |run, here| {
+                let resets = run.option(here, |options| options.resets)?;
                 Ok(resets.then_some(Duration::ZERO))
             }
-            Inner::Real(socket) => socket.linger(),
+        }
+
+        /// Its address: with port 0 if it is not bound.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn local_addr(&self) -> io::Result<SocketAddr> {
+            |run, here| {
+                let addr = run.get(here, |own| own.reserved.as_ref().map(Reserved::addr))?;
+                Ok(addr.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))))
+            }
+        }
+
+        /// The error that no call has reported yet. In a run there is none before it is connected.
+        ///
+        /// # Errors
+        /// Outside of runs, the errors of the system.
+        pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+            |_run, _here| Ok(None)
         }
     }
 
-    /// Binds an address: the local address of the connection, or the address at which the socket
-    /// listens. Not a point in a run.
-    ///
-    /// # Errors
-    /// If the port is in use, the address is of another host, or it is bound.
-    #[track_caller]
-    pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
-        let here = here();
-        match &self.0 {
-            Inner::Run(socket) => {
-                socket.origin.check(here)?;
-                socket.mark.record(&SET_OPTION, here);
-                if socket.state().reserved.is_some() {
+    two_kinds! {
+        check_outside;
+
+        /// Binds an address: the local address of the connection, or the address at which the socket
+        /// listens. Not a point in a run.
+        ///
+        /// # Errors
+        /// If the port is in use, the address is of another host, or it is bound.
+        #[track_caller]
+        pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
+            |run, here| {
+                run.origin.check(here)?;
+                run.mark.record(&SET_OPTION, here);
+                if run.state().reserved.is_some() {
                     let text = "the socket is bound: make another one";
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
                 }
-                let reserved = Reserved::bind(socket.host, addr, here)?;
-                socket.state().reserved = Some(reserved);
+                let reserved = Reserved::bind(run.host, addr, here)?;
+                run.state().reserved = Some(reserved);
                 Ok(())
             }
-            Inner::Real(socket) => {
-                check_outside(here)?;
-                socket.bind(addr)
-            }
         }
-    }
 
-    /// Its address: with port 0 if it is not bound.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Inner::Run(socket) => {
-                let addr = socket.get(here(), |own| own.reserved.as_ref().map(Reserved::addr))?;
-                Ok(addr.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))))
-            }
-            Inner::Real(socket) => socket.local_addr(),
+        /// Connects to an address. A point.
+        ///
+        /// # Errors
+        /// If nobody listens or answers.
+        #[track_caller]
+        pub fn connect(
+            self,
+            addr: SocketAddr,
+        ) -> impl Future<Output = io::Result<TcpStream>> + Send {
+            async |run, here| {
+                run.origin.check(here)?;
+                let host = run.host;
+                let State { options, reserved } = run.into_state();
+                let end = connect::connect(host, addr, (options, reserved), here).await?;
+                Ok(TcpStream::of_run(end))
+            };
+            async |real| real.connect(addr).await.map(TcpStream::of_system)
         }
-    }
 
-    /// The error that no call has reported yet. In a run there is none before it is connected.
-    ///
-    /// # Errors
-    /// Outside of runs, the errors of the system.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match &self.0 {
-            Inner::Run(_) => Ok(None),
-            Inner::Real(socket) => socket.take_error(),
-        }
-    }
-
-    /// Connects to an address. A point.
-    ///
-    /// # Errors
-    /// If nobody listens or answers.
-    #[track_caller]
-    pub fn connect(self, addr: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> + Send {
-        let here = here();
-        async move {
-            match self.0 {
-                Inner::Run(socket) => {
-                    socket.origin.check(here)?;
-                    let host = socket.host;
-                    let State { options, reserved } = socket.into_state();
-                    let end = connect::connect(host, addr, (options, reserved), here).await?;
-                    Ok(TcpStream::of_run(end))
-                }
-                Inner::Real(socket) => {
-                    check_outside(here)?;
-                    socket.connect(addr).await.map(TcpStream::of_system)
-                }
-            }
-        }
-    }
-
-    /// Listens, with room for so many connections that are not accepted yet. Not a point in a run.
-    ///
-    /// # Errors
-    /// If another socket has bound the port meanwhile.
-    #[track_caller]
-    pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
-        let here = here();
-        match self.0 {
-            Inner::Run(socket) => {
-                socket.origin.check(here)?;
-                let host = socket.host;
-                let State { options, reserved } = socket.into_state();
+        /// Listens, with room for so many connections that are not accepted yet. Not a point in a run.
+        ///
+        /// # Errors
+        /// If another socket has bound the port meanwhile.
+        #[track_caller]
+        pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+            |run, here| {
+                run.origin.check(here)?;
+                let host = run.host;
+                let State { options, reserved } = run.into_state();
                 let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
                 let addr = reserved.as_ref().map_or(any, Reserved::addr);
                 // It is bound once more in the same step.
                 drop(reserved);
                 listener::bind(host, addr, (options, backlog as usize), here)
-            }
-            Inner::Real(socket) => {
-                check_outside(here)?;
-                socket.listen(backlog).map(TcpListener::of_system)
-            }
+            };
+            |real| real.listen(backlog).map(TcpListener::of_system)
         }
     }
 
@@ -371,7 +337,7 @@ impl TcpSocket {
     #[track_caller]
     pub fn from_std_stream(stream: std::net::TcpStream) -> TcpSocket {
         if !seam::in_run() {
-            return TcpSocket(Inner::Real(tokio::net::TcpSocket::from_std_stream(stream)));
+            return TcpSocket(Of::Real(tokio::net::TcpSocket::from_std_stream(stream)));
         }
         let is_new = stream.peer_addr().is_err()
             && stream.local_addr().is_ok_and(|addr| addr.port() == 0 && addr.ip().is_unspecified());
@@ -380,7 +346,7 @@ impl TcpSocket {
             let text = "a socket of the system that is bound or connected is used in a run: make each socket in the body \
                         of the test";
             drop(refuse(text, here()));
-            return TcpSocket(Inner::Real(real));
+            return TcpSocket(Of::Real(real));
         }
         let options = Options {
             keepalive: real.keepalive().unwrap_or(false),
@@ -396,7 +362,7 @@ impl TcpSocket {
         let state = Mutex::new(State { options, reserved: None });
         let (host, origin, stand_in) = (Host::current(), Origin::here(), StandIn::default());
         let mark = Wrapped::outside("socket", here());
-        TcpSocket(Inner::Run(OfRun { host, origin, mark, state, stand_in }))
+        TcpSocket(Of::Run(OfRun { host, origin, mark, state, stand_in }))
     }
 }
 
@@ -409,8 +375,8 @@ impl OfRun {
 impl fmt::Debug for TcpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let addr = match &self.0 {
-            Inner::Run(socket) => socket.state().reserved.as_ref().map(Reserved::addr),
-            Inner::Real(socket) => socket.local_addr().ok(),
+            Of::Run(socket) => socket.state().reserved.as_ref().map(Reserved::addr),
+            Of::Real(socket) => socket.local_addr().ok(),
         };
         f.debug_struct("TcpSocket").field("addr", &addr).finish()
     }

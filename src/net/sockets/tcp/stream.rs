@@ -19,6 +19,7 @@ use super::socket::Options;
 use crate::net::fabric::Host;
 use crate::net::sockets::check_outside;
 use crate::net::sockets::descriptors::{StandIn, has_descriptor};
+use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::net::sockets::names::{self, ToSocketAddrs};
 use crate::seam::{self, here};
 
@@ -49,13 +50,7 @@ use crate::seam::{self, here};
 /// [`BrokenPipe`]: io::ErrorKind::BrokenPipe
 ///
 /// See [`TcpListener`](super::TcpListener) for an example.
-pub struct TcpStream(pub(super) Inner);
-
-#[allow(clippy::large_enum_variant, reason = "in runs it is nearly always that one")]
-pub(super) enum Inner {
-    Run(OfRun),
-    Real(tokio::net::TcpStream),
-}
+pub struct TcpStream(pub(super) Of<OfRun, tokio::net::TcpStream>);
 
 pub(super) struct OfRun {
     reader: Reader,
@@ -75,11 +70,11 @@ impl TcpStream {
 
     pub(super) fn together(end: Endpoint, reader: Reader, writer: Writer) -> TcpStream {
         let (polls, stand_in) = (Polls::new(), StandIn::default());
-        TcpStream(Inner::Run(OfRun { reader, writer, end, polls, stand_in }))
+        TcpStream(Of::Run(OfRun { reader, writer, end, polls, stand_in }))
     }
 
     pub(super) fn of_system(stream: tokio::net::TcpStream) -> TcpStream {
-        TcpStream(Inner::Real(stream))
+        TcpStream(Of::Real(stream))
     }
 
     /// Connects to an address or a name with a port: see [`ToSocketAddrs`]. A point.
@@ -114,186 +109,131 @@ impl TcpStream {
         tokio::net::TcpStream::from_std(stream).map(TcpStream::of_system)
     }
 
-    /// The address of this side.
-    ///
-    /// # Errors
-    /// Outside of runs, the errors of the system.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => Ok(end.local_addr()),
-            Inner::Real(stream) => stream.local_addr(),
+    two_kinds! {
+        /// The address of this side.
+        ///
+        /// # Errors
+        /// Outside of runs, the errors of the system.
+        pub fn local_addr(&self) -> io::Result<SocketAddr> {
+            |run, _here| Ok(run.end.local_addr())
+        }
+
+        /// The address of the other side.
+        ///
+        /// # Errors
+        /// Outside of runs, the errors of the system.
+        pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+            |run, _here| Ok(run.end.peer_addr())
+        }
+
+        /// The error of the connection that no call has reported yet.
+        ///
+        /// # Errors
+        /// If it is of another run.
+        #[track_caller]
+        pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+            |run, here| run.end.take_error(here)
         }
     }
 
-    /// The address of the other side.
-    ///
-    /// # Errors
-    /// Outside of runs, the errors of the system.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => Ok(end.peer_addr()),
-            Inner::Real(stream) => stream.peer_addr(),
-        }
-    }
+    two_kinds! {
+        check_outside;
 
-    /// The error of the connection that no call has reported yet.
-    ///
-    /// # Errors
-    /// If it is of another run.
-    #[track_caller]
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.take_error(here()),
-            Inner::Real(stream) => stream.take_error(),
+        /// Waits until a read would not wait. A point.
+        ///
+        /// # Errors
+        /// If the connection is of another run.
+        #[track_caller]
+        pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+            async |run, here| readable(&run.end, here).await
         }
-    }
 
-    /// Waits until a read would not wait. A point.
-    ///
-    /// # Errors
-    /// If the connection is of another run.
-    #[track_caller]
-    pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(OfRun { end, .. }) => readable(end, here).await,
-                Inner::Real(stream) => {
-                    check_outside(here)?;
-                    stream.readable().await
-                }
+        /// Waits until a write would not wait. A point.
+        ///
+        /// # Errors
+        /// If the connection is of another run.
+        #[track_caller]
+        pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+            async |run, here| writable(&run.end, here).await
+        }
+
+        /// Reads what is there. Not a point.
+        ///
+        /// # Errors
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+        #[track_caller]
+        pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+            |run, here| run.end.try_read(buf, here)
+        }
+
+        /// Writes as much as there is room for. Not a point.
+        ///
+        /// # Errors
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
+        #[track_caller]
+        pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+            |run, here| run.end.try_write(buf, here)
+        }
+
+        /// Like a read, but the bytes stay. A point.
+        ///
+        /// # Errors
+        /// The errors of a read.
+        #[track_caller]
+        pub fn peek(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
+            async |run, here| {
+                let mut reader = Reader::peeking(here);
+                poll_fn(|cx| reader.poll_peek(&run.end, cx, buf)).await
             }
         }
     }
 
-    /// Waits until a write would not wait. A point.
-    ///
-    /// # Errors
-    /// If the connection is of another run.
-    #[track_caller]
-    pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(OfRun { end, .. }) => writable(end, here).await,
-                Inner::Real(stream) => {
-                    check_outside(here)?;
-                    stream.writable().await
-                }
-            }
+    two_kinds! {
+        /// Returns `true` if small writes are not delayed. In a run none is.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn nodelay(&self) -> io::Result<bool> {
+            |run, here| run.end.no_delay(here)
         }
-    }
 
-    /// Reads what is there. Not a point.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
-    #[track_caller]
-    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.try_read(buf, here()),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.try_read(buf)
-            }
+        /// Sets if small writes are not delayed.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+            |run, here| run.end.set_no_delay(nodelay, here)
         }
-    }
 
-    /// Writes as much as there is room for. Not a point.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if that is nothing.
-    #[track_caller]
-    pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.try_write(buf, here()),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                stream.try_write(buf)
-            }
+        /// Makes the drop of the connection reset it.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[track_caller]
+        pub fn set_zero_linger(&self) -> io::Result<()> {
+            |run, here| run.end.set_resets(true, here)
         }
-    }
 
-    /// Like a read, but the bytes stay. A point.
-    ///
-    /// # Errors
-    /// The errors of a read.
-    #[track_caller]
-    pub fn peek(&self, buf: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(OfRun { end, .. }) => {
-                    let mut reader = Reader::peeking(here);
-                    poll_fn(|cx| reader.poll_peek(end, cx, buf)).await
-                }
-                Inner::Real(stream) => {
-                    check_outside(here)?;
-                    stream.peek(buf).await
-                }
-            }
-        }
-    }
-
-    /// Returns `true` if small writes are not delayed. In a run none is.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn nodelay(&self) -> io::Result<bool> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.no_delay(here()),
-            Inner::Real(stream) => stream.nodelay(),
-        }
-    }
-
-    /// Sets if small writes are not delayed.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.set_no_delay(nodelay, here()),
-            Inner::Real(stream) => stream.set_nodelay(nodelay),
-        }
-    }
-
-    /// Makes the drop of the connection reset it.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn set_zero_linger(&self) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => end.set_resets(true, here()),
-            Inner::Real(stream) => stream.set_zero_linger(),
-        }
-    }
-
-    /// Returns `Some(Duration::ZERO)` if the drop of the connection resets it.
-    ///
-    /// # Errors
-    /// If the socket is of another run; outside of runs, the errors of the system.
-    #[track_caller]
-    pub fn linger(&self) -> io::Result<Option<Duration>> {
-        match &self.0 {
-            Inner::Run(OfRun { end, .. }) => Ok(end.resets(here())?.then_some(Duration::ZERO)),
-            Inner::Real(stream) =>
-            {
-                #[allow(deprecated, reason = "it is what the caller of this one wants")]
-                stream.linger()
-            }
+        /// Returns `Some(Duration::ZERO)` if the drop of the connection resets it.
+        ///
+        /// # Errors
+        /// If the socket is of another run; outside of runs, the errors of the system.
+        #[allow(deprecated, reason = "it is what the caller of this one wants")]
+        #[track_caller]
+        pub fn linger(&self) -> io::Result<Option<Duration>> {
+            |run, here| Ok(run.end.resets(here)?.then_some(Duration::ZERO))
         }
     }
 
     /// Its halves, which borrow it.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         match &mut self.0 {
-            Inner::Run(OfRun { reader, writer, end, .. }) => {
+            Of::Run(OfRun { reader, writer, end, .. }) => {
                 (ReadHalf::of_run(end, reader), WriteHalf::of_run(end, writer))
             }
-            Inner::Real(stream) => {
+            Of::Real(stream) => {
                 let (read, write) = stream.split();
                 (ReadHalf::of_system(read), WriteHalf::of_system(write))
             }
@@ -303,51 +243,40 @@ impl TcpStream {
     /// Its halves. When the writing half is dropped, the other side reads the end.
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         match self.0 {
-            Inner::Run(OfRun { reader, writer, end, .. }) => {
+            Of::Run(OfRun { reader, writer, end, .. }) => {
                 super::halves::of_run(end, reader, writer)
             }
-            Inner::Real(stream) => {
+            Of::Real(stream) => {
                 let (read, write) = stream.into_split();
                 (OwnedReadHalf::of_system(read), OwnedWriteHalf::of_system(write))
             }
         }
     }
 
-    pub(super) fn poll_read_into(
-        &mut self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match &mut self.0 {
-            Inner::Run(OfRun { reader, end, .. }) => poll_into(reader, end, cx, buf),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                tokio::io::AsyncRead::poll_read(Pin::new(stream), cx, buf)
-            }
-        }
-    }
+    two_kinds! {
+        check_outside;
 
-    pub(super) fn poll_write_from(
-        &mut self,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.0 {
-            Inner::Run(OfRun { writer, end, .. }) => writer.poll(end, cx, buf),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                tokio::io::AsyncWrite::poll_write(Pin::new(stream), cx, buf)
-            }
+        pub(super) fn poll_read_into(
+            &mut self,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            |run, _here| poll_into(&mut run.reader, &run.end, cx, buf);
+            |real| tokio::io::AsyncRead::poll_read(Pin::new(real), cx, buf)
         }
-    }
 
-    pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.0 {
-            Inner::Run(OfRun { writer, end, .. }) => writer.poll_finish(end, cx),
-            Inner::Real(stream) => {
-                check_outside(here())?;
-                tokio::io::AsyncWrite::poll_shutdown(Pin::new(stream), cx)
-            }
+        pub(super) fn poll_write_from(
+            &mut self,
+            cx: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            |run, _here| run.writer.poll(&run.end, cx, buf);
+            |real| tokio::io::AsyncWrite::poll_write(Pin::new(real), cx, buf)
+        }
+
+        pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            |run, _here| run.writer.poll_finish(&run.end, cx);
+            |real| tokio::io::AsyncWrite::poll_shutdown(Pin::new(real), cx)
         }
     }
 }

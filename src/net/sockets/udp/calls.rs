@@ -8,11 +8,12 @@ use std::task::{Context, Poll};
 
 use tokio::io::{Interest, ReadBuf, Ready};
 
-use super::{Inner, OfRun, Receiving, UdpSocket, report};
+use super::{OfRun, Receiving, UdpSocket, report};
 use crate::net::ops::{RECV, SEND_DATAGRAM, TRY_RECV};
-use crate::net::sockets::{OF_RUN, check_outside, outside, refuse};
+use crate::net::sockets::kinds::two_kinds;
+use crate::net::sockets::{OF_RUN, outside, refuse};
 use crate::run::op::{Access, Op, net};
-use crate::seam::{Came, GuardedCall, Here, Turn, here};
+use crate::seam::{Came, GuardedCall, Here, Turn};
 
 const READABLE: [Op; 2] = Op::of_kind("readable", Access::Wait, net::TAKE).guarded();
 const TRY_SEND: Op = Op::of_kind("try_send", Access::Tell, net::SEND_DATAGRAM);
@@ -124,77 +125,51 @@ impl OfRun {
 }
 
 impl UdpSocket {
-    /// Sends a datagram to the address that it is connected to. Not a point.
-    ///
-    /// # Errors
-    /// If it is not connected, or the datagram is too large.
-    #[track_caller]
-    pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
-        match &self.0 {
-            Inner::Run(socket) => socket.try_send(buf, socket.peer_or_error(here())?, here()),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.try_send(buf)
-            }
-        }
-    }
+    two_kinds! {
+        check_outside;
 
-    /// Sends a datagram to an address. Not a point.
-    ///
-    /// # Errors
-    /// If it is too large.
-    #[track_caller]
-    pub fn try_send_to(&self, buf: &[u8], target: SocketAddr) -> io::Result<usize> {
-        match &self.0 {
-            Inner::Run(socket) => socket.try_send(buf, target, here()),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.try_send_to(buf, target)
-            }
+        /// Sends a datagram to the address that it is connected to. Not a point.
+        ///
+        /// # Errors
+        /// If it is not connected, or the datagram is too large.
+        #[track_caller]
+        pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
+            |run, here| run.try_send(buf, run.peer_or_error(here)?, here)
         }
-    }
 
-    /// Like [`send`](Self::send), for one task at a time.
-    #[track_caller]
-    pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match &self.0 {
-            Inner::Run(socket) => socket.poll_send(cx, buf, socket.peer_or_error(here())?),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_send(cx, buf)
-            }
+        /// Sends a datagram to an address. Not a point.
+        ///
+        /// # Errors
+        /// If it is too large.
+        #[track_caller]
+        pub fn try_send_to(&self, buf: &[u8], target: SocketAddr) -> io::Result<usize> {
+            |run, here| run.try_send(buf, target, here)
         }
-    }
 
-    /// Like [`send_to`](Self::send_to), for one task at a time.
-    #[track_caller]
-    pub fn poll_send_to(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-        target: SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        match &self.0 {
-            Inner::Run(socket) => socket.poll_send(cx, buf, target),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_send_to(cx, buf, target)
-            }
+        /// Like [`send`](Self::send), for one task at a time.
+        #[track_caller]
+        pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+            |run, here| run.poll_send(cx, buf, run.peer_or_error(here)?)
         }
-    }
 
-    /// Receives a datagram if one has arrived. Not a point.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
-    #[track_caller]
-    pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        match &self.0 {
-            Inner::Run(socket) => socket.try_take(buf, true, here()),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.try_recv_from(buf)
-            }
+        /// Like [`send_to`](Self::send_to), for one task at a time.
+        #[track_caller]
+        pub fn poll_send_to(
+            &self,
+            cx: &mut Context<'_>,
+            buf: &[u8],
+            target: SocketAddr,
+        ) -> Poll<io::Result<usize>> {
+            |run, _here| run.poll_send(cx, buf, target)
+        }
+
+        /// Receives a datagram if one has arrived. Not a point.
+        ///
+        /// # Errors
+        /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+        #[track_caller]
+        pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+            |run, here| run.try_take(buf, true, here)
         }
     }
 
@@ -207,18 +182,16 @@ impl UdpSocket {
         self.try_recv_from(buf).map(|(count, _)| count)
     }
 
-    /// Like [`try_recv_from`](Self::try_recv_from), but the datagram stays.
-    ///
-    /// # Errors
-    /// The same as for [`try_recv_from`](Self::try_recv_from).
-    #[track_caller]
-    pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        match &self.0 {
-            Inner::Run(socket) => socket.try_take(buf, false, here()),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.try_peek_from(buf)
-            }
+    two_kinds! {
+        check_outside;
+
+        /// Like [`try_recv_from`](Self::try_recv_from), but the datagram stays.
+        ///
+        /// # Errors
+        /// The same as for [`try_recv_from`](Self::try_recv_from).
+        #[track_caller]
+        pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+            |run, here| run.try_take(buf, false, here)
         }
     }
 
@@ -256,23 +229,21 @@ impl UdpSocket {
     /// The same as for [`recv_from`](Self::recv_from).
     #[track_caller]
     pub fn peek_sender(&self) -> impl Future<Output = io::Result<SocketAddr>> + Send + use<'_> {
-        let here = here();
-        async move { self.receive(&mut [], false, here).await.map(|(_, from)| from) }
+        let receive = self.receive(&mut [], false);
+        async move { receive.await.map(|(_, from)| from) }
     }
 
-    /// Like [`recv_from`](Self::recv_from), for one task at a time.
-    #[track_caller]
-    pub fn poll_recv_from(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<SocketAddr>> {
-        match &self.0 {
-            Inner::Run(socket) => socket.poll_take(cx, buf, true),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_recv_from(cx, buf)
-            }
+    two_kinds! {
+        check_outside;
+
+        /// Like [`recv_from`](Self::recv_from), for one task at a time.
+        #[track_caller]
+        pub fn poll_recv_from(
+            &self,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<SocketAddr>> {
+            |run, _here| run.poll_take(cx, buf, true)
         }
     }
 
@@ -282,19 +253,17 @@ impl UdpSocket {
         self.poll_recv_from(cx, buf).map_ok(drop)
     }
 
-    /// Like [`peek_from`](Self::peek_from), for one task at a time.
-    #[track_caller]
-    pub fn poll_peek_from(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<SocketAddr>> {
-        match &self.0 {
-            Inner::Run(socket) => socket.poll_take(cx, buf, false),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_peek_from(cx, buf)
-            }
+    two_kinds! {
+        check_outside;
+
+        /// Like [`peek_from`](Self::peek_from), for one task at a time.
+        #[track_caller]
+        pub fn poll_peek_from(
+            &self,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<SocketAddr>> {
+            |run, _here| run.poll_take(cx, buf, false)
         }
     }
 
@@ -310,168 +279,120 @@ impl UdpSocket {
         self.poll_peek_from(cx, &mut ReadBuf::new(&mut []))
     }
 
-    /// Waits until a datagram is there. A point.
-    ///
-    /// # Errors
-    /// If the socket is of another run.
-    #[track_caller]
-    pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(socket) => {
-                    let call = GuardedCall::new(&READABLE, here);
-                    let mut waiting = Receiving { socket, call };
-                    poll_fn(|cx| socket.poll_readable(&mut waiting.call, cx)).await
+    two_kinds! {
+        check_outside;
+
+        /// Waits until a datagram is there. A point.
+        ///
+        /// # Errors
+        /// If the socket is of another run.
+        #[track_caller]
+        pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+            async |run, here| {
+                let call = GuardedCall::new(&READABLE, here);
+                let mut waiting = Receiving { socket: run, call };
+                poll_fn(|cx| run.poll_readable(&mut waiting.call, cx)).await
+            }
+        }
+
+        /// Waits until a datagram can be sent: in a run always.
+        ///
+        /// # Errors
+        /// If the socket is of another run.
+        #[track_caller]
+        pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+            async |run, here| run.origin.check(here)
+        }
+
+        /// Waits until the socket can do one of the things in `interest`: receive a datagram or send
+        /// one. A point if that is to receive alone.
+        ///
+        /// # Errors
+        /// If the socket is of another run.
+        #[track_caller]
+        pub fn ready(
+            &self,
+            interest: Interest,
+        ) -> impl Future<Output = io::Result<Ready>> + Send + use<'_> {
+            async |run, here| {
+                if !interest.is_writable() {
+                    return self.readable().await.map(|()| Ready::READABLE);
                 }
-                Inner::Real(socket) => {
-                    check_outside(here)?;
-                    socket.readable().await
-                }
+                run.origin.check(here)?;
+                let is_there = interest.is_readable() && run.try_take(&mut [], false, here).is_ok();
+                let readable = if is_there { Ready::READABLE } else { Ready::EMPTY };
+                Ok(Ready::WRITABLE | readable)
             }
         }
-    }
 
-    /// Waits until a datagram can be sent: in a run always.
-    ///
-    /// # Errors
-    /// If the socket is of another run.
-    #[track_caller]
-    pub fn writable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(socket) => socket.origin.check(here),
-                Inner::Real(socket) => {
-                    check_outside(here)?;
-                    socket.writable().await
-                }
-            }
+        /// Like [`readable`](Self::readable), for one task at a time.
+        #[track_caller]
+        pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            |run, _here| run.poll_readable(&mut lock(&run.calls.ready), cx)
         }
-    }
 
-    /// Waits until the socket can do one of the things in `interest`: receive a datagram or send
-    /// one. A point if that is to receive alone.
-    ///
-    /// # Errors
-    /// If the socket is of another run.
-    #[track_caller]
-    pub fn ready(
-        &self,
-        interest: Interest,
-    ) -> impl Future<Output = io::Result<Ready>> + Send + use<'_> {
-        let here = here();
-        async move {
-            match &self.0 {
-                Inner::Run(socket) if interest.is_writable() => {
-                    socket.origin.check(here)?;
-                    let is_there =
-                        interest.is_readable() && socket.try_take(&mut [], false, here).is_ok();
-                    let readable = if is_there { Ready::READABLE } else { Ready::EMPTY };
-                    Ok(Ready::WRITABLE | readable)
-                }
-                Inner::Run(_) => self.readable().await.map(|()| Ready::READABLE),
-                Inner::Real(socket) => {
-                    check_outside(here)?;
-                    socket.ready(interest).await
-                }
-            }
+        /// Like [`writable`](Self::writable), for one task at a time.
+        #[track_caller]
+        pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            |run, here| Poll::Ready(run.origin.check(here))
         }
-    }
 
-    /// Like [`readable`](Self::readable), for one task at a time.
-    #[track_caller]
-    pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &self.0 {
-            Inner::Run(socket) => socket.poll_readable(&mut lock(&socket.calls.ready), cx),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_recv_ready(cx)
-            }
+        /// Calls `f`, which does what the socket is ready for. In a run it is called at once.
+        ///
+        /// # Errors
+        /// The errors of `f`.
+        #[track_caller]
+        pub fn try_io<R>(
+            &self,
+            interest: Interest,
+            f: impl FnOnce() -> io::Result<R>,
+        ) -> io::Result<R> {
+            |run, here| run.origin.check(here).and_then(|()| f())
         }
-    }
 
-    /// Like [`writable`](Self::writable), for one task at a time.
-    #[track_caller]
-    pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &self.0 {
-            Inner::Run(socket) => Poll::Ready(socket.origin.check(here())),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.poll_send_ready(cx)
-            }
-        }
-    }
-
-    /// Calls `f`, which does what the socket is ready for. In a run it is called at once.
-    ///
-    /// # Errors
-    /// The errors of `f`.
-    #[track_caller]
-    pub fn try_io<R>(
-        &self,
-        interest: Interest,
-        f: impl FnOnce() -> io::Result<R>,
-    ) -> io::Result<R> {
-        match &self.0 {
-            Inner::Run(socket) => socket.origin.check(here()).and_then(|()| f()),
-            Inner::Real(socket) => {
-                check_outside(here())?;
-                socket.try_io(interest, f)
-            }
-        }
-    }
-
-    /// Calls `f` when the socket is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
-    ///
-    /// # Errors
-    /// The errors of `f`.
-    #[track_caller]
-    pub fn async_io<R>(
-        &self,
-        interest: Interest,
-        mut f: impl FnMut() -> io::Result<R>,
-    ) -> impl Future<Output = io::Result<R>> {
-        let here = here();
-        async move {
-            if let Inner::Real(socket) = &self.0 {
-                check_outside(here)?;
-                return socket.async_io(interest, f).await;
-            }
-            loop {
-                self.ready(interest).await?;
-                match f() {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        // It could send, and that is not what it wants.
-                        self.readable().await?;
+        /// Calls `f` when the socket is ready, again while it returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+        ///
+        /// # Errors
+        /// The errors of `f`.
+        #[track_caller]
+        pub fn async_io<R>(
+            &self,
+            interest: Interest,
+            f: impl FnMut() -> io::Result<R>,
+        ) -> impl Future<Output = io::Result<R>> {
+            async |_run, _here| {
+                let mut f = f;
+                loop {
+                    self.ready(interest).await?;
+                    match f() {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            // It could send, and that is not what it wants.
+                            self.readable().await?;
+                        }
+                        result => return result,
                     }
-                    result => return result,
                 }
             }
         }
     }
 
-    /// The error that no call has reported yet.
-    ///
-    /// # Errors
-    /// If the socket is of another run.
-    #[track_caller]
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match &self.0 {
-            Inner::Run(socket) => socket.take_error(here()),
-            Inner::Real(socket) => socket.take_error(),
+    two_kinds! {
+        /// The error that no call has reported yet.
+        ///
+        /// # Errors
+        /// If the socket is of another run.
+        #[track_caller]
+        pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+            |run, here| run.take_error(here)
         }
-    }
 
-    /// The socket as one of std, outside of runs.
-    ///
-    /// # Errors
-    /// In a run.
-    #[track_caller]
-    pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
-        match self.0 {
-            Inner::Run(_) => Err(refuse(OF_RUN, here())),
-            Inner::Real(socket) => socket.into_std(),
+        /// The socket as one of std, outside of runs.
+        ///
+        /// # Errors
+        /// In a run.
+        #[track_caller]
+        pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
+            |_run, here| Err(refuse(OF_RUN, here))
         }
     }
 }

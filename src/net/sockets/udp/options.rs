@@ -5,10 +5,11 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Inner, OfRun, UdpSocket};
+use super::{OfRun, UdpSocket};
+use crate::net::sockets::kinds::two_kinds;
 use crate::net::sockets::options::{of_tokio, options};
 use crate::run::op::{Access, Op, net};
-use crate::seam::{Here, here};
+use crate::seam::Here;
 
 const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::SET).quiet();
 const OPTION: Op = Op::of_kind("option", Access::Tell, net::SET).quiet();
@@ -84,49 +85,53 @@ options! { UdpSocket:
 }
 
 impl UdpSocket {
-    /// Joins a group, an address from 224.0.0.0 to 239.255.255.255: datagrams that are sent to it, with the port of this socket,
-    /// arrive here and at all other members. `interface` is 0.0.0.0 or an address of the host. Not a point in a run.
-    ///
-    /// ```
-    /// use sim::net::UdpSocket;
-    ///
-    /// # if !sim::SIMULATED { return }
-    /// # let report = sim::Runner::new().hermetic().run(async || {
-    /// let nodes = ["a", "b"].map(sim::node);
-    /// let mut members = Vec::new();
-    /// for node in &nodes {
-    ///     let member = node.enter(|| UdpSocket::bind("0.0.0.0:9000")).await.unwrap();
-    ///     member.join_multicast_v4([239, 0, 0, 1].into(), [0; 4].into()).unwrap();
-    ///     members.push(member);
-    /// }
-    /// let sender = UdpSocket::bind("0.0.0.0:0").await.unwrap();
-    /// sender.send_to(b"to all", "239.0.0.1:9000").await.unwrap();
-    /// for member in members {
-    ///     assert_eq!(member.recv(&mut [0; 16]).await.unwrap(), 6);
-    /// }
-    /// # });
-    /// # assert!(report.passed());
-    /// ```
-    ///
-    /// # Errors
-    /// If that is no address of a group, or the socket is a member.
-    #[track_caller]
-    pub fn join_multicast_v4(&self, multiaddr: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(socket) => socket.join(multiaddr, interface, here()),
-            Inner::Real(socket) => socket.join_multicast_v4(multiaddr, interface),
+    two_kinds! {
+        /// Joins a group, an address from 224.0.0.0 to 239.255.255.255: datagrams that are sent to it, with the port of this socket,
+        /// arrive here and at all other members. `interface` is 0.0.0.0 or an address of the host. Not a point in a run.
+        ///
+        /// ```
+        /// use sim::net::UdpSocket;
+        ///
+        /// # if !sim::SIMULATED { return }
+        /// # let report = sim::Runner::new().hermetic().run(async || {
+        /// let nodes = ["a", "b"].map(sim::node);
+        /// let mut members = Vec::new();
+        /// for node in &nodes {
+        ///     let member = node.enter(|| UdpSocket::bind("0.0.0.0:9000")).await.unwrap();
+        ///     member.join_multicast_v4([239, 0, 0, 1].into(), [0; 4].into()).unwrap();
+        ///     members.push(member);
+        /// }
+        /// let sender = UdpSocket::bind("0.0.0.0:0").await.unwrap();
+        /// sender.send_to(b"to all", "239.0.0.1:9000").await.unwrap();
+        /// for member in members {
+        ///     assert_eq!(member.recv(&mut [0; 16]).await.unwrap(), 6);
+        /// }
+        /// # });
+        /// # assert!(report.passed());
+        /// ```
+        ///
+        /// # Errors
+        /// If that is no address of a group, or the socket is a member.
+        #[track_caller]
+        pub fn join_multicast_v4(
+            &self,
+            multiaddr: Ipv4Addr,
+            interface: Ipv4Addr,
+        ) -> io::Result<()> {
+            |run, here| run.join(multiaddr, interface, here)
         }
-    }
 
-    /// Leaves a group. Not a point in a run.
-    ///
-    /// # Errors
-    /// If the socket is no member.
-    #[track_caller]
-    pub fn leave_multicast_v4(&self, multiaddr: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
-        match &self.0 {
-            Inner::Run(socket) => socket.leave(multiaddr, interface, here()),
-            Inner::Real(socket) => socket.leave_multicast_v4(multiaddr, interface),
+        /// Leaves a group. Not a point in a run.
+        ///
+        /// # Errors
+        /// If the socket is no member.
+        #[track_caller]
+        pub fn leave_multicast_v4(
+            &self,
+            multiaddr: Ipv4Addr,
+            interface: Ipv4Addr,
+        ) -> io::Result<()> {
+            |run, here| run.leave(multiaddr, interface, here)
         }
     }
 }

@@ -1,0 +1,115 @@
+//! Sockets of two kinds, of the run or real: [`Of`], and [`two_kinds!`] for methods that both kinds have.
+
+/// A socket of a run, or a real socket of the system.
+pub(super) enum Of<S, R> {
+    Run(S),
+    Real(R),
+}
+
+/// Declares methods of a socket whose field 0 is an [`Of`]. Stands in an `impl` block.
+///
+/// The body of a method is its arm in a run: a closure of the socket of the run and the place of the call. The other arm calls
+/// the method of this name of the real socket, with the same arguments. A second closure, `|real| …`, replaces this call
+/// if the names or the types differ.
+///
+/// ```text
+/// two_kinds! {
+///     check_outside;
+///
+///     /// Reads what is there. Not a point.
+///     #[track_caller]
+///     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+///         |run, here| run.end.try_read(buf, here)
+///     }
+///
+///     /// Waits until a read would not wait. A point.
+///     #[track_caller]
+///     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + use<'_> {
+///         async |run, here| readable(&run.end, here).await
+///     }
+/// }
+/// ```
+///
+/// With `check_outside;` the methods refuse a real socket in a run, before they call it. Without it they may be called
+/// everywhere: addresses and options.
+///
+/// The closures are only a notation: `?` returns from the method, and `here` is the place of its caller if it has
+/// `#[track_caller]`. `async` stands for a future that the method returns. The place is taken before the first poll.
+macro_rules! two_kinds {
+    (check_outside; $($methods:tt)*) => {
+        two_kinds! { @methods [check_outside] $($methods)* }
+    };
+    ($(#[$attribute:meta])* $vis:vis fn $($methods:tt)*) => {
+        two_kinds! { @methods [] $(#[$attribute])* $vis fn $($methods)* }
+    };
+    (@methods $check:tt $(
+        $(#[$attribute:meta])*
+        $vis:vis fn $name:ident $(<$type:ident>)? ($($args:tt)*) -> $result:ty { $($body:tt)* }
+    )*) => {$(
+        $(#[$attribute])*
+        $vis fn $name $(<$type>)? ($($args)*) -> $result {
+            two_kinds!(@receiver ($($args)*) $check $name { $($body)* })
+        }
+    )*};
+
+    // Takes the receiver from the arguments. `mut` is first because an identifier matches it, too.
+    (@receiver (&mut $self:ident $($args:tt)*) $($rest:tt)*) => {
+        two_kinds!(@body (&mut $self.0) ($($args)*) $($rest)*)
+    };
+    (@receiver (&$self:ident $($args:tt)*) $($rest:tt)*) => {
+        two_kinds!(@body (&$self.0) ($($args)*) $($rest)*)
+    };
+    (@receiver ($self:ident $($args:tt)*) $($rest:tt)*) => {
+        two_kinds!(@body ($self.0) ($($args)*) $($rest)*)
+    };
+
+    // Adds the call of the real socket.
+    (
+        @body $of:tt ($(, $arg:ident: $type:ty)* $(,)?) $check:tt $name:ident
+        { |$run:ident, $here:ident| $act:expr }
+    ) => {
+        two_kinds!(@arms $of $check { |$run, $here| $act; |real| real.$name($($arg),*) })
+    };
+    (
+        @body $of:tt ($(, $arg:ident: $type:ty)* $(,)?) $check:tt $name:ident
+        { async |$run:ident, $here:ident| $act:expr }
+    ) => {
+        two_kinds!(@arms $of $check { async |$run, $here| $act; async |real| real.$name($($arg),*).await })
+    };
+    (@body $of:tt $args:tt $check:tt $name:ident $body:tt) => {
+        two_kinds!(@arms $of $check $body)
+    };
+
+    (
+        @arms ($of:expr) [$($check:ident)?]
+        { |$run:ident, $here:ident| $act:expr; |$real:ident| $call:expr }
+    ) => {
+        match $of {
+            $crate::net::sockets::kinds::Of::Run($run) => {
+                let $here = $crate::seam::here();
+                $act
+            }
+            $crate::net::sockets::kinds::Of::Real($real) => {
+                $($crate::net::sockets::$check($crate::seam::here())?;)?
+                $call
+            }
+        }
+    };
+    (
+        @arms ($of:expr) [$($check:ident)?]
+        { async |$run:ident, $here:ident| $act:expr; async |$real:ident| $call:expr }
+    ) => {{
+        let $here = $crate::seam::here();
+        async move {
+            match $of {
+                $crate::net::sockets::kinds::Of::Run($run) => $act,
+                $crate::net::sockets::kinds::Of::Real($real) => {
+                    $($crate::net::sockets::$check($here)?;)?
+                    $call
+                }
+            }
+        }
+    }};
+}
+
+pub(super) use two_kinds;

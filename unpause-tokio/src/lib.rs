@@ -58,6 +58,8 @@ pub use real::*;
 
 #[cfg(all(feature = "fs", feature = "sim", not(sim_real)))]
 pub mod fs;
+#[cfg(all(any(feature = "fs", feature = "rt", feature = "time"), feature = "sim", not(sim_real)))]
+mod kinds;
 #[cfg(all(feature = "net", feature = "sim", not(sim_real)))]
 pub mod net;
 #[cfg(all(feature = "rt", feature = "sim", not(sim_real)))]

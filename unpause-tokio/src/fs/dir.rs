@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use sim::__private::{in_run, refuse};
 
-use super::Of;
+use crate::kinds::{Of, each};
 
 /// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -90,10 +90,7 @@ impl Metadata {
 
     /// The length of a file in bytes.
     pub fn len(&self) -> u64 {
-        match &self.0 {
-            Of::Run(metadata) => metadata.len(),
-            Of::Real(metadata) => metadata.len(),
-        }
+        each!(&self.0, metadata => metadata.len())
     }
 
     /// Its permissions. A file of a run has none, and fails the run.
@@ -189,18 +186,12 @@ pub struct DirEntry(Of<sim::fs::DirEntry, real::fs::DirEntry>);
 impl DirEntry {
     /// Its path: the directory joined with its name.
     pub fn path(&self) -> PathBuf {
-        match &self.0 {
-            Of::Run(entry) => entry.path(),
-            Of::Real(entry) => entry.path(),
-        }
+        each!(&self.0, entry => entry.path())
     }
 
     /// Its name.
     pub fn file_name(&self) -> OsString {
-        match &self.0 {
-            Of::Run(entry) => entry.file_name(),
-            Of::Real(entry) => entry.file_name(),
-        }
+        each!(&self.0, entry => entry.file_name())
     }
 
     /// Its properties.

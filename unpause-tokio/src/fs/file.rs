@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use real::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use sim::__private::{in_run, refuse};
 
-use super::{Metadata, Of};
+use super::Metadata;
+use crate::kinds::{Of, each};
 
 /// An open file: in a run one of [`sim::fs`], else tokio's.
 #[derive(Debug)]
@@ -85,10 +86,7 @@ impl File {
     /// # Errors
     /// The errors of tokio's function.
     pub async fn sync_all(&self) -> io::Result<()> {
-        match &self.0 {
-            Of::Run(file) => file.sync_all().await,
-            Of::Real(file) => file.sync_all().await,
-        }
+        each!(&self.0, file => file.sync_all().await)
     }
 
     /// Makes contents durable.
@@ -96,10 +94,7 @@ impl File {
     /// # Errors
     /// The errors of tokio's function.
     pub async fn sync_data(&self) -> io::Result<()> {
-        match &self.0 {
-            Of::Run(file) => file.sync_data().await,
-            Of::Real(file) => file.sync_data().await,
-        }
+        each!(&self.0, file => file.sync_data().await)
     }
 
     /// Sets the length.
@@ -107,10 +102,7 @@ impl File {
     /// # Errors
     /// The errors of tokio's function.
     pub async fn set_len(&self, size: u64) -> io::Result<()> {
-        match &self.0 {
-            Of::Run(file) => file.set_len(size).await,
-            Of::Real(file) => file.set_len(size).await,
-        }
+        each!(&self.0, file => file.set_len(size).await)
     }
 
     /// Properties of the file.
@@ -223,10 +215,7 @@ impl AsyncRead for File {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.0 {
-            Of::Run(file) => Pin::new(file).poll_read(cx, into),
-            Of::Real(file) => Pin::new(file).poll_read(cx, into),
-        }
+        each!(&mut self.0, file => Pin::new(file).poll_read(cx, into))
     }
 }
 
@@ -236,10 +225,7 @@ impl AsyncWrite for File {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.0 {
-            Of::Run(file) => Pin::new(file).poll_write(cx, bytes),
-            Of::Real(file) => Pin::new(file).poll_write(cx, bytes),
-        }
+        each!(&mut self.0, file => Pin::new(file).poll_write(cx, bytes))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -259,17 +245,11 @@ impl AsyncWrite for File {
 
 impl AsyncSeek for File {
     fn start_seek(mut self: Pin<&mut Self>, to: SeekFrom) -> io::Result<()> {
-        match &mut self.0 {
-            Of::Run(file) => Pin::new(file).start_seek(to),
-            Of::Real(file) => Pin::new(file).start_seek(to),
-        }
+        each!(&mut self.0, file => Pin::new(file).start_seek(to))
     }
 
     fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        match &mut self.0 {
-            Of::Run(file) => Pin::new(file).poll_complete(cx),
-            Of::Real(file) => Pin::new(file).poll_complete(cx),
-        }
+        each!(&mut self.0, file => Pin::new(file).poll_complete(cx))
     }
 }
 

@@ -19,15 +19,10 @@ use sim::__private::in_run;
 
 pub use real::fs::*;
 
+use crate::kinds::Of;
+
 pub use self::dir::{DirBuilder, DirEntry, FileType, Metadata, ReadDir};
 pub use self::file::{File, OpenOptions};
-
-/// Of a run, or tokio's.
-#[derive(Clone, Debug)]
-enum Of<S, R> {
-    Run(S),
-    Real(R),
-}
 
 pin_project! {
     /// A call of a run, or tokio's.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Id;
+use crate::kinds::{Of, each};
 
 /// Ends a task: tokio's [`AbortHandle`](real::task::AbortHandle).
 ///
@@ -17,47 +18,35 @@ use super::Id;
 /// # });
 /// ```
 #[derive(Clone)]
-pub struct AbortHandle(Inner);
-
-#[derive(Clone)]
-enum Inner {
-    Run(sim::task::AbortHandle),
-    Runtime(real::task::AbortHandle),
-}
+pub struct AbortHandle(Of<sim::task::AbortHandle, real::task::AbortHandle>);
 
 impl AbortHandle {
     pub(crate) fn of_run(handle: sim::task::AbortHandle) -> AbortHandle {
-        AbortHandle(Inner::Run(handle))
+        AbortHandle(Of::Run(handle))
     }
 
     pub(crate) fn of_runtime(handle: real::task::AbortHandle) -> AbortHandle {
-        AbortHandle(Inner::Runtime(handle))
+        AbortHandle(Of::Real(handle))
     }
 
     /// Aborts the task before its next step, or its next poll. Not a point. Without effect if it
     /// has ended.
     #[track_caller]
     pub fn abort(&self) {
-        match &self.0 {
-            Inner::Run(handle) => handle.abort(),
-            Inner::Runtime(handle) => handle.abort(),
-        }
+        each!(&self.0, handle => handle.abort())
     }
 
     /// The number of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
-            Inner::Run(handle) => Id::of_run(handle.id()),
-            Inner::Runtime(handle) => Id::of_runtime(handle.id()),
+            Of::Run(handle) => Id::of_run(handle.id()),
+            Of::Real(handle) => Id::of_runtime(handle.id()),
         }
     }
 
     /// Returns `true` if the task has ended. Not a point.
     pub fn is_finished(&self) -> bool {
-        match &self.0 {
-            Inner::Run(handle) => handle.is_finished(),
-            Inner::Runtime(handle) => handle.is_finished(),
-        }
+        each!(&self.0, handle => handle.is_finished())
     }
 }
 

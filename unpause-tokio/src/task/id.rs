@@ -4,6 +4,8 @@ use std::fmt;
 
 use sim::__private::in_run;
 
+use crate::kinds::{Of, each};
+
 /// The number of a task: tokio's [`Id`](real::task::Id). In a run, the tasks have numbers of that run.
 ///
 /// ```
@@ -15,21 +17,15 @@ use sim::__private::in_run;
 /// # });
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(Number);
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Number {
-    Run(sim::task::Id),
-    Runtime(real::task::Id),
-}
+pub struct Id(Of<sim::task::Id, real::task::Id>);
 
 impl Id {
     pub(super) fn of_run(id: sim::task::Id) -> Id {
-        Id(Number::Run(id))
+        Id(Of::Run(id))
     }
 
     pub(super) fn of_runtime(id: real::task::Id) -> Id {
-        Id(Number::Runtime(id))
+        Id(Of::Real(id))
     }
 }
 
@@ -55,18 +51,12 @@ pub fn try_id() -> Option<Id> {
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Number::Run(id) => id.fmt(f),
-            Number::Runtime(id) => id.fmt(f),
-        }
+        each!(&self.0, id => id.fmt(f))
     }
 }
 
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Number::Run(id) => id.fmt(f),
-            Number::Runtime(id) => id.fmt(f),
-        }
+        each!(&self.0, id => id.fmt(f))
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use super::Id;
+use crate::kinds::{Of, each};
 
 /// The error of a task that gave no result: tokio's [`JoinError`](real::task::JoinError).
 ///
@@ -17,43 +18,32 @@ use super::Id;
 /// assert_eq!(error.into_panic().downcast_ref::<&str>(), Some(&"a reason"));
 /// # });
 /// ```
-pub struct JoinError(Inner);
-
-enum Inner {
-    Run(sim::JoinError),
-    Runtime(real::task::JoinError),
-}
+pub struct JoinError(Of<sim::JoinError, real::task::JoinError>);
 
 impl JoinError {
     pub(crate) fn of_run(error: sim::JoinError) -> JoinError {
-        JoinError(Inner::Run(error))
+        JoinError(Of::Run(error))
     }
 
     pub(crate) fn of_runtime(error: real::task::JoinError) -> JoinError {
-        JoinError(Inner::Runtime(error))
+        JoinError(Of::Real(error))
     }
 
     /// Returns `true` if the task was aborted.
     pub fn is_cancelled(&self) -> bool {
-        match &self.0 {
-            Inner::Run(error) => error.is_cancelled(),
-            Inner::Runtime(error) => error.is_cancelled(),
-        }
+        each!(&self.0, error => error.is_cancelled())
     }
 
     /// Returns `true` if the task panicked.
     pub fn is_panic(&self) -> bool {
-        match &self.0 {
-            Inner::Run(error) => error.is_panic(),
-            Inner::Runtime(error) => error.is_panic(),
-        }
+        each!(&self.0, error => error.is_panic())
     }
 
     /// The number of the task.
     pub fn id(&self) -> Id {
         match &self.0 {
-            Inner::Run(error) => Id::of_run(error.id()),
-            Inner::Runtime(error) => Id::of_runtime(error.id()),
+            Of::Run(error) => Id::of_run(error.id()),
+            Of::Real(error) => Id::of_runtime(error.id()),
         }
     }
 
@@ -63,10 +53,7 @@ impl JoinError {
     /// If the task was aborted.
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
-        match self.0 {
-            Inner::Run(error) => error.into_panic(),
-            Inner::Runtime(error) => error.into_panic(),
-        }
+        each!(self.0, error => error.into_panic())
     }
 
     /// The payload of the panic.
@@ -75,27 +62,21 @@ impl JoinError {
     /// Gives the error back if the task was aborted.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
         match self.0 {
-            Inner::Run(error) => error.try_into_panic().map_err(JoinError::of_run),
-            Inner::Runtime(error) => error.try_into_panic().map_err(JoinError::of_runtime),
+            Of::Run(error) => error.try_into_panic().map_err(JoinError::of_run),
+            Of::Real(error) => error.try_into_panic().map_err(JoinError::of_runtime),
         }
     }
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Inner::Run(error) => error.fmt(f),
-            Inner::Runtime(error) => error.fmt(f),
-        }
+        each!(&self.0, error => error.fmt(f))
     }
 }
 
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Inner::Run(error) => error.fmt(f),
-            Inner::Runtime(error) => error.fmt(f),
-        }
+        each!(&self.0, error => error.fmt(f))
     }
 }
 
@@ -104,8 +85,8 @@ impl std::error::Error for JoinError {}
 impl From<JoinError> for io::Error {
     fn from(error: JoinError) -> io::Error {
         match error.0 {
-            Inner::Runtime(error) => error.into(),
-            Inner::Run(error) => io::Error::other(error.to_string()),
+            Of::Real(error) => error.into(),
+            Of::Run(error) => io::Error::other(error.to_string()),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use sim::__private::in_run;
 
 use super::Instant;
+use crate::kinds::{Of, each};
 
 pub use real::time::MissedTickBehavior;
 
@@ -28,8 +29,8 @@ pub use real::time::MissedTickBehavior;
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
     match in_run() {
-        true => Interval(Inner::Run(sim::time::interval(period))),
-        false => Interval(Inner::Runtime(real::time::interval(period))),
+        true => Interval(Of::Run(sim::time::interval(period))),
+        false => Interval(Of::Real(real::time::interval(period))),
     }
 }
 
@@ -40,30 +41,14 @@ pub fn interval(period: Duration) -> Interval {
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     match in_run() {
-        true => Interval(Inner::Run(sim::time::interval_at(start.in_run(), period))),
-        false => Interval(Inner::Runtime(real::time::interval_at(start.in_runtime(), period))),
+        true => Interval(Of::Run(sim::time::interval_at(start.in_run(), period))),
+        false => Interval(Of::Real(real::time::interval_at(start.in_runtime(), period))),
     }
 }
 
 /// Ticks at regular times: tokio's [`Interval`](real::time::Interval).
 #[derive(Debug)]
-pub struct Interval(Inner);
-
-#[derive(Debug)]
-enum Inner {
-    Run(sim::time::Interval),
-    Runtime(real::time::Interval),
-}
-
-/// Does the same with either kind of interval.
-macro_rules! each {
-    ($interval:expr, $inner:ident => $act:expr) => {
-        match $interval {
-            Inner::Run($inner) => $act,
-            Inner::Runtime($inner) => $act,
-        }
-    };
-}
+pub struct Interval(Of<sim::time::Interval, real::time::Interval>);
 
 impl Interval {
     /// Waits for the next tick. Gives the moment for which it was planned. Cancel safe.
@@ -74,8 +59,8 @@ impl Interval {
     /// Polls for the next tick.
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         match &mut self.0 {
-            Inner::Run(interval) => interval.poll_tick(cx).map(Instant::of_run),
-            Inner::Runtime(interval) => interval.poll_tick(cx).map(Instant::of_runtime),
+            Of::Run(interval) => interval.poll_tick(cx).map(Instant::of_run),
+            Of::Real(interval) => interval.poll_tick(cx).map(Instant::of_runtime),
         }
     }
 
@@ -97,8 +82,8 @@ impl Interval {
     /// The next tick comes at `deadline`.
     pub fn reset_at(&mut self, deadline: Instant) {
         match &mut self.0 {
-            Inner::Run(interval) => interval.reset_at(deadline.in_run()),
-            Inner::Runtime(interval) => interval.reset_at(deadline.in_runtime()),
+            Of::Run(interval) => interval.reset_at(deadline.in_run()),
+            Of::Real(interval) => interval.reset_at(deadline.in_runtime()),
         }
     }
 
@@ -106,12 +91,12 @@ impl Interval {
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         use sim::time::MissedTickBehavior as Ours;
         match &self.0 {
-            Inner::Run(interval) => match interval.missed_tick_behavior() {
+            Of::Run(interval) => match interval.missed_tick_behavior() {
                 Ours::Burst => MissedTickBehavior::Burst,
                 Ours::Delay => MissedTickBehavior::Delay,
                 Ours::Skip => MissedTickBehavior::Skip,
             },
-            Inner::Runtime(interval) => interval.missed_tick_behavior(),
+            Of::Real(interval) => interval.missed_tick_behavior(),
         }
     }
 
@@ -119,12 +104,12 @@ impl Interval {
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         use sim::time::MissedTickBehavior as Ours;
         match &mut self.0 {
-            Inner::Run(interval) => interval.set_missed_tick_behavior(match behavior {
+            Of::Run(interval) => interval.set_missed_tick_behavior(match behavior {
                 MissedTickBehavior::Burst => Ours::Burst,
                 MissedTickBehavior::Delay => Ours::Delay,
                 MissedTickBehavior::Skip => Ours::Skip,
             }),
-            Inner::Runtime(interval) => interval.set_missed_tick_behavior(behavior),
+            Of::Real(interval) => interval.set_missed_tick_behavior(behavior),
         }
     }
 

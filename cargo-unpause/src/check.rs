@@ -16,9 +16,10 @@ use sim::check::models::NilRead;
 use sim::check::verdict::{Limit, Verdict};
 use unpause_histories::{
     CONDITIONS, Condition, FORMATS, FileProblem, Format, HistoryFinding, Keys, Problem,
-    ProblemKind, Question, Recording, closest, condition_named, edn_value, format_named, format_of,
-    models, read, tree,
+    ProblemKind, Question, Recording, condition_named, edn_value, format_named, format_of, models,
+    read, tree,
 };
+use unpause_words::closest;
 
 use crate::progress::{CountingReader, ProgressLine};
 use crate::{Exit, Terminal, Usage};

@@ -20,7 +20,7 @@ mod test;
 
 use std::ffi::OsString;
 
-use unpause_histories::closest;
+use unpause_words::closest;
 
 pub use terminal::Terminal;
 use usage::Usage;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use unpause_histories::closest;
+use unpause_words::closest;
 
 /// The reason why a command cannot run, for the screen.
 #[derive(Debug)]

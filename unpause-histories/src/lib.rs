@@ -120,8 +120,10 @@ pub use conditions::{CONDITIONS, Condition, Question, condition_named, tree};
 pub use finding::HistoryFinding;
 pub use formats::{FORMATS, Format, edn_value, format_named, format_of, read};
 pub use history::{Keys, Operations, models, operations, operations_by_key};
-pub use problem::{FilePlace, Problem, ProblemKind, closest};
+pub use problem::{FilePlace, Problem, ProblemKind};
 pub use recording::{Answer, Call, Callers, End, Recording};
+#[doc(inline)]
+pub use unpause_words::closest;
 
 /// Checks that the history in a file is linearizable, as an object of this model.
 ///

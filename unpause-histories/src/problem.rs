@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use unpause_words::closest;
+
 /// A place in a file. Both count from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FilePlace {
@@ -85,41 +87,6 @@ impl fmt::Display for Problem {
 }
 
 impl Error for Problem {}
-
-/// The name in `names` that is most similar to `given`, if one is similar: for "did you mean".
-///
-/// ```
-/// use unpause_histories::closest;
-/// assert_eq!(closest("cas-registre", ["register", "cas-register"]), Some("cas-register"));
-/// assert_eq!(closest("zebra", ["register", "cas-register"]), None);
-/// ```
-pub fn closest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A user types short texts, but a file may hold long ones.
-    let given: Vec<char> = given.chars().take(40).collect();
-    let distances = names.into_iter().map(|name| (distance(&given, name), name));
-    let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
-    (distance <= (name.chars().count() / 3).max(1)).then_some(name)
-}
-
-/// The number of insertions, deletions, replacements and swaps of neighbouring letters.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let other = usize::from(a[i - 1] != b[j - 1]);
-            let mut least =
-                (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + other);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
 
 /// `"x"; did you mean "y"? There are y, z`, for a name that does not exist.
 pub(crate) fn not_among(given: &str, there_are: &str, names: &[&str]) -> String {

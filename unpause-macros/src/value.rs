@@ -3,11 +3,12 @@
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::{Error, Lit, LitStr, Path};
+use unpause_words::closest;
 
 use crate::duration;
 use crate::form::form;
 use crate::strategies::{SEARCHES, STRATEGIES};
-use crate::suggest::{nearest, suggest};
+use crate::suggest::suggest;
 
 /// A whole number from `min` to `max`, both included.
 pub(crate) fn integer(name: &str, value: &TokenStream, min: u64, max: u64) -> Result<u64, Error> {
@@ -73,7 +74,7 @@ fn unknown_strategy(text: &str) -> Option<String> {
     };
     let Some((_, numbers)) = known().find(|(known, _)| *known == name) else {
         let names = Vec::from_iter(known().map(|(name, _)| *name));
-        return Some(match nearest(name, &names) {
+        return Some(match closest(name, names.iter().copied()) {
             Some(meant) => format!("unknown strategy `{text}`; did you mean `{meant}`?"),
             None => format!("unknown strategy `{text}`; there are `{}`", names.join("`, `")),
         });

@@ -1,7 +1,8 @@
 //! The setting of the strategy: its name as a value, and the name that was meant.
 
+use unpause_words::closest;
+
 use super::grammar::strategy_grammar;
-use super::names::nearest;
 use super::{InvalidSetting, Settings};
 use crate::strategy::{Chosen, SEARCHES, STRATEGIES};
 
@@ -26,6 +27,6 @@ impl Settings {
 pub(super) fn meant(name: &str) -> String {
     let known = STRATEGIES.iter().map(|row| row.name).chain(SEARCHES.iter().map(|row| row.name));
     let name = name.split_once(':').map_or(name, |(name, _)| name);
-    let meant = nearest(name, known).filter(|meant| *meant != name);
+    let meant = closest(name, known).filter(|meant| *meant != name);
     meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"))
 }

@@ -54,6 +54,8 @@ const OF_CHECKOUT: &[&str] = &[
     "unpause-native/src",
     "unpause-run/Cargo.toml",
     "unpause-run/src",
+    "unpause-words/Cargo.toml",
+    "unpause-words/src",
 ];
 
 /// The inputs of a compilation of the engine.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use unpause_check::history::{HistoryRecord, Operation};
-use unpause_check::picture::screen::columns;
+use unpause_check::picture::screen::{clean, columns, cut, plural};
 use unpause_check::picture::{Style, history_text};
 use unpause_check::verdict::{Anomaly, Evidence, Verdict};
 
@@ -185,10 +185,10 @@ impl HistoryFinding {
         let width = style.width.clamp(Style::WIDTH_MIN, Style::WIDTH_MAX);
         paragraph(&mut out, "", "    ", &line, width);
         // Writing to a text cannot fail.
-        let _ = write!(out, "  {}", plural(self.calls, unit));
+        let _ = write!(out, "  {}", plural(self.calls as u64, unit));
         match self.callers {
             Callers::Named => {
-                let _ = write!(out, " by {}", plural(self.history.clients.len(), "process"));
+                let _ = write!(out, " by {}", plural(self.history.clients.len() as u64, "process"));
             }
             Callers::Unnamed { .. } => out.push_str(" (by unnamed clients)"),
         }
@@ -198,17 +198,17 @@ impl HistoryFinding {
             }
         }
         if self.notes > 0 {
-            let _ = write!(out, ", {} left out", plural(self.notes as usize, "note"));
+            let _ = write!(out, ", {} left out", plural(self.notes, "note"));
         }
         if let Some(configurations) = self.configurations {
-            let _ = write!(out, "; {}", plural(configurations as usize, "configuration"));
+            let _ = write!(out, "; {}", plural(configurations, "configuration"));
         }
         out.push('\n');
         if self.unchecked > 0 {
             let _ = writeln!(
                 out,
                 "  {} of nil not checked: what was seen is not written down (--nil nothing checks nil)",
-                plural(self.unchecked, "read")
+                plural(self.unchecked as u64, "read")
             );
         }
         if let Verdict::Violated(evidence) = &self.verdict {
@@ -370,8 +370,8 @@ impl HistoryFinding {
     }
 }
 
-/// The maximum length of the text of a call in the evidence.
-const CALL_MAX: usize = 400;
+/// The maximum width of the text of a call in the evidence.
+const CALL_MAX: usize = 401;
 
 /// The operations that a picture and a sentence of the evidence may show, sorted.
 fn shown<O, R>(evidence: &Evidence, operations: &[Operation<O, R>]) -> Vec<usize> {
@@ -422,34 +422,8 @@ fn paragraph(out: &mut String, first: &str, next: &str, text: &str, width: usize
     out.push('\n');
 }
 
-/// A text in one line of limited length that cannot move the cursor.
+/// A text in one line of limited width that cannot move the cursor.
 fn one_line(text: &str) -> String {
-    const TEXT_MAX: usize = 60;
+    const TEXT_MAX: usize = 61;
     cut(&clean(text), TEXT_MAX)
-}
-
-/// A text that cannot move the cursor.
-fn clean(text: &str) -> String {
-    let is_plain = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-    };
-    text.chars().map(|c| if is_plain(c) { c } else { '\u{fffd}' }).collect()
-}
-
-/// A text of limited length.
-fn cut(text: &str, max: usize) -> String {
-    let mut out: String = text.chars().take(max).collect();
-    if text.chars().count() > max {
-        out.push('…');
-    }
-    out
-}
-
-fn plural(count: usize, what: &str) -> String {
-    match (count, what) {
-        (1, _) => format!("1 {what}"),
-        (_, "process") => format!("{count} processes"),
-        _ => format!("{count} {what}s"),
-    }
 }

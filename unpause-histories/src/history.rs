@@ -3,6 +3,7 @@
 use unpause_check::datum::Datum;
 use unpause_check::history::Operation;
 use unpause_check::models::{NilRead, RecordedOp, RecordedRet, RegisteredModel, Visitor, registry};
+use unpause_check::picture::screen::cut;
 
 use crate::by_key::Keyed;
 use crate::problem::{FilePlace, Problem, ProblemKind, not_among};
@@ -217,8 +218,8 @@ pub(crate) fn answered_for_another(
     place: FilePlace,
     told: &Datum,
 ) -> Problem {
-    let cut = |value: &Datum| value.to_string().chars().take(60).collect::<String>();
-    let (f, asked) = (&call.f, cut(&call.value));
+    let shown = |value: &Datum| cut(&value.to_string(), 60);
+    let (f, asked) = (&call.f, shown(&call.value));
     let by = match recording.callers {
         Callers::Named => format!("process {}", recording.processes[call.client as usize]),
         Callers::Unnamed { .. } => "somebody".to_owned(),
@@ -227,7 +228,7 @@ pub(crate) fn answered_for_another(
         "{by} called {f} {asked} at line {} and is answered for {f} {}: if the answers of two processes are \
          not mixed up, write the value of the call, or nil",
         call.place.line,
-        cut(told),
+        shown(told),
     );
     Problem::at(place, ProblemKind::Order, message)
 }

@@ -1,5 +1,7 @@
 //! Several histories: a line for each, and a summary.
 
+use sim::check::picture::screen::plural;
+
 use super::files::{FoundFile, all, looks_like_a_history};
 use super::{CheckArguments, called, exit_of, judge};
 use crate::{Exit, Terminal, Usage};
@@ -36,16 +38,14 @@ pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<E
     let [consistent, violated, errors, undecided] = counts;
     let checked: usize = counts.iter().sum();
     let mut summary = format!(
-        "{checked} histor{}: {consistent} consistent, {violated} violated, {undecided} undecided, {errors} \
-         with an error",
-        if checked == 1 { "y" } else { "ies" },
+        "{}: {consistent} consistent, {violated} violated, {undecided} undecided, {errors} with an error",
+        plural(checked as u64, "history"),
     );
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
     if others > 0 {
-        summary += &format!("; {others} other file{} left out", plural(others));
+        summary += &format!("; {} left out", plural(others as u64, "other file"));
     }
     if unchecked > 0 {
-        summary += &format!("; {unchecked} read{} of nil not checked", plural(unchecked));
+        summary += &format!("; {} of nil not checked", plural(unchecked as u64, "read"));
     }
     terminal.print(&format!("\n{summary}\n"));
     if violated > 0 {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
+use sim::check::picture::screen::plural;
 use sim::report::{Style, text};
 
 use super::merged::{Merged, as_u64};
@@ -25,10 +26,10 @@ impl Merged<'_> {
         if several {
             about.push(format!("program {binary}"));
         }
-        let files = if self.files == 1 { "file" } else { "files" };
+        let files = plural(self.files as u64, "file");
         let mut out = format!("{test}  ({})\n", about.join(", "));
         let (passed, asked) = (grouped(self.passed), grouped(self.asked));
-        let _ = writeln!(out, "  passed   {passed} of {asked} seeds, in {} {files}", self.files);
+        let _ = writeln!(out, "  passed   {passed} of {asked} seeds, in {files}");
         for ((kind, place), alike) in &self.failures {
             let at = if place.is_empty() { String::new() } else { format!("  {place}") };
             let wanted = if self.failed_as_it_must { ", as it must (must_fail)" } else { "" };

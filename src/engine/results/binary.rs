@@ -79,18 +79,18 @@ fn hash(mut from: impl Read) -> io::Result<u64> {
         while at < filled {
             let mut word = [0; 16];
             word.copy_from_slice(&block[at..at + 16]);
-            hash = mix(hash, u128::from_le_bytes(word));
+            hash = absorbed(hash, u128::from_le_bytes(word));
             at += 16;
         }
         if filled < BLOCK {
-            let hash = mix(mix(hash, length), 0);
+            let hash = absorbed(absorbed(hash, length), 0);
             return Ok((hash >> 64) as u64 ^ hash as u64);
         }
     }
 }
 
 /// Bijective in `hash` and in `word`: multiplication by an odd number and rotation.
-fn mix(hash: u128, word: u128) -> u128 {
+fn absorbed(hash: u128, word: u128) -> u128 {
     (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).rotate_left(59)
 }
 

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use unpause_check::picture::screen::plural;
+
 use super::session::Session;
 use super::{confirm, hook, watched};
 use crate::engine::assignment::{Account, Assignment};
@@ -187,10 +189,12 @@ fn surplus(trace: &Trace, run: &Run) -> Option<String> {
     let (steps, draws) = (trace.steps.len(), draws.sum::<usize>());
     let left = |all: usize, taken: usize, what: &str| {
         let left = all.checked_sub(taken).filter(|left| *left > 0)?;
-        let s = if left == 1 { "" } else { "s" };
-        Some(format!("{left} more {what}{s}"))
+        Some(plural(left as u64, what))
     };
-    let left = [left(steps, run.steps.len(), "turn"), left(draws, run.draws.len(), "drawn value")];
+    let left = [
+        left(steps, run.steps.len(), "more turn"),
+        left(draws, run.draws.len(), "more drawn value"),
+    ];
     let left: Vec<String> = left.into_iter().flatten().collect();
     (!left.is_empty()).then(|| {
         format!(

@@ -282,11 +282,16 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
-/// A count with its noun: `1 step`, `2 steps`, `2 switches`.
+/// A count with its noun: `1 step`, `2 steps`, `2 switches`, `2 classes`, `2 histories`.
 pub fn plural(n: impl Into<u64>, noun: &str) -> String {
     let n: u64 = n.into();
-    let ending = if noun.ends_with("ch") { "es" } else { "s" };
-    format!("{n} {noun}{}", if n == 1 { "" } else { ending })
+    let (stem, ending) = match noun.strip_suffix('y') {
+        _ if n == 1 => (noun, ""),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => (stem, "ies"),
+        _ if noun.ends_with("ch") || noun.ends_with("ss") => (noun, "es"),
+        _ => (noun, "s"),
+    };
+    format!("{n} {stem}{ending}")
 }
 
 /// The text, or as much of its beginning as fits.
@@ -347,6 +352,22 @@ mod tests {
         assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrap("", 3), [""]);
         assert_eq!(wrap("    ab cd", 8), ["    ab", "    cd"]);
+    }
+
+    #[test]
+    fn a_count_other_than_one_has_the_plural_of_its_noun() {
+        for (n, noun, expected) in [
+            (0u64, "step", "0 steps"),
+            (1, "history", "1 history"),
+            (2, "history", "2 histories"),
+            (2, "replay", "2 replays"),
+            (2, "switch", "2 switches"),
+            (3, "process", "3 processes"),
+            (2, "class", "2 classes"),
+            (2, "other file", "2 other files"),
+        ] {
+            assert_eq!(plural(n, noun), expected);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! and column, and keep numbers of more than 64 bits exactly. The tests compare it with `serde_json`.
 
 use unpause_check::datum::Datum;
+use unpause_check::picture::screen::cut;
 
 use super::names::NameTable;
 use super::value::FileValues;
@@ -69,7 +70,7 @@ impl<'a> Json<'a> {
             b"null" => Ok(Datum::Nil),
             _ => {
                 let word = utf8(at, word)?;
-                let message = format!("expected a value, found `{}`; quote texts", cut(&word));
+                let message = format!("expected a value, found `{}`; quote texts", cut(&word, 20));
                 Err(Problem::at(at, ProblemKind::Syntax, message))
             }
         }
@@ -265,8 +266,4 @@ impl FileValues for Json<'_> {
             }
         }
     }
-}
-
-fn cut(word: &str) -> String {
-    word.chars().take(20).collect()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::location::{Ino, Kind, Location, Value};
 use super::names::Metadata;
-use super::read::cut;
+use super::read::zeroed_from;
 use super::{Call, Contents, Disk, Object};
 
 /// The number of an open file. Never used again on one disk.
@@ -316,7 +316,7 @@ impl Call<'_> {
             for index in self.written_sectors(ino, len / sector..old.div_ceil(sector)) {
                 let kept = match len.saturating_sub(index * sector) {
                     0 => None,
-                    keep => self.sector(ino, index).map(|bytes| cut(&bytes, keep as usize)),
+                    keep => self.sector(ino, index).map(|bytes| zeroed_from(&bytes, keep as usize)),
                 };
                 sets.push((Location::sector(ino, index), Value::Sector(kept)));
             }

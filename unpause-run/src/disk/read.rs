@@ -45,12 +45,12 @@ impl Below<'_> {
             return Value::Sector(None);
         }
         let bytes = self.left(layers, location).into_sector();
-        Value::Sector(bytes.map(|bytes| cut(&bytes, keep as usize)))
+        Value::Sector(bytes.map(|bytes| zeroed_from(&bytes, keep as usize)))
     }
 }
 
 /// The sector with zeros from `keep` on.
-pub(super) fn cut(bytes: &Arc<[u8]>, keep: usize) -> Arc<[u8]> {
+pub(super) fn zeroed_from(bytes: &Arc<[u8]>, keep: usize) -> Arc<[u8]> {
     if bytes[keep..].iter().all(|byte| *byte == 0) {
         return bytes.clone();
     }

@@ -13,7 +13,7 @@ pub(super) fn line(coverage: &Coverage) -> String {
         Some(new) => format!(", {new} of the last 100 runs new"),
         None => String::new(),
     };
-    let classes = if *classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") };
+    let classes = plural(*classes, "class");
     let unseen = match coverage.foreign {
         true => "more unseen: tasks share data outside this library".to_owned(),
         false => {

@@ -5,7 +5,7 @@ use unpause_check::picture::screen::{clean, columns};
 
 /// A place, or as much of it as fits. Escaped as all text is.
 pub(super) fn cut_place(place: &str, width: usize) -> String {
-    cut(&shown(&clean(place)), width)
+    shortened(&shown(&clean(place)), width)
 }
 
 /// Minimum number of columns in which a crate's name is still recognisable.
@@ -14,7 +14,7 @@ const NAME_LEAST: usize = 4;
 /// Returns a [shown] place, or as much of it as fits: without the version, then without the folders between
 /// the crate and the file, then with the beginning of the crate's name, then as much of the end of the path as fits.
 /// This end begins with a whole part of the path if possible.
-pub(super) fn cut(place: &str, width: usize) -> String {
+pub(super) fn shortened(place: &str, width: usize) -> String {
     let fits = |place: &str| columns(place) <= width;
     if fits(place) {
         return place.to_owned();
@@ -69,14 +69,14 @@ mod tests {
     #[test]
     fn a_place_that_is_cut_keeps_its_crate() {
         let place = shown(REGISTRY);
-        assert_eq!(cut(&place, 44), place);
-        assert_eq!(cut(&place, 43), "concurrent-queue/src/bounded.rs:112:37");
-        assert_eq!(cut(&place, 37), "concurrent-queue/…/bounded.rs:112:37");
-        assert_eq!(cut(&place, 32), "concurrent-qu…/bounded.rs:112:37");
-        assert_eq!(cut(&place, 24), "concu…/bounded.rs:112:37");
-        assert_eq!(cut(&place, 22), "…/bounded.rs:112:37");
-        assert_eq!(cut("crates/pool/src/a/lib.rs:9:22", 26), "pool/src/a/lib.rs:9:22");
-        assert_eq!(cut("crates/pool/src/a/lib.rs:9:22", 21), "pool/…/lib.rs:9:22");
+        assert_eq!(shortened(&place, 44), place);
+        assert_eq!(shortened(&place, 43), "concurrent-queue/src/bounded.rs:112:37");
+        assert_eq!(shortened(&place, 37), "concurrent-queue/…/bounded.rs:112:37");
+        assert_eq!(shortened(&place, 32), "concurrent-qu…/bounded.rs:112:37");
+        assert_eq!(shortened(&place, 24), "concu…/bounded.rs:112:37");
+        assert_eq!(shortened(&place, 22), "…/bounded.rs:112:37");
+        assert_eq!(shortened("crates/pool/src/a/lib.rs:9:22", 26), "pool/src/a/lib.rs:9:22");
+        assert_eq!(shortened("crates/pool/src/a/lib.rs:9:22", 21), "pool/…/lib.rs:9:22");
     }
 
     #[test]
@@ -84,18 +84,18 @@ mod tests {
         const EPOCH: &str =
             "/u/.cargo/registry/src/index.example-19/crossbeam-epoch-0.9.18/src/epoch.rs:117:19";
         // The columns for places have these widths.
-        assert_eq!(cut(&shown(EPOCH), 32), "crossbeam-epoch…/epoch.rs:117:19");
-        assert_eq!(cut(&shown(EPOCH), 24), "crossbe…/epoch.rs:117:19");
+        assert_eq!(shortened(&shown(EPOCH), 32), "crossbeam-epoch…/epoch.rs:117:19");
+        assert_eq!(shortened(&shown(EPOCH), 24), "crossbe…/epoch.rs:117:19");
         for width in 21..60 {
-            let short = cut(&shown(EPOCH), width);
+            let short = shortened(&shown(EPOCH), width);
             assert!(short.starts_with("cros") && columns(&short) <= width, "{width}: {short}");
         }
     }
 
     #[test]
     fn a_place_is_cut_from_the_left_at_a_part_of_its_path() {
-        assert_eq!(cut("src/a/lost_update.rs:12:20", 26), "src/a/lost_update.rs:12:20");
-        assert_eq!(cut("src/a/lost_update.rs:12:20", 23), "…/lost_update.rs:12:20");
-        assert_eq!(cut("src/a/lost_update.rs:12:20", 10), "….rs:12:20");
+        assert_eq!(shortened("src/a/lost_update.rs:12:20", 26), "src/a/lost_update.rs:12:20");
+        assert_eq!(shortened("src/a/lost_update.rs:12:20", 23), "…/lost_update.rs:12:20");
+        assert_eq!(shortened("src/a/lost_update.rs:12:20", 10), "….rs:12:20");
     }
 }

@@ -98,7 +98,7 @@ pub struct NewStep<'a> {
 
 /// A hash of values that a step drew, with their bounds.
 pub fn drawn(draws: &[(u64, u64)]) -> u64 {
-    draws.iter().fold(0, |hash, (value, bound)| mix(mix(hash, *bound), *value))
+    draws.iter().fold(0, |hash, (value, bound)| name_of(name_of(hash, *bound), *value))
 }
 
 impl HappensBefore {
@@ -224,7 +224,7 @@ impl HappensBefore {
                 StepItem::Task { target, .. } => self.log(*target).notes.push((index, *item)),
                 StepItem::Spawned(child) => {
                     let parent = self.log(task);
-                    let name = mix(parent.name, u64::from(parent.children));
+                    let name = name_of(parent.name, u64::from(parent.children));
                     parent.children += 1;
                     let child = self.log(*child);
                     (child.creator, child.name, child.children) = (Some(index), name, 0);
@@ -452,12 +452,12 @@ impl HappensBefore {
 
     /// The contribution of a step to the class, which is a sum because steps that do not conflict have no order.
     fn number(&self, (task, nth): (TaskId, u32), clock: &[u32], drawn: u64) -> u64 {
-        let number = mix(mix(self.tasks[task.index()].name, u64::from(nth)), drawn);
+        let number = name_of(name_of(self.tasks[task.index()].name, u64::from(nth)), drawn);
         let mut before = 0u64;
         for (log, count) in self.tasks.iter().zip(clock).filter(|(_, count)| **count > 0) {
-            before = before.wrapping_add(mix(log.name ^ 1, u64::from(*count)));
+            before = before.wrapping_add(name_of(log.name ^ 1, u64::from(*count)));
         }
-        mix(number, before)
+        name_of(number, before)
     }
 
     fn log(&mut self, task: TaskId) -> &mut TaskLog {
@@ -493,7 +493,8 @@ pub fn join(into: &mut [u32], other: &[u32]) {
     }
 }
 
-/// A hash of two numbers; their order counts.
-pub fn mix(a: u64, b: u64) -> u64 {
+/// Returns the name of a pair of names: a hash that depends on their order. Class numbers are sums of names, so its constants
+/// must not change. The random stream of a seed has another hash: [`rng::mix`](crate::run::rng::mix).
+pub fn name_of(a: u64, b: u64) -> u64 {
     finalized(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1)))
 }

@@ -365,14 +365,6 @@ pub mod __private {
         crate::engine::invalid_setting(variables)
     }
 
-    /// The grammar of a duration, for messages.
-    pub const DURATION: &str = crate::engine::duration::GRAMMAR;
-
-    /// Returns the milliseconds of a duration that a user wrote; `None` if the text is none.
-    pub fn milliseconds(text: &str) -> Option<u64> {
-        crate::engine::duration::milliseconds(text)
-    }
-
     /// The error of a time-out.
     pub fn elapsed() -> crate::time::error::Elapsed {
         crate::time::error::Elapsed::new()

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
-use sim::__private::{DURATION, milliseconds};
 use sim::check::Budget;
 use sim::check::models::NilRead;
 use sim::check::verdict::{Limit, Verdict};
@@ -20,6 +19,7 @@ use unpause_histories::{
     read, tree,
 };
 use unpause_words::closest;
+use unpause_words::duration::{GRAMMAR, milliseconds};
 
 use crate::progress::{CountingReader, ProgressLine};
 use crate::{Exit, Terminal, Usage};
@@ -192,7 +192,7 @@ fn one_of(option: &str, given: &str, names: &[&str]) -> Result<usize, Usage> {
 /// A time, as in the attributes and variables of a test.
 fn duration(text: &str) -> Result<Duration, Usage> {
     let time = milliseconds(text).map(Duration::from_millis);
-    time.ok_or_else(|| Usage(format!("--timeout is {text:?}, but should be {DURATION}")))
+    time.ok_or_else(|| Usage(format!("--timeout is {text:?}, but should be {GRAMMAR}")))
 }
 
 /// `64MB`, `2GB`; a bare number is bytes.

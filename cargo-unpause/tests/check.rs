@@ -153,6 +153,27 @@ fn what_makes_no_sense_exits_with_2_and_says_what_would() {
 }
 
 #[test]
+fn each_option_with_a_time_takes_the_durations_of_the_grammar() {
+    use unpause_words::duration::{GRAMMAR, RIGHT, WRONG};
+    let help = run(&["check", "--help"], b"").out;
+    let options: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.split_once(" TIME ")?.0.split_whitespace().last())
+        .collect();
+    assert_eq!(options, ["--timeout"]);
+    for option in options {
+        for (text, _) in RIGHT {
+            let ended = run(&["check", option, text, FRESH], b"");
+            assert_ne!(ended.code, 2, "{option} {text}: {}", ended.err);
+        }
+        for text in WRONG {
+            let words = format!("{option} is {text:?}, but should be {GRAMMAR}");
+            refused(&["check", option, text, FRESH], "", &words);
+        }
+    }
+}
+
+#[test]
 fn a_malformed_file_is_refused_with_line_and_column() {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(STALE));

@@ -285,12 +285,6 @@ fn the_macro_knows_every_strategy_of_the_library_and_no_other() {
 }
 
 #[test]
-fn the_macro_reads_a_duration_as_the_library_does() {
-    let ours = include_str!("../../src/engine/config/duration.rs");
-    assert_eq!(ours, include_str!("../../unpause-macros/src/duration.rs"));
-}
-
-#[test]
 fn the_site_is_that_of_the_function() {
     let call = stub::call_of(with_arguments);
     let lines: Vec<&str> = include_str!("macro_contract.rs").lines().collect();

@@ -6,7 +6,6 @@
 //! note.
 
 mod clock;
-pub(crate) mod duration;
 mod faults;
 mod grammar;
 mod idle;

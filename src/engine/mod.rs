@@ -22,8 +22,6 @@ mod stress;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod underway;
 
-pub(crate) use self::config::duration;
-
 #[cfg(all(feature = "sim", not(sim_real)))]
 use simulate as backend;
 #[cfg(not(all(feature = "sim", not(sim_real))))]

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod duration;
 mod expand;
 mod form;
 mod function;

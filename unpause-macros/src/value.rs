@@ -3,9 +3,8 @@
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::{Error, Lit, LitStr, Path};
-use unpause_words::closest;
+use unpause_words::{closest, duration};
 
-use crate::duration;
 use crate::form::form;
 use crate::strategies::{SEARCHES, STRATEGIES};
 use crate::suggest::suggest;
@@ -32,15 +31,20 @@ pub(crate) fn integer(name: &str, value: &TokenStream, min: u64, max: u64) -> Re
     }
 }
 
-/// A string that is not empty.
-pub(crate) fn text(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
-    let literal = match syn::parse2::<Lit>(value.clone()) {
-        Ok(Lit::Str(literal)) if literal.suffix().is_empty() => literal,
+/// A string.
+fn string(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
+    match syn::parse2::<Lit>(value.clone()) {
+        Ok(Lit::Str(literal)) if literal.suffix().is_empty() => Ok(literal),
         _ => {
             let message = format!("`{name}` needs a string in quotes: write {}", form(name));
-            return Err(Error::new_spanned(value, message));
+            Err(Error::new_spanned(value, message))
         }
-    };
+    }
+}
+
+/// A string that is not empty.
+pub(crate) fn text(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
+    let literal = string(name, value)?;
     if literal.value().trim().is_empty() {
         return Err(Error::new_spanned(value, format!("`{name}` is empty: write {}", form(name))));
     }
@@ -49,7 +53,7 @@ pub(crate) fn text(name: &str, value: &TokenStream) -> Result<LitStr, Error> {
 
 /// A duration, such as `"5s"`, in milliseconds.
 pub(crate) fn milliseconds(name: &str, value: &TokenStream) -> Result<u64, Error> {
-    let text = text(name, value)?.value();
+    let text = string(name, value)?.value();
     duration::milliseconds(&text).ok_or_else(|| {
         let grammar = duration::GRAMMAR;
         Error::new_spanned(value, format!("`{name}` is {text:?}, but should be {grammar}"))
@@ -182,6 +186,34 @@ mod tests {
         for wrong in ["late", "often", "late2"] {
             let message = read(wrong).expect_err(wrong);
             assert!(message.contains("`late:` and a number"), "{message}");
+        }
+    }
+
+    #[test]
+    fn each_argument_with_a_time_takes_the_durations_of_the_grammar() {
+        use crate::arguments::{Arguments, NAMES, parse};
+        use duration::{GRAMMAR, RIGHT, WRONG};
+        let of = |name: &str, text: &str| {
+            let name = proc_macro2::Ident::new(name, proc_macro2::Span::call_site());
+            parse(quote::quote!(#name = #text))
+        };
+        let is_time = |name: &str| {
+            let (_, errors) = of(name, "no time");
+            errors.iter().any(|error| error.to_string().ends_with(GRAMMAR))
+        };
+        let names: Vec<&str> = NAMES.into_iter().filter(|name| is_time(name)).collect();
+        assert_eq!(names, ["time", "hang", "limit"]);
+        for name in names {
+            for (text, milliseconds) in RIGHT {
+                let (Arguments { time_ms, hang_ms, limit_ms, .. }, errors) = of(name, text);
+                assert_eq!(errors.len(), 0, "{name} {text}");
+                assert_eq!(time_ms.or(hang_ms).or(limit_ms), Some(*milliseconds), "{name} {text}");
+            }
+            for text in WRONG {
+                let errors: Vec<String> =
+                    of(name, text).1.iter().map(ToString::to_string).collect();
+                assert_eq!(errors, [format!("`{name}` is {text:?}, but should be {GRAMMAR}")]);
+            }
         }
     }
 

@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LogMode, Shard, duration};
+use unpause_words::duration;
+
+use super::{LogMode, Shard};
 use crate::strategy::{SEARCHES, STRATEGIES};
 
 pub(super) fn parse_seeds(text: &str) -> Option<Range<u64>> {

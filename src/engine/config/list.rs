@@ -9,13 +9,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unpause_words::duration;
+
 use super::grammar::{
     flag, flag_text, folder, parse_log, parse_seeds, parse_shard, parse_time, strategy_grammar,
     time_text,
 };
 use super::row::Meaning::{Machine, Report, Run, Seed};
 use super::row::{ProofRuns, SettingRow, Value};
-use super::{LogMode, Shard, TestKind, duration};
+use super::{LogMode, Shard, TestKind};
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::{PATTERN_GRAMMAR, Progress};

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use unpause_words::duration::{GRAMMAR, RIGHT, WRONG};
+
+use super::grammar::{parse_time, time_text};
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Result<(Settings, Vec<String>), InvalidSetting> {
@@ -38,6 +41,25 @@ fn a_bad_value_names_variable_value_and_grammar() {
         let error = environment(&[(name, value)]).unwrap_err();
         assert_eq!((error.name.as_str(), error.value.as_str()), (name, value));
         assert!(!error.grammar.is_empty());
+    }
+}
+
+#[test]
+fn each_variable_with_a_time_takes_the_durations_of_the_grammar() {
+    let rows = SETTINGS.iter().filter(|row| (row.grammar)() == GRAMMAR);
+    let variables: Vec<&str> = rows.map(|row| row.variable).collect();
+    assert_eq!(variables, ["SIM_TIME", "SIM_HANG", "SIM_LIMIT"]);
+    for variable in variables {
+        for (text, milliseconds) in RIGHT {
+            let (Settings { time, hang, limit, .. }, _) = environment(&[(variable, text)]).unwrap();
+            let expected = Duration::from_millis(*milliseconds);
+            assert_eq!(time.or(hang).or(limit), Some(expected), "{variable} {text}");
+            assert_eq!(parse_time(&time_text(Some(expected))), Some(expected), "{text}");
+        }
+        for text in WRONG {
+            let error = environment(&[(variable, text)]).unwrap_err().to_string();
+            assert_eq!(error, format!("{variable} is {text:?}, but should be {GRAMMAR}"));
+        }
     }
 }
 

@@ -56,6 +56,8 @@ pub mod chain;
 pub mod datum;
 pub mod eventual;
 pub mod history;
+#[doc(hidden)]
+pub mod json;
 pub mod linearizable;
 pub mod models;
 pub mod online;

@@ -1,8 +1,8 @@
-//! JSON (RFC 8259) of result files: a reader and a writer. Numbers other than unsigned integers are read without
-//! their value.
+//! JSON of result files. Numbers other than unsigned integers are read without their value.
 
-use std::iter::Peekable;
-use std::str::CharIndices;
+use unpause_check::json::{self, Source};
+
+pub(crate) use unpause_check::json::quoted;
 
 /// Maximum nesting; deeper values are refused.
 const DEPTH_MAX: usize = 16;
@@ -22,20 +22,17 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    /// Reads a whole text.
+    /// Reads a whole line.
     ///
     /// # Errors
-    /// The column, from 1, of the first character that does not fit.
-    pub(crate) fn parse(text: &str) -> Result<Json, usize> {
-        let mut reader = Reader { text, chars: text.char_indices().peekable() };
-        let value = reader.value(0).and_then(|value| {
-            reader.blanks();
-            reader.chars.peek().is_none().then_some(value)
-        });
-        value.ok_or_else(|| {
-            let at = reader.chars.peek().map_or(text.len(), |(at, _)| *at);
-            text[..at].chars().count() + 1
-        })
+    /// The column in bytes, from 1, and the expected text.
+    pub(crate) fn parse(line: &[u8]) -> Result<Json, String> {
+        let mut line = Line { bytes: line, at: 0 };
+        let value = json::value(&mut line, 1)?;
+        match json::blank(&mut line)? {
+            None => Ok(value),
+            Some(_) => Err(line.expected("the end of the line")),
+        }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Json> {
@@ -93,167 +90,77 @@ impl Json {
     }
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    chars: Peekable<CharIndices<'a>>,
+/// The bytes of a line.
+struct Line<'a> {
+    bytes: &'a [u8],
+    at: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn blanks(&mut self) {
-        while self.chars.next_if(|(_, c)| " \t\r\n".contains(*c)).is_some() {}
+impl Source for Line<'_> {
+    type Value = Json;
+    type Name = String;
+    type Place = usize;
+    type Error = String;
+
+    fn place(&self) -> usize {
+        self.at
     }
 
-    fn takes(&mut self, wanted: char) -> bool {
-        self.chars.next_if(|(_, c)| *c == wanted).is_some()
+    fn peek(&mut self) -> Result<Option<u8>, String> {
+        Ok(self.bytes.get(self.at).copied())
     }
 
-    fn word(&mut self, word: &str, value: Json) -> Option<Json> {
-        word.chars().all(|c| self.takes(c)).then_some(value)
+    fn skip(&mut self) -> Result<(), String> {
+        self.at += 1;
+        Ok(())
     }
 
-    fn value(&mut self, depth: usize) -> Option<Json> {
+    fn begin(&mut self, depth: usize) -> Result<(), String> {
         if depth > DEPTH_MAX {
-            return None;
+            return Err(self.wrong(self.at, format!("values are nested deeper than {DEPTH_MAX}")));
         }
-        self.blanks();
-        match self.chars.peek()?.1 {
-            'n' => self.word("null", Json::Null),
-            't' => self.word("true", Json::Bool(true)),
-            'f' => self.word("false", Json::Bool(false)),
-            '"' => self.string().map(Json::Text),
-            '-' | '0'..='9' => self.number(),
-            '[' => {
-                let mut list = Vec::new();
-                self.entries('[', ']', |reader| {
-                    list.push(reader.value(depth + 1)?);
-                    Some(())
-                })?;
-                Some(Json::List(list))
-            }
-            '{' => {
-                let mut object = Vec::new();
-                self.entries('{', '}', |reader| {
-                    reader.blanks();
-                    let name = reader.string()?;
-                    reader.blanks();
-                    let colon = reader.takes(':');
-                    object.push((name, colon.then(|| reader.value(depth + 1))??));
-                    Some(())
-                })?;
-                Some(Json::Object(object))
-            }
-            _ => None,
-        }
+        Ok(())
     }
 
-    /// Reads entries separated by commas between two brackets.
-    fn entries(
-        &mut self,
-        open: char,
-        close: char,
-        mut entry: impl FnMut(&mut Self) -> Option<()>,
-    ) -> Option<()> {
-        self.takes(open);
-        self.blanks();
-        if self.takes(close) {
-            return Some(());
-        }
-        loop {
-            entry(self)?;
-            self.blanks();
-            if self.takes(close) {
-                return Some(());
-            }
-            if !self.takes(',') {
-                return None;
-            }
-        }
+    fn expected(&mut self, what: &str) -> String {
+        self.wrong(self.at, format!("expected {what}"))
     }
 
-    fn number(&mut self) -> Option<Json> {
-        let mut plain = !self.takes('-');
-        let whole = self.digits()?;
-        if whole.len() > 1 && whole.starts_with('0') {
-            return None;
-        }
-        if self.takes('.') {
-            plain = false;
-            self.digits()?;
-        }
-        if self.takes('e') || self.takes('E') {
-            plain = false;
-            let _sign = self.takes('+') || self.takes('-');
-            self.digits()?;
-        }
-        let number = whole.parse().ok().filter(|_| plain);
-        Some(number.map_or(Json::OtherNumber, Json::Number))
+    fn wrong(&self, at: usize, message: String) -> String {
+        format!("column {}: {message}", at + 1)
     }
 
-    /// One digit or more.
-    fn digits(&mut self) -> Option<&'a str> {
-        let from = self.chars.peek()?.0;
-        while self.chars.next_if(|(_, c)| c.is_ascii_digit()).is_some() {}
-        let to = self.chars.peek().map_or(self.text.len(), |(at, _)| *at);
-        let text: &'a str = self.text;
-        Some(&text[from..to]).filter(|digits| !digits.is_empty())
+    fn utf8(&self, at: usize, bytes: Vec<u8>) -> Result<String, String> {
+        String::from_utf8(bytes).map_err(|_| self.wrong(at, "not UTF-8".to_owned()))
     }
 
-    fn string(&mut self) -> Option<String> {
-        if !self.takes('"') {
-            return None;
-        }
-        let mut text = String::new();
-        loop {
-            match self.chars.next()?.1 {
-                '"' => return Some(text),
-                '\\' => text.push(self.escaped()?),
-                c if c < ' ' => return None,
-                c => text.push(c),
-            }
-        }
+    fn null(&mut self) -> Json {
+        Json::Null
     }
 
-    fn escaped(&mut self) -> Option<char> {
-        Some(match self.chars.next()?.1 {
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'u' => {
-                let unit = self.hex()?;
-                // A pair of surrogates is one character.
-                if !(0xd800..0xdc00).contains(&unit) {
-                    return char::from_u32(unit);
-                }
-                let low = (self.takes('\\') && self.takes('u')).then(|| self.hex())??;
-                let low = low.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
-                char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low)?
-            }
-            c if "\"\\/".contains(c) => c,
-            _ => return None,
-        })
+    fn flag(&mut self, flag: bool) -> Json {
+        Json::Bool(flag)
     }
 
-    fn hex(&mut self) -> Option<u32> {
-        (0..4).try_fold(0, |unit, _| Some(unit * 16 + self.chars.next()?.1.to_digit(16)?))
+    fn number(&mut self, _: usize, digits: &str) -> Result<Json, String> {
+        Ok(digits.parse().map_or(Json::OtherNumber, Json::Number))
     }
-}
 
-/// Text in JSON (RFC 8259, section 7).
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
+    fn text(&mut self, text: String) -> Json {
+        Json::Text(text)
     }
-    out.push('"');
-    out
+
+    fn name(&mut self, text: String) -> String {
+        text
+    }
+
+    fn array(&mut self, items: Vec<Json>) -> Json {
+        Json::List(items)
+    }
+
+    fn object(&mut self, _: usize, entries: Vec<(String, Json)>) -> Result<Json, String> {
+        Ok(Json::Object(entries))
+    }
 }
 
 /// A JSON list of values in JSON.
@@ -266,40 +173,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_quoted_and_read_back() {
-        assert_eq!(quoted("a\"b\\c\nd\u{1}é"), "\"a\\\"b\\\\c\\nd\\u0001é\"");
+    fn a_line_is_read_with_its_numbers_and_the_order_of_its_entries() {
+        let read = |text: &str| Json::parse(text.as_bytes());
         for text in ["", "a\"b\\c\nd\u{1}é", "\u{1f600}\t"] {
-            assert_eq!(Json::parse(&quoted(text)), Ok(Json::Text(text.to_owned())));
+            assert_eq!(read(&quoted(text)), Ok(Json::Text(text.to_owned())));
         }
-        assert_eq!(Json::parse(r#""\ud83d\ude00\/""#), Ok(Json::Text("\u{1f600}/".to_owned())));
+        assert_eq!(read("18446744073709551615"), Ok(Json::Number(u64::MAX)));
+        for other in ["18446744073709551616", "-1", "1.5", "2e9", "-0.0E-7"] {
+            assert_eq!(read(other), Ok(Json::OtherNumber), "{other}");
+        }
+        let line = read(r#" {"b":"1","a":"2","b":"3"} "#).unwrap();
+        assert_eq!(line.text("b"), Ok("1".to_owned()));
+        let texts = [("b", "1"), ("a", "2"), ("b", "3")];
+        let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(
+            read(r#"{"x":{"b":"1","a":"2","b":"3"}}"#).unwrap().texts("x"),
+            Ok(texts.into())
+        );
     }
 
     #[test]
     fn what_is_no_json_is_refused_with_its_column() {
-        for (text, column) in [
-            ("", 1),
-            ("{", 2),
-            ("{\"a\":1", 7),
-            ("{\"a\":01}", 8),
-            ("{\"a\":+5}", 6),
-            ("{\"a\":-}", 7),
-            ("{\"a\":1.}", 8),
-            ("1e", 3),
-            ("{\"a\" 1}", 6),
-            ("[1,]", 4),
-            ("[1] x", 5),
-            ("nul", 4),
-            ("\"\\ud83d\"", 8),
+        for (line, expected) in [
+            (&b"[1,]"[..], "column 4: expected a value"),
+            (b"[1] x", "column 5: expected the end of the line"),
+            (b"\"a\xff\"", "column 2: not UTF-8"),
+            (&b"[".repeat(1000), "column 17: values are nested deeper than 16"),
         ] {
-            assert_eq!(Json::parse(text), Err(column), "{text}");
+            assert_eq!(Json::parse(line), Err(expected.to_owned()));
         }
-        assert_eq!(Json::parse(&"[".repeat(1000)), Err(DEPTH_MAX + 2));
-        for other in ["18446744073709551616", "-1", "1.5", "2e9", "-0.0E-7"] {
-            assert_eq!(Json::parse(other), Ok(Json::OtherNumber), "{other}");
-        }
-        let whole = r#"{"a":[1,{"b":null}],"c":"\n","d":true}"#;
-        assert!(Json::parse(whole).is_ok());
-        // No prefix of an object is one.
-        assert!((0..whole.len()).all(|length| Json::parse(&whole[..length]).is_err()));
     }
 }

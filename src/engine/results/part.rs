@@ -229,8 +229,7 @@ impl ResultsFile {
             if line.is_empty() {
                 continue;
             }
-            let Some(json) = std::str::from_utf8(line).ok().and_then(|line| Json::parse(line).ok())
-            else {
+            let Ok(json) = Json::parse(line) else {
                 damaged += 1;
                 // A first line that was cut off is the beginning of our own file, and not a foreign
                 // one.

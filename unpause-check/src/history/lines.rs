@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::Operation;
 use crate::datum::Datum;
+use crate::json::quoted;
 
 /// An operation as a file of a recorded history has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,20 +60,7 @@ fn json(value: &Datum, out: &mut String) -> Option<()> {
         Datum::Integer(number) => {
             let _ = write!(out, "{number}");
         }
-        Datum::Text(text) => {
-            out.push('"');
-            for c in text.chars() {
-                match c {
-                    '"' | '\\' => out.extend(['\\', c]),
-                    c if c.is_control() => {
-                        // Control characters are all below 2^16.
-                        let _ = write!(out, "\\u{:04x}", c as u32);
-                    }
-                    c => out.push(c),
-                }
-            }
-            out.push('"');
-        }
+        Datum::Text(text) => out.push_str(&quoted(text)),
         Datum::List(items) => {
             for (n, item) in items.iter().enumerate() {
                 out.push_str(if n == 0 { "[" } else { ", " });

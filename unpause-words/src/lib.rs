@@ -1,4 +1,4 @@
-//! Words that users type: durations, and the name that was meant by a mistyped one.
+//! Words that users type: durations, and the name that a mistyped name means.
 //!
 //! The attribute macro, the library and the command line read the same words. A macro crate can only export macros, so what
 //! the three share is a crate below all of them. It has no dependencies, because each build of a test waits for it. It

@@ -41,6 +41,9 @@ impl<'a> Crew<'a> {
         F: Future<Output = ()> + 'a,
     {
         if !in_run() {
+            // In boxes, so that the threads of a crew are compiled once.
+            let work: Box<dyn FnOnce() -> Member<'a> + Send + 'a> =
+                Box::new(move || Box::pin(work()));
             return Handle::Real(self.real.lend(work));
         }
         let (task, handle) = lend(here);

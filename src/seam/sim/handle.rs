@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use futures::future::LocalBoxFuture;
+use futures::future::{BoxFuture, LocalBoxFuture};
 
 use super::{Here, Unparker, in_world};
 use crate::real::threads;
@@ -92,6 +92,9 @@ where
     F::Output: Send + 'static,
 {
     if !in_run() {
+        // A test that is compiled for runs rarely spawns outside of them. In a box, the executor of real threads is
+        // compiled once for each type of result and not for each task.
+        let future: BoxFuture<'static, F::Output> = Box::pin(future);
         return Handle::Real(threads::spawn(name.as_deref(), future));
     }
     Handle::Run(spawn_in_run(name, here, future))
@@ -114,7 +117,10 @@ pub(crate) fn spawn_blocking<R: Send + 'static>(
 ) -> Handle<R> {
     match in_run() {
         true => Handle::Run(spawn_in_run(None, here, async move { work() })),
-        false => Handle::Real(threads::spawn_blocking(work)),
+        false => {
+            let work: Box<dyn FnOnce() -> R + Send> = Box::new(work);
+            Handle::Real(threads::spawn_blocking(work))
+        }
     }
 }
 
@@ -131,6 +137,7 @@ where
     if in_run() {
         return Handle::Run(spawn_in_run(None, here, future));
     }
+    let future: LocalBoxFuture<'static, F::Output> = Box::pin(future);
     let (handle, task) = threads::spawn_local(future);
     keep(task);
     Handle::Real(handle)

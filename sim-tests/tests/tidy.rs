@@ -56,7 +56,7 @@ fn modules_name_only_what_their_layer_may() {
 }
 
 #[test]
-fn the_feature_is_asked_for_in_two_files_only() {
+fn the_feature_is_asked_for_in_few_files_only() {
     assert_none(each(bans::feature_outside_its_files));
 }
 

@@ -129,7 +129,7 @@ impl Branch {
         }
     }
 
-    /// How long lasting faults stay active while clients wait; `None` if no fault lasts until the
+    /// The time for which lasting faults stay active while clients wait; `None` if no fault lasts until the
     /// end.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.underway.patience()

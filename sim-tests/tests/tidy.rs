@@ -15,6 +15,9 @@ mod layers;
 #[path = "tidy/bans.rs"]
 mod bans;
 
+#[path = "tidy/costly.rs"]
+mod costly;
+
 #[path = "tidy/safety.rs"]
 mod safety;
 
@@ -65,6 +68,11 @@ fn data_and_siblings_touch_nothing_outside_the_run() {
     let tree = Tree::of_the_repository();
     assert_none(bans::check(&Library::parse(&tree.files)));
     assert_none(bans::check_all(&Library::parse_below(&[bans::CHECKERS], &tree.files)));
+}
+
+#[test]
+fn what_users_compile_has_no_code_that_is_compiled_for_each_use() {
+    assert_none(each(costly::check));
 }
 
 #[test]

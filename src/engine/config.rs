@@ -5,6 +5,7 @@
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
 //! note.
 
+use unpause_ordered::sort;
 mod clock;
 mod faults;
 mod grammar;
@@ -177,7 +178,7 @@ impl Settings {
                 });
             }
         }
-        warnings.sort();
+        sort(&mut warnings);
         Ok((settings, warnings))
     }
 

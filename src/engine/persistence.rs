@@ -6,7 +6,6 @@
 //! are replayed before any seed; no program writes them. `<test>` names the target of the test too, because several
 //! targets of a package may have a test of the same path: see [`Site::key`].
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -14,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use unpause_ordered::{Set, sort};
 
 use crate::engine::runner::Site;
 use crate::report::{Origin, Report, Style, rust};
@@ -121,7 +121,7 @@ pub(crate) fn regressions(
     // Without the target it is the folder of all tests of this path. A trace of another one of them is stale, and the
     // report says so.
     let names = [&site.key(), &site.test].map(|name| [folder_name(name), plain_name(name)]);
-    for name in BTreeSet::from_iter(names.into_iter().flatten()) {
+    for name in Set::from_iter(names.into_iter().flatten()) {
         let folder = manifest_dir.join("sim-regressions").join(name);
         let unreadable = |error| Unreadable::Io(folder.clone(), error);
         let entries = match fs::read_dir(&folder) {
@@ -140,7 +140,7 @@ pub(crate) fn regressions(
             }
         }
     }
-    files.sort();
+    sort(&mut files);
     Ok(files)
 }
 
@@ -357,7 +357,7 @@ mod tests {
         let long = |last: &str| format!("{}{last}", "é".repeat(200));
         let names =
             ["a b", "a_b", "a/b", "a.b", "a::b", "", "..", "~", "_", &long("x"), &long("y")];
-        let folders = BTreeSet::from_iter(names.map(folder_name));
+        let folders = std::collections::BTreeSet::from_iter(names.map(folder_name));
         assert_eq!(folders.len(), names.len(), "{folders:?}");
         assert!(folders.iter().all(|folder| folder.len() < 200 && !folder.contains('/')));
     }

@@ -8,6 +8,7 @@
 //! disk. Several processes may write one file: each continues from a position that the file had reached, and readers
 //! pick lines that follow one another ([`chain`]).
 
+use unpause_ordered::{Map, Set};
 mod binary;
 mod census;
 mod json;
@@ -15,7 +16,6 @@ mod must_fail;
 mod part;
 mod tally;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -43,7 +43,7 @@ const INTERVAL_LONG: Duration = Duration::from_secs(10);
 
 /// The files that tests of this process have written. A second test with the same file has the same name, or is
 /// another run of the same test: the seeds in the file are not its own.
-static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static TAKEN: Mutex<Set<PathBuf>> = Mutex::new(Set::new());
 
 /// Forgets which files tests of this process have written, as another process does not know it.
 #[cfg(test)]
@@ -78,7 +78,7 @@ struct ResultsLedger {
     through: u64,
     /// Finished positions beyond `through`, while earlier ones still run: start to end and counts.
     // Invariant: no two of them touch; kept by `add`.
-    islands: BTreeMap<u64, (u64, Tally)>,
+    islands: Map<u64, (u64, Tally)>,
     /// Lines that are counted in `whole` and not in the file yet.
     kept_back: String,
     /// The file may end within a line.
@@ -230,7 +230,7 @@ impl ResultsLedger {
             written: begin,
             since: Tally::default(),
             through: begin,
-            islands: BTreeMap::new(),
+            islands: Map::new(),
             kept_back: String::new(),
             torn,
             lost: None,

@@ -3,11 +3,11 @@
 //! Hands out the seeds of a shard to threads, stops at a failure or when the time is up, records passed seeds in the
 //! results and adds up the counts of the threads. Does not run a seed: the engine of the build does.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use unpause_ordered::Set;
 
 use crate::engine::assignment::Assignment;
 use crate::engine::results::Tally;
@@ -37,7 +37,7 @@ pub(super) struct Explored {
     /// A warning for a test that passes, and the lowest position of a run that caused one.
     pub(super) stuck: Option<(u64, String)>,
     /// Functions with unseen operations on shared memory, entered by the runs of a search.
-    pub(super) untried: BTreeSet<Untried>,
+    pub(super) untried: Set<Untried>,
     /// The progress of a search.
     pub(super) searched: Option<Searched>,
 }
@@ -89,7 +89,7 @@ pub(super) fn unchecked<'a>(
     test: &'a str,
     places: impl IntoIterator<Item = Place> + 'a,
 ) -> impl Iterator<Item = String> + 'a {
-    let places: BTreeSet<String> = places.into_iter().map(ToString::to_string).collect();
+    let places: Set<String> = places.into_iter().map(ToString::to_string).collect();
     places.into_iter().map(move |place| {
         format!(
             "{test}: a history was recorded and never checked (created at {place}): end the test with its \

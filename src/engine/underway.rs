@@ -8,12 +8,12 @@
 //! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
 //! neither do real threads, whose seeds mean no run.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use unpause_ordered::Set;
 
 use crate::engine::config::Config;
 use crate::engine::persistence;
@@ -24,7 +24,7 @@ use crate::run::ids::Seed;
 const LINE: usize = 32;
 
 /// The marks of this process.
-static MARKS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static MARKS: Mutex<Set<PathBuf>> = Mutex::new(Set::new());
 
 /// The mark of one test. It goes when this is dropped.
 pub(crate) struct Mark {
@@ -120,7 +120,7 @@ pub(crate) fn unmark_all() {
     }
 }
 
-fn marks() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn marks() -> MutexGuard<'static, Set<PathBuf>> {
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

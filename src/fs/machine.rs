@@ -1,11 +1,11 @@
 //! The disks of a run: one for each node, and one for the outside. A call records what it did to which inodes.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use unpause_ordered::Map;
 
 use super::faults::{Faults, Rates};
 use super::lock::FileLock;
@@ -51,9 +51,9 @@ pub(super) struct Machines(Mutex<All>);
 #[derive(Default)]
 struct All {
     /// By number: 0 is the outside.
-    machines: BTreeMap<u32, Arc<Machine>>,
+    machines: Map<u32, Arc<Machine>>,
     faults: Faults,
-    faults_of: BTreeMap<u32, Faults>,
+    faults_of: Map<u32, Faults>,
     listens: bool,
 }
 
@@ -79,7 +79,7 @@ struct State {
     marks: Marks,
     /// A call was done.
     is_used: bool,
-    locks: BTreeMap<Ino, Arc<FileLock>>,
+    locks: Map<Ino, Arc<FileLock>>,
 }
 
 /// A machine in one of its lives.
@@ -199,7 +199,7 @@ impl Machine {
             met: 0,
             marks: Marks::new(key, root),
             is_used: false,
-            locks: BTreeMap::new(),
+            locks: Map::new(),
         };
         Machine { number, name, whole, state: Mutex::new(state) }
     }

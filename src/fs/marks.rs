@@ -1,9 +1,9 @@
 //! The objects of a disk, as searches and screens know them: inodes, paths, and parts of mapped files.
 
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use unpause_ordered::Map;
 
 use crate::disk::{Ino, UNIT};
 use crate::run::event::ValueKind;
@@ -15,10 +15,10 @@ pub(super) struct Marks {
     machine: u32,
     inodes: Vec<InodeMark>,
     /// Paths that calls named.
-    paths: BTreeMap<PathBuf, Arc<Wrapped>>,
+    paths: Map<PathBuf, Arc<Wrapped>>,
     /// The number of inodes that were made under a path.
-    made: BTreeMap<PathBuf, u32>,
-    parts: BTreeMap<(Ino, PartOf), Arc<Wrapped>>,
+    made: Map<PathBuf, u32>,
+    parts: Map<(Ino, PartOf), Arc<Wrapped>>,
 }
 
 struct InodeMark {
@@ -39,7 +39,7 @@ pub(super) enum PartOf {
 impl Marks {
     pub(super) fn new(machine: u32, root: Wrapped) -> Marks {
         let root = InodeMark { mark: Arc::new(root), made: ("/".into(), 0) };
-        let (paths, made, parts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (paths, made, parts) = (Map::new(), Map::new(), Map::new());
         Marks { machine, inodes: vec![root], paths, made, parts }
     }
 

@@ -1,10 +1,10 @@
 //! Files of the operating system: outside of runs, and in the real build.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use unpause_ordered::Map;
 
 use super::lock::{FileLock, Owner};
 use crate::seam::{Here, Wrapped};
@@ -19,11 +19,11 @@ pub(super) fn next_owner() -> Owner {
 type Identity = (u64, u64);
 
 /// Values that open files of one identity share, made by the first and dropped with the last.
-struct ByIdentity<T>(Mutex<BTreeMap<Identity, Weak<T>>>);
+struct ByIdentity<T>(Mutex<Map<Identity, Weak<T>>>);
 
 impl<T> ByIdentity<T> {
     const fn new() -> ByIdentity<T> {
-        ByIdentity(Mutex::new(BTreeMap::new()))
+        ByIdentity(Mutex::new(Map::new()))
     }
 
     fn of(&self, file: &File, make: impl FnOnce() -> T) -> io::Result<Arc<T>> {

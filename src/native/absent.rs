@@ -1,8 +1,8 @@
 //! Builds that are not instrumented: plain threads cannot be stepped.
 
-use std::collections::BTreeSet;
 use std::panic::{Location, PanicHookInfo};
 use std::time::Instant;
+use unpause_ordered::Set;
 
 use crate::run::CallRecord;
 use crate::run::chances::Chances;
@@ -29,7 +29,7 @@ pub(crate) fn set_points(_points: Points) {}
 
 /// Has no effect: there are no such runs.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
-pub(crate) fn begin_instructions(_untried: &mut BTreeSet<Untried>) -> bool {
+pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> bool {
     false
 }
 

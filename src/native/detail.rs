@@ -1,7 +1,7 @@
 //! The detail in which the locks of a run are stepped: by calls, by their queues or by instructions.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use unpause_ordered::Set;
 
 use crate::run::untried::Untried;
 
@@ -19,7 +19,7 @@ pub(super) fn begin_calls() {
 
 /// Steps the instructions of locks in the runs to come, if a run of a search has met other uses of a lock. Returns `true`
 /// if it did: the search must begin again.
-pub(crate) fn begin_instructions(untried: &mut BTreeSet<Untried>) -> bool {
+pub(crate) fn begin_instructions(untried: &mut Set<Untried>) -> bool {
     untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed)
 }
 

@@ -4,8 +4,8 @@
 //! the kinds of `run/op/node.rs`. A name that no node has yet is an object, too, so a look-up in vain conflicts with
 //! the addition that comes later.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use unpause_ordered::Map;
 
 use super::{Name, Node};
 use crate::run::op::{Access, Op, node as kinds};
@@ -49,7 +49,7 @@ struct Members {
     /// The table, as searches see it. Made when the first node is added or looked for.
     table: Option<Wrapped>,
     /// Names that were looked up and that no node has.
-    missed: BTreeMap<&'static str, Wrapped>,
+    missed: Map<&'static str, Wrapped>,
     /// The program may know the order of added nodes.
     shows_order: bool,
 }

@@ -2,8 +2,8 @@
 //! once. The names of links and ports are found by numbers, so that the start of a run formats no
 //! text.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use unpause_ordered::Map;
 
 use crate::run::rng::mix;
 
@@ -23,7 +23,7 @@ pub(crate) struct Name {
 impl Name {
     /// The name with this text.
     pub(crate) fn of(text: &str) -> Name {
-        static KNOWN: Mutex<BTreeMap<&'static str, Name>> = Mutex::new(BTreeMap::new());
+        static KNOWN: Mutex<Map<&'static str, Name>> = Mutex::new(Map::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = known.get(text) {
             return *name;
@@ -39,12 +39,12 @@ impl Name {
 
 /// Texts that are made once in the process, by key.
 #[cfg(feature = "tokio")]
-pub(crate) struct Texts<K, V: 'static>(Mutex<BTreeMap<K, &'static V>>);
+pub(crate) struct Texts<K, V: 'static>(Mutex<Map<K, &'static V>>);
 
 #[cfg(feature = "tokio")]
 impl<K: Ord, V> Texts<K, V> {
     pub(crate) const fn new() -> Texts<K, V> {
-        Texts(Mutex::new(BTreeMap::new()))
+        Texts(Mutex::new(Map::new()))
     }
 
     /// The texts of a key, which `make` makes the first time.

@@ -6,6 +6,7 @@
 //! before their parents, and the newest child first.
 
 use std::sync::Arc;
+use unpause_ordered::sort_by_key;
 
 use super::clocks::NodeClock;
 use super::interned::interned;
@@ -255,20 +256,23 @@ impl RunState {
         self.give(object, group);
     }
 
-    /// The members of the group in this row that have not ended, which the current step finds out.
-    /// They are sorted by path. This does not depend on the order of spawns by different tasks, so
-    /// two spawns into one group commute.
+    /// The members of the group in this row that have not ended, as [`living_of`](Self::living_of) returns them.
     pub(super) fn living(&mut self, row: usize) -> Vec<TaskId> {
-        let mut members = self.groups.rows[row].members.clone();
-        members.retain(|task| {
+        self.living_of(self.groups.rows[row].members.clone())
+    }
+
+    /// Those of the tasks that have not ended, which the current step finds out.
+    /// They are sorted by path. This does not depend on the order of spawns by different tasks, so two spawns commute.
+    pub(super) fn living_of(&mut self, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
+        tasks.retain(|task| {
             let has_ended = self.is_done(*task);
             if has_ended {
                 self.touch(*task, Contact::Looked);
             }
             !has_ended
         });
-        members.sort_by_cached_key(|task| self.path(*task));
-        members
+        sort_by_key(&mut tasks, |task| self.path(*task));
+        tasks
     }
 
     /// The path of a task.

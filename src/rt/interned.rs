@@ -1,11 +1,11 @@
 //! Texts of runs that live as long as the process, such as the names of nodes: they are few.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use unpause_ordered::Set;
 
 /// The same text for the whole process.
 pub(crate) fn interned(text: &str) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    static KNOWN: Mutex<Set<&'static str>> = Mutex::new(Set::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.get(text).copied().unwrap_or_else(|| {
         let text: &'static str = Box::leak(text.into());

@@ -7,6 +7,7 @@
 //! A worker owns the memory of its runs and reuses it: after the first few runs, a run allocates only for
 //! its body, and one box for each task it spawns.
 
+use unpause_ordered::Set;
 mod at_end;
 mod beyond;
 mod body;
@@ -49,7 +50,6 @@ mod timers;
 mod watch;
 mod world;
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -281,8 +281,8 @@ impl Worker {
     }
 
     /// Adds the parts of the behaviour of the last run that searches do not try.
-    pub(crate) fn add_untried(&self, all: &mut BTreeSet<Untried>) {
-        all.extend(&self.world.state().record.untried);
+    pub(crate) fn add_untried(&self, all: &mut Set<Untried>) {
+        all.extend(self.world.state().record.untried.iter().copied());
     }
 
     /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].

@@ -2,9 +2,8 @@
 //!
 //! They are computed for a report or the census, and not in a run, because most runs are never reported.
 
-use std::collections::BTreeMap;
-
 use crate::run::ObjectRecord;
+use unpause_ordered::Map;
 
 /// Gives each record its number among the records of its kind and place, in O(log p) each for p
 /// places. Objects of nodes come after the others, because different runs may meet them in
@@ -26,7 +25,7 @@ pub(super) fn number(records: &mut [ObjectRecord]) {
 
 /// For each key, the number of equal keys before it.
 fn ordinals<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = u32> {
-    let mut next: BTreeMap<K, u32> = BTreeMap::new();
+    let mut next: Map<K, u32> = Map::new();
     keys.map(move |key| {
         let next = next.entry(key).or_insert(0);
         *next += 1;

@@ -51,10 +51,9 @@ impl World {
     pub(crate) fn changes_setting(&self, place: Place) {
         let mut state = self.state();
         let current = state.current();
-        for task in (0..state.board.tasks.len() as u32).map(TaskId) {
-            if state.is_done(task) {
-                state.touch(task, Contact::Looked);
-            } else if task != current {
+        let all = (0..state.board.tasks.len() as u32).map(TaskId).collect();
+        for task in state.living_of(all) {
+            if task != current {
                 state.happened(&SETTING, None, place, Values::Task(task));
             }
         }

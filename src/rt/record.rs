@@ -1,7 +1,7 @@
 //! The record of a run, in the form in which it is collected.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use unpause_ordered::Set;
 
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
@@ -48,7 +48,7 @@ pub(crate) struct RunRecord {
     /// See [`Run::output`](crate::run::Run::output).
     pub(crate) output: String,
     /// The parts of the program's behaviour that searches do not try.
-    pub(crate) untried: BTreeSet<Untried>,
+    pub(crate) untried: Set<Untried>,
     /// True if the run is to be shown: then messages have texts.
     pub(crate) is_shown: bool,
     /// The texts of messages on their way.

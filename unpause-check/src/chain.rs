@@ -10,11 +10,11 @@
 //! [`Chain`] takes events as they come, [`check`] takes all of them from an iterator; both use the same engine
 //! and give the same verdict. [`Chain::by_key`] has a chain for each object of a store.
 
+use unpause_ordered::Map;
 mod evidence;
 mod keys;
 mod links;
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -84,7 +84,7 @@ pub struct Chain<I = u64> {
     links: Links<I>,
     clients: Clients<ChainCall<I>>,
     /// The number of open calls by the place of the last known version at their invocation.
-    heads: BTreeMap<u64, u32>,
+    heads: Map<u64, u32>,
     events: u64,
     operations: u64,
     decision: Option<ChainDecision<I>>,
@@ -111,7 +111,7 @@ impl<I: Id> Chain<I> {
         Chain {
             links: Links::new(initial),
             clients: Clients::new(),
-            heads: BTreeMap::new(),
+            heads: Map::new(),
             events: 0,
             operations: 0,
             decision: None,

@@ -4,6 +4,7 @@
 //! A datum compares, orders and hashes as a whole and prints in one notation, EDN, whatever the format of its
 //! file. This module does not read files: see the package `unpause-histories`.
 
+use unpause_ordered::{sort, sort_by};
 mod decimal;
 mod order;
 
@@ -139,7 +140,7 @@ impl Datum {
         let mut entries: Vec<(Datum, Datum)> = entries.into_iter().collect();
         // Stable and reversed, so that the later of two comes first and stays.
         entries.reverse();
-        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        sort_by(&mut entries, |a, b| a.0.cmp(&b.0));
         entries.dedup_by(|a, b| a.0 == b.0);
         Datum::Map(entries.into())
     }
@@ -153,7 +154,7 @@ impl Datum {
     /// ```
     pub fn set(members: impl IntoIterator<Item = Datum>) -> Datum {
         let mut members: Vec<Datum> = members.into_iter().collect();
-        members.sort();
+        sort(&mut members);
         members.dedup();
         Datum::Set(members.into())
     }

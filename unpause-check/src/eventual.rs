@@ -7,9 +7,9 @@
 //! No finite history refutes that replicas agree "eventually", so the caller decides when updates have settled.
 //! The checks do not judge whether the agreed state is the right one, except for a set that only grows.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
+use unpause_ordered::{Map, Set, sort_by_key};
 
 use super::hash::Table;
 use crate::history::Operation;
@@ -72,8 +72,7 @@ pub type EventualOperation<U> = Operation<EventualCall<U>, EventualRet<U>>;
 /// assert_eq!(anomaly.text, "replica 1 does not hold 7, which was acknowledged (operation 0)");
 /// ```
 pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
-    let (mut asked, mut acknowledged, mut refused) =
-        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut asked, mut acknowledged, mut refused) = (Map::new(), Map::new(), Map::new());
     for (index, call) in history.iter().enumerate() {
         let EventualCall::Update(update) = &call.op else { continue };
         match &call.returned {
@@ -88,7 +87,7 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
         }
         asked.insert(update, index);
     }
-    let mut reads: Vec<(usize, u32, BTreeSet<&U>)> = Vec::new();
+    let mut reads: Vec<(usize, u32, Set<&U>)> = Vec::new();
     for (index, call) in history.iter().enumerate() {
         if let (EventualCall::FinalRead { replica }, Some((EventualRet::Contents(contents), _))) =
             (&call.op, &call.returned)
@@ -214,9 +213,9 @@ where
     S: PartialEq + Debug,
 {
     let mut by_time: Vec<usize> = (0..history.len()).collect();
-    by_time.sort_by_key(|index| history[*index].invoked);
+    sort_by_key(&mut by_time, |index| history[*index].invoked);
     // Each state is compared with the first one after the same updates only: equality is transitive.
-    let mut delivered: BTreeMap<u32, BTreeSet<&U>> = BTreeMap::new();
+    let mut delivered: Map<u32, Set<&U>> = Map::new();
     let mut states: Table<Vec<&U>, (usize, &S)> = Table::default();
     for index in by_time {
         let call = &history[index];

@@ -7,6 +7,7 @@
 use crate::history::Operation;
 use crate::verdict::Evidence;
 use crate::{Budget, Model, linearizable};
+use unpause_ordered::sort_by_key;
 
 /// The number of failed calls that are tried, those invoked last before the misfit returned.
 const TRIED_MAX: usize = 16;
@@ -48,7 +49,7 @@ pub fn explained_by_failed<M: Model>(
         core.extend(0..operations.len());
     }
     core.retain(|index| *index < operations.len());
-    core.sort_by_key(|index| (operations[*index].invoked, *index));
+    sort_by_key(&mut core, |index| (operations[*index].invoked, *index));
     core.dedup();
     if core.len() > OPERATIONS_MAX {
         return None;
@@ -70,7 +71,7 @@ pub fn explained_by_failed<M: Model>(
     }
     let mut tried: Vec<usize> = (0..failed.len()).collect();
     tried.retain(|index| failed[*index].invoked < misfit.end());
-    tried.sort_by_key(|index| std::cmp::Reverse(failed[*index].invoked));
+    sort_by_key(&mut tried, |index| std::cmp::Reverse(failed[*index].invoked));
     tried.truncate(TRIED_MAX);
     tried.into_iter().find(|index| is_consistent(Some(&failed[*index])))
 }

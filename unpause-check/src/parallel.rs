@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+use unpause_ordered::sort_by_key;
 
 /// The interval of the calls of `stop` while the calling thread has no piece of its own.
 const POLL: Duration = Duration::from_millis(5);
@@ -81,7 +82,7 @@ where
         }
         all
     });
-    all.sort_by_key(|(piece, _)| *piece);
+    sort_by_key(&mut all, |(piece, _)| *piece);
     let end = last.load(Relaxed);
     all.into_iter().take_while(|(piece, _)| *piece <= end).map(|(_, result)| result).collect()
 }

@@ -10,6 +10,7 @@ use super::lines::{Line, decide, implied};
 use super::model::Model;
 use crate::history::Operation;
 use crate::verdict::Verdict;
+use unpause_ordered::Map;
 
 /// Checks that `operations` are sequentially consistent: some order of them takes the model from
 /// `initial` through the results of the clients, and keeps each client's operations in the order of
@@ -60,7 +61,7 @@ pub fn sequential<M: Model>(
     budget: &Budget<'_>,
 ) -> Result<Verdict, Malformed> {
     let mut lines: Vec<Line> = Vec::new();
-    let mut line_of = std::collections::BTreeMap::new();
+    let mut line_of = Map::new();
     for (operation, is_return) in events(operations)? {
         if is_return {
             continue;

@@ -11,6 +11,7 @@
 use std::error::Error;
 use std::fmt::{self, Debug};
 use std::hash::Hash;
+use unpause_ordered::sort_by_key;
 
 use super::hash::Table;
 use super::transactions::{CycleEdge, EdgeKind, Graph, GraphDraft, NONE, shortest_cycle};
@@ -336,7 +337,7 @@ where
         let versions = graph.order().into_iter().map(|version| version as usize);
         let mut order: Vec<usize> =
             versions.filter_map(|v| self.writes.get(v)).map(|i| *i as usize).collect();
-        order.sort_by_key(|operation| self.key[*operation]);
+        sort_by_key(&mut order, |operation| self.key[*operation]);
         order
     }
 

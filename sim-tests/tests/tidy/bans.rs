@@ -28,8 +28,11 @@ const PATHS: &[(&str, &str)] = &[
     ("std::thread::Builder", "the runner owns threads"),
     ("std::thread::sleep", "wait for nothing: a run has no wall time"),
     ("std::thread::park", "wait for nothing: a run is one thread"),
-    ("std::hash::RandomState", "`BTreeMap`, or a hasher with fixed keys"),
-    ("std::collections::hash_map::RandomState", "`BTreeMap`, or a hasher with fixed keys"),
+    ("std::hash::RandomState", "`unpause_ordered::Map`, or a hasher with fixed keys"),
+    (
+        "std::collections::hash_map::RandomState",
+        "`unpause_ordered::Map`, or a hasher with fixed keys",
+    ),
     ("rand::random", "`Strategy::draw`, or a generator made from the seed"),
     ("rand::rng", "`Strategy::draw`, or a generator made from the seed"),
     ("rand::thread_rng", "`Strategy::draw`, or a generator made from the seed"),
@@ -96,7 +99,7 @@ fn offence(module: &Module<'_>, name: &Name) -> Option<Offence> {
         return None;
     }
     at(format!(
-        "`{path}` iterates in another order in every process; instead: `BTreeMap`, or look things \
+        "`{path}` iterates in another order in every process; instead: `unpause_ordered::Map`, or look things \
          up only and say `{}: why` on the line above",
         PROMISES[0]
     ))
@@ -240,10 +243,19 @@ mod tests {
 
     #[test]
     fn a_hashed_collection_needs_a_promise() {
-        assert_banned("use std::collections::HashMap;\ntype T = HashMap<u8, u8>;", "`BTreeMap`");
-        assert_banned("type T = std::collections::HashSet<u8>;", "`BTreeMap`");
-        assert_banned("use std::collections::{BTreeMap, hash_map::Entry};", "`BTreeMap`");
-        assert_banned("// tidy: never iterated\n\nuse std::collections::HashSet;", "`BTreeMap`");
+        assert_banned(
+            "use std::collections::HashMap;\ntype T = HashMap<u8, u8>;",
+            "`unpause_ordered::Map`",
+        );
+        assert_banned("type T = std::collections::HashSet<u8>;", "`unpause_ordered::Map`");
+        assert_banned(
+            "use std::collections::{BTreeMap, hash_map::Entry};",
+            "`unpause_ordered::Map`",
+        );
+        assert_banned(
+            "// tidy: never iterated\n\nuse std::collections::HashSet;",
+            "`unpause_ordered::Map`",
+        );
         assert_free("// tidy: never iterated: a memo.\nuse std::collections::HashSet;");
         assert_free("// tidy: fixed hasher\nuse std::collections::{\n BTreeMap,\n HashMap,\n};");
         assert_free("use std::collections::{BTreeMap, BTreeSet, VecDeque};");

@@ -55,6 +55,9 @@ const RNG: &str = "rand_xoshiro";
 /// The crate of histories and verdicts, which are data.
 const CHECKERS: &str = "unpause_check";
 
+/// The crate of ordered collections, which is below everything.
+const ORDERED: &str = "unpause_ordered";
+
 /// An arrow that the layers do not draw: from, to, why.
 type Exception = (&'static str, &'static str, &'static str);
 
@@ -113,9 +116,11 @@ fn check_with(
             let verdict = match name.segments[0].as_str() {
                 "crate" => arrow(from, layer, name, exceptions),
                 other if other == RNG && module.path[..] == ["run", "rng"] => Ok(None),
-                CHECKERS => Ok(None),
+                CHECKERS | ORDERED => Ok(None),
                 other if layer == Layer::Data && is_foreign(name, other, dependencies) => {
-                    Err(format!("`{from}` is data (L0) and names `{other}`; data names only std"))
+                    Err(format!(
+                        "`{from}` is data (L0) and names `{other}`; data names only std and `{ORDERED}`"
+                    ))
                 }
                 _ => Ok(None),
             };

@@ -1,8 +1,8 @@
 //! The settings that give runs and seeds their meaning, as texts: for the headers of traces and of results, for the
 //! commands on screens, and for replays under the settings of a trace.
 
-use std::collections::BTreeSet;
 use std::sync::OnceLock;
+use unpause_ordered::Set;
 
 use super::list::{SETTINGS, Settings};
 use super::row::{Meaning, SettingRow};
@@ -130,7 +130,7 @@ fn with(name: &str, text: &str) -> String {
 /// Compares two lists of non-default settings. Returns each difference: the name and both values,
 /// as messages show them.
 pub(crate) fn differing(one: &SettingTexts, other: &SettingTexts) -> Vec<(String, [String; 2])> {
-    let names: BTreeSet<&String> = one.iter().chain(other).map(|(name, _)| name).collect();
+    let names: Set<&String> = one.iter().chain(other).map(|(name, _)| name).collect();
     let values =
         names.into_iter().map(|name| (name.clone(), [shown(name, one), shown(name, other)]));
     values.filter(|(_, [one, other])| one != other).collect()

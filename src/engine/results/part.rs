@@ -1,13 +1,12 @@
 //! The reader of result files. A file holds the results of one shard of one test. Tests that resume a file and
 //! `cargo unpause merge` share this reader, so that both accept the same files.
 
-use std::collections::BTreeMap;
-
 use super::json::{Json, quoted};
 use super::must_fail::MustFail;
 use super::tally::Tally;
 use crate::engine::config::differing;
 use crate::strategy::STRATEGIES;
+use unpause_ordered::{Map, sort_by_key};
 
 /// The version of the format.
 const VERSION: u64 = 3;
@@ -339,9 +338,9 @@ impl EndRecord {
 /// The longest chain of adjacent segments from position 0 on. Every process starts at the end of such a chain, so
 /// the chain covers all positions that the file reports, even if several processes wrote it. O(n log n).
 pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
-    segments.sort_by_key(|segment| (segment.from, segment.to));
+    sort_by_key(&mut segments, |segment| (segment.from, segment.to));
     // By the position that a chain leads to, its last segment.
-    let mut last: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut last: Map<u64, usize> = Map::new();
     for (index, segment) in segments.iter().enumerate() {
         // Segments are sorted, so every chain to this position is known by now. One chain is
         // enough, because all of them cover the same positions.
@@ -351,7 +350,7 @@ pub fn chain(mut segments: Vec<Segment>) -> Vec<Segment> {
     }
     let mut wanted = vec![false; segments.len()];
     // From the farthest position back to 0.
-    let mut at = last.last_key_value().map(|(_, index)| *index);
+    let mut at = last.last().map(|(_, index)| *index);
     while let Some(index) = at {
         wanted[index] = true;
         at = last.get(&segments[index].from).copied();

@@ -1,8 +1,8 @@
 //! Mergeable counts over runs: conditions, statistics, coverage. Workers, processes and shards add them up, and the
 //! sum does not depend on the division of the runs.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use unpause_ordered::{Set, sort_by_key};
 
 use super::Failed;
 use super::json::{Json, list, quoted};
@@ -93,7 +93,7 @@ impl Tally {
     /// The conditions, sorted by name.
     pub fn conditions(&self) -> Vec<Condition> {
         let mut conditions = self.conditions.clone();
-        conditions.sort_by_key(|condition| condition.name);
+        sort_by_key(&mut conditions, |condition| condition.name);
         conditions
     }
 
@@ -295,7 +295,7 @@ pub(super) fn numbers(list: &[Json]) -> Result<Vec<u64>, String> {
 /// The text with the lifetime of the process, like a literal. Leaks each different text once: names of conditions
 /// and of source files.
 pub(super) fn interned(text: &str) -> &'static str {
-    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    static TEXTS: Mutex<Set<&'static str>> = Mutex::new(Set::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = texts.get(text) {
         return known;

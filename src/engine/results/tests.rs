@@ -216,7 +216,7 @@ fn what_is_counted_is_of_all_seeds_up_to_the_first_that_is_not_done() {
         bounds.sort();
         bounds.dedup();
         let mut batches: Vec<Range<u64>> = bounds.windows(2).map(|pair| pair[0]..pair[1]).collect();
-        let mut came = BTreeSet::new();
+        let mut came = Set::new();
         while !batches.is_empty() {
             let batch = batches.swap_remove(random.below(batches.len() as u64) as usize);
             came.extend(batch.clone());

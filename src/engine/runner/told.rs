@@ -3,9 +3,9 @@
 //! They go to the standard error itself, which no harness captures within the process: proofs, coverage and statistics that
 //! were requested, and notes, each once in a process. Warnings about runs are printed like the output of the test.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
+use unpause_ordered::Set;
 
 use crate::report::{Report, Searched, Style, text};
 
@@ -38,7 +38,7 @@ pub(super) fn remarks_of(report: &Report) {
 /// The remarks on a test that passes, in lines: its notes, each once in a process, because some are about all tests, and the
 /// reason why it is no proof.
 pub(super) fn remarks(report: &Report) -> String {
-    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    static TOLD: Mutex<Set<String>> = Mutex::new(Set::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     let new = report.notes.iter().filter(|note| told.insert((*note).clone()));
     let mut lines: String = new.map(|note| format!("note: {note}\n")).collect();

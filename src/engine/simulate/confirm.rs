@@ -1,6 +1,7 @@
 //! Failing runs: confirmed by a second run, shrunk, replayed and written as a trace.
 
 use std::sync::Arc;
+use unpause_ordered::sort;
 
 use super::session::Session;
 use super::watchdog::{Unwatch, WorkerJob};
@@ -137,7 +138,7 @@ fn same_programs(run: &Run, again: &Run) -> Result<(), Failure> {
 /// The characters of a text in an order of their own: a command that holds a set shows it in any order.
 fn letters(text: &str) -> Vec<char> {
     let mut letters: Vec<char> = text.chars().collect();
-    letters.sort_unstable();
+    sort(&mut letters);
     letters
 }
 

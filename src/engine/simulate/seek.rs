@@ -4,9 +4,9 @@
 //! The values that commands draw themselves are the values of the schedule at first. If the failure
 //! is not found with them, and there are such values, they are searched too.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use unpause_ordered::Set;
 
 use super::confirm::ShrinkReplayer;
 use super::exhaust::ends_by_a_step;
@@ -58,7 +58,7 @@ fn pass(
     lenient.worker.set_strategy(Box::new(first));
     lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
     let mut through = false;
-    let mut untried = BTreeSet::new();
+    let mut untried = Set::new();
     for number in 0..runs_max {
         if lenient.is_spent() {
             break;

@@ -1,9 +1,9 @@
 //! Aliases of nodes, which a test adds and moves. Lookups that fail or return the previous node of
 //! an alias.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use unpause_ordered::Map;
 
 use crate::net::fabric::Fabric;
 use crate::net::faults::Lookup;
@@ -23,7 +23,7 @@ struct Aliases(Mutex<State>);
 struct State {
     mark: Option<std::sync::Arc<Wrapped>>,
     /// By alias: its node, and the node that it named previously, if any.
-    nodes: BTreeMap<String, (Node, Option<Node>)>,
+    nodes: Map<String, (Node, Option<Node>)>,
 }
 
 impl Aliases {

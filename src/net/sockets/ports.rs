@@ -1,10 +1,10 @@
 //! The ports of the hosts of a run, their sockets, and the numbers of sockets that are not bound to
 //! a given port.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use unpause_ordered::Map;
 
 use super::tcp::{Backlog, Reservation};
 use super::udp::Mailbox;
@@ -161,7 +161,7 @@ struct State {
     /// In the order of their first naming.
     order: Vec<Arc<Port>>,
     /// The number of ports that tasks were given.
-    given: BTreeMap<(Host, u64), u16>,
+    given: Map<(Host, u64), u16>,
     listens: bool,
 }
 

@@ -1,11 +1,11 @@
 //! [`UdpSocket`]: datagrams, which overtake each other and get lost.
 
+use unpause_ordered::Map;
 mod calls;
 mod groups;
 mod line;
 mod options;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -53,7 +53,7 @@ pub(super) struct Mailbox {
     addr: SocketAddr,
     /// The only address it sends to and receives from, if it is connected.
     peer: Mutex<Option<SocketAddr>>,
-    groups: Mutex<BTreeMap<Ipv4Addr, Arc<Group>>>,
+    groups: Mutex<Map<Ipv4Addr, Arc<Group>>>,
     /// The datagrams on their way.
     flying: Mutex<Slots<Flying>>,
 }

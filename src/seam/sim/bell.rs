@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake};
+use unpause_ordered::sort_by_key;
 
 use event_listener::{Event, EventListener};
 
@@ -82,7 +83,7 @@ impl Bell {
     fn pass_on(&self) {
         let mut waiters = std::mem::take(&mut *self.waiters());
         // By task: the meaning of a number must not depend on the order of arrival.
-        waiters.sort_by_key(|waiter| waiter.task());
+        sort_by_key(&mut waiters, |waiter| waiter.task());
         let chosen = match waiters.len() as u64 {
             0 => None,
             1 => Some(0),

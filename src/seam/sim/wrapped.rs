@@ -1,7 +1,7 @@
 //! Objects of other libraries whose operations are points: see [`Ear`](crate::rt::Ear).
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use unpause_ordered::Map;
 
 use super::Here;
 use super::carrier::Latch;
@@ -21,7 +21,7 @@ pub(crate) struct Wrapped {
 }
 
 /// The values of one type that objects have in a run.
-struct ValuesOfRun<R>(Mutex<BTreeMap<ObjectId, Arc<R>>>);
+struct ValuesOfRun<R>(Mutex<Map<ObjectId, Arc<R>>>);
 
 impl<R> Default for ValuesOfRun<R> {
     fn default() -> ValuesOfRun<R> {

@@ -8,6 +8,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use unpause_ordered::sort_by_key;
 
 use super::records::{RecorderCall, Records, Stamp};
 use crate::run::ids::Place;
@@ -127,7 +128,7 @@ impl<M: Model> FeedState<M> {
             is_late |= was_early;
             !has_ended
         });
-        all.sort_by_key(|(stamp, _)| *stamp);
+        sort_by_key(&mut all, |(stamp, _)| *stamp);
         is_late |= all.first().is_some_and(|(stamp, _)| *stamp < self.last);
         for (stamp, event) in all.iter().filter(|(stamp, _)| *stamp != Stamp::LAST) {
             self.last = self.last.max(*stamp);

@@ -1,17 +1,16 @@
 //! The calls recorded so far: stamps, lanes of clients, and their order by time.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::testing::generate::Guess;
 use unpause_check::Model;
 use unpause_check::history::Operation;
 use unpause_check::verdict::Verdict;
+use unpause_ordered::{Map, Set, sort, sort_by_key};
 
 pub(super) struct Records<M: Model> {
     pub(super) calls: Vec<RecorderCall<M>>,
     pub(super) lanes: Vec<Lane>,
     /// The lanes of each task.
-    pub(super) of_tasks: BTreeMap<u64, LanesOf>,
+    pub(super) of_tasks: Map<u64, LanesOf>,
     /// Distinguishes stamps between the same two operations.
     pub(super) stamps: u64,
     /// The calls whose futures are being polled, with the clock before the poll: kept if a checker is fed.
@@ -46,7 +45,7 @@ pub(super) struct Lane {
 pub(super) struct LanesOf {
     pub(super) count: u32,
     /// The lanes without an open call; the first is taken first.
-    pub(super) free: BTreeSet<u32>,
+    pub(super) free: Set<u32>,
 }
 
 /// A moment. Invocations come before the operation with this number, returns after it.
@@ -72,7 +71,7 @@ impl Stamp {
 impl<M: Model> Default for Records<M> {
     fn default() -> Records<M> {
         let (calls, lanes) = (Vec::new(), Vec::new());
-        let (of_tasks, polled) = (BTreeMap::new(), Vec::new());
+        let (of_tasks, polled) = (Map::new(), Vec::new());
         Records { calls, lanes, of_tasks, stamps: 0, polled, verdict: None }
     }
 }
@@ -139,7 +138,7 @@ impl<M: Model> Records<M> {
         let ended = calls().filter_map(|call| Some((call, call.returned.as_ref()?)));
         let mut ended: Vec<_> = ended.collect();
         // The last one first.
-        ended.sort_by_key(|(_, (_, stamp))| std::cmp::Reverse(*stamp));
+        sort_by_key(&mut ended, |(_, (_, stamp))| std::cmp::Reverse(*stamp));
         let of =
             |(call, (ret, _)): &(&RecorderCall<M>, &(M::Ret, Stamp))| version(&call.op, Some(ret));
         let newest = || ended.iter().find_map(of);
@@ -207,7 +206,7 @@ impl<M: Model> Records<M> {
 
 /// Calls by the time of their beginning.
 fn in_order(mut calls: Vec<(Stamp, usize)>) -> Vec<(Stamp, usize)> {
-    calls.sort_unstable();
+    sort(&mut calls);
     calls
 }
 

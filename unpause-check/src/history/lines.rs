@@ -2,6 +2,7 @@
 //! `cargo unpause check` read.
 
 use std::fmt::Write;
+use unpause_ordered::sort;
 
 use super::Operation;
 use crate::datum::Datum;
@@ -38,7 +39,7 @@ pub fn json_lines(
             events.push((time, line(client, "ok", op.f, &op.answer)?));
         }
     }
-    events.sort();
+    sort(&mut events);
     lines.extend(events.into_iter().map(|(_, line)| line));
     Some(lines)
 }

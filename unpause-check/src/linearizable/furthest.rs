@@ -1,6 +1,7 @@
 //! The longest orders so far, kept during the search: the evidence if it fails.
 
 use super::memo::NOTHING;
+use unpause_ordered::sort_by_key;
 
 /// For each state reached at the furthest position, the longest order that ends in it.
 #[derive(Default)]
@@ -41,7 +42,7 @@ impl Furthest {
     }
 
     pub(super) fn longest_first(&mut self) {
-        self.ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+        sort_by_key(&mut self.ends, |end| std::cmp::Reverse(end.length));
     }
 
     /// The number of nodes of orders that these orders need.

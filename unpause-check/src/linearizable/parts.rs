@@ -4,6 +4,7 @@
 
 // tidy: never iterated: looked up only
 use std::collections::hash_map::Entry;
+use unpause_ordered::{sort_by_key, sort_by_number};
 
 use super::timeline::Moment;
 use crate::hash::Table;
@@ -137,7 +138,7 @@ impl Parts {
             grouped[*end] = moment;
             *end += 1;
         }
-        ranges.sort_by_key(|(start, end)| end - start);
+        sort_by_key(&mut ranges, |(start, end)| end - start);
         Parts { moments: grouped, ranges }
     }
 
@@ -176,7 +177,7 @@ pub(super) fn merge<O, R>(
 
 fn by_point(mut placed: Vec<(u64, usize)>) -> Vec<usize> {
     // Stable, so that the order within a part stays.
-    placed.sort_by_key(|(point, _)| *point);
+    sort_by_number(&mut placed, |(point, _)| *point);
     placed.into_iter().map(|(_, index)| index).collect()
 }
 

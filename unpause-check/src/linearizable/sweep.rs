@@ -5,8 +5,6 @@
 //! dropped: its memo, and the orders that led nowhere. Only the waiting configurations and their orders are
 //! kept.
 
-use std::collections::BTreeMap;
-
 use super::furthest::{Furthest, OrderEnd};
 use super::ground::{Candidate, Configuration, Ground};
 use super::mask::Mask;
@@ -14,6 +12,7 @@ use super::memo::{OrderTree, Visited};
 use super::timeline::TimelineCursor;
 use crate::limits::Meter;
 use crate::model::Model;
+use unpause_ordered::Map;
 
 pub(super) struct Sweep<B> {
     pub(super) orders: OrderTree,
@@ -244,14 +243,14 @@ impl<B: Mask> Bucket<B> {
 /// is compiled only once.
 #[derive(Default)]
 struct Positions {
-    buckets: BTreeMap<usize, usize>,
+    buckets: Map<usize, usize>,
     /// Numbers free for reuse.
     spare: Vec<usize>,
 }
 
 impl Positions {
     fn first(&self) -> Option<(usize, usize)> {
-        self.buckets.first_key_value().map(|(at, bucket)| (*at, *bucket))
+        self.buckets.first().map(|(at, bucket)| (*at, *bucket))
     }
 
     /// Removes the first position, whose bucket is empty.

@@ -9,9 +9,8 @@
 //! ones in a list by time of return. Going back restores the list in place (dancing links, Knuth
 //! 2000), so a step costs O(1) and a configuration stores none of it.
 
-use std::collections::BTreeMap;
-
 use crate::limits::Meter;
+use unpause_ordered::Map;
 
 /// The invocation or the return of an operation of the history: its index, and which of the two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -149,7 +148,7 @@ impl Timeline {
         self.after.resize(self.index.len(), sentinel);
         walk.start(self);
         // The operations in flight by return, if they are kept.
-        let mut by_return: Option<BTreeMap<u32, u32>> = None;
+        let mut by_return: Option<Map<u32, u32>> = None;
         for position in 0..self.events.len() {
             if !meter.work(1) {
                 return;

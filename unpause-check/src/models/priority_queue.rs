@@ -6,6 +6,7 @@ use crate::Model;
 use crate::datum::Datum;
 use crate::history::Written;
 use crate::unique::{Action, Plain, PlainObject, Values};
+use unpause_ordered::sort_by_key;
 
 /// An unbounded priority queue: the smallest item, by [`Ord`], is popped first. Of equal items, the
 /// item inserted first is popped first.
@@ -138,7 +139,7 @@ impl<T: Value + Ord> Model for PriorityQueue<T> {
             });
         }
         let mut order: Vec<u32> = (0..items.len() as u32).collect();
-        order.sort_unstable_by_key(|number| items[*number as usize]);
+        sort_by_key(&mut order, |number| items[*number as usize]);
         let alike = |pair: &[u32]| items[pair[0] as usize].cmp(items[pair[1] as usize]).is_eq();
         if order.windows(2).any(alike) {
             return None;

@@ -9,6 +9,7 @@
 //! several.
 
 use std::sync::Arc;
+use unpause_ordered::sort_by_key;
 
 use super::possibility::{CallAnswer, CallPlace, Frontier, InFlight, Possibility, Window};
 use crate::model::Model;
@@ -158,7 +159,7 @@ pub(super) fn close<M: Model>(
     }
     let mut furthest: Vec<Possibility<M>> = visited.into_members().collect();
     // Stable, so that the result depends only on the order of discovery.
-    furthest.sort_by_key(|end| std::cmp::Reverse(end.length));
+    sort_by_key(&mut furthest, |end| std::cmp::Reverse(end.length));
     furthest.truncate(SHOWN);
     (Closed::Nothing(furthest), count)
 }

@@ -2,9 +2,9 @@
 //!
 //! [`Clients`] holds the open call of each client. It does not depend on models.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use unpause_ordered::Map;
 
 use crate::hash::Table;
 
@@ -184,7 +184,7 @@ pub(crate) struct Clients<T> {
 #[derive(Default)]
 struct Ranges(
     /// The last number of each range by its first. Invariant: there is a gap between any two.
-    BTreeMap<u32, u32>,
+    Map<u32, u32>,
 );
 
 impl Ranges {
@@ -198,12 +198,9 @@ impl Ranges {
         }
         let after = number.checked_add(1).and_then(|next| self.0.remove(&next));
         let last = after.unwrap_or(number);
-        match self.0.range_mut(..number).next_back() {
-            Some((_, end)) if *end + 1 == number => *end = last,
-            _ => {
-                self.0.insert(number, last);
-            }
-        }
+        let before = self.0.range(..number).next_back().filter(|(_, end)| **end + 1 == number);
+        let first = before.map_or(number, |(first, _)| *first);
+        self.0.insert(first, last);
     }
 }
 

@@ -10,6 +10,7 @@ use super::orders::{BUILT, GONE, OrderEntry, START, StreamOrders, renamed};
 use super::possibility::{CallPlace, Frontier, InFlight, Lost, Possibility, Used, Window};
 use crate::model::Model;
 use crate::verdict::{Evidence, Limit};
+use unpause_ordered::sort_by_key;
 
 /// The number of possibilities whose closures are merged at once.
 const BATCH: usize = 16 * CHUNK;
@@ -340,7 +341,7 @@ impl<M: Model> OnlinePart<M> {
     /// Returns the evidence that none of these possibilities, the longest so far, can continue with
     /// the call in `slot`.
     fn evidence(&mut self, mut ends: Vec<Possibility<M>>, slot: usize) -> Box<Evidence> {
-        ends.sort_by_key(|end| std::cmp::Reverse(end.length));
+        sort_by_key(&mut ends, |end| std::cmp::Reverse(end.length));
         let mut evidence = Evidence { engine: super::ENGINE.to_owned(), ..Evidence::default() };
         for end in ends {
             let end = self.record_order(end);

@@ -15,6 +15,7 @@
 //! this engine does not handle, [`replay`](Register::replay) feeds the calls that still matter to
 //! the next engine. Such a call is a failed swap, or a write of a value that still matters.
 
+use unpause_ordered::sort_by_key;
 mod blocks;
 mod evidence;
 
@@ -208,7 +209,7 @@ impl<M: Model> Register<M> {
                 None => (2 * invoked + 1, Replayed::Lost { number }),
             });
         }
-        events.sort_by_key(|(time, _)| *time);
+        sort_by_key(&mut events, |(time, _)| *time);
         events.into_iter().map(|(_, event)| event).collect()
     }
 

@@ -18,6 +18,7 @@
 //! `sources/forget.rs` decides what becomes certain, and when the beginning of the chosen plan can be
 //! forgotten.
 
+use unpause_ordered::sort_by_key;
 mod choose;
 mod evidence;
 mod forget;
@@ -367,7 +368,7 @@ impl<M: Model> Sources<M> {
                 None => {}
             }
         }
-        events.sort_by_key(|(time, _)| *time);
+        sort_by_key(&mut events, |(time, _)| *time);
         Some(events.into_iter().map(|(_, event)| event).collect())
     }
 

@@ -1,13 +1,12 @@
 //! The picture of a history, with its verdict in words: the operation that fits nowhere, and its expected
 //! result.
 
-use std::collections::BTreeSet;
-
 use super::intervals;
 use super::screen::{Paint, Screen, clean, cut, plural};
 use crate::chain::ENGINE as CHAIN;
 use crate::history::HistoryRecord;
 use crate::verdict::{Evidence, Verdict};
+use unpause_ordered::Set;
 
 /// The number of operations of an order that are listed.
 const ORDER_MAX: usize = 5;
@@ -86,7 +85,7 @@ fn extent(history: &HistoryRecord, part: Option<&[usize]>) -> String {
     let operations = plural(history.operations.len() as u64, "operation");
     let clients = plural(history.clients.len() as u64, "client");
     let Some(part) = part else { return format!("{operations}, {clients}") };
-    let of: BTreeSet<u32> = part.iter().map(|i| history.operations[*i].client).collect();
+    let of: Set<u32> = part.iter().map(|i| history.operations[*i].client).collect();
     format!("{} of {operations}, {} of {clients}", part.len(), of.len())
 }
 

@@ -14,6 +14,7 @@
 use super::screen::{Line, Paint, Screen, clean, columns, cut};
 use crate::history::{HistoryRecord, Operation};
 use crate::verdict::Evidence;
+use unpause_ordered::{Map, sort, sort_by_key};
 
 /// The number of operations drawn. Of a longer history, the operations around the misfit.
 const OPERATIONS_MAX: usize = 40;
@@ -67,7 +68,7 @@ pub(super) fn part(history: &HistoryRecord, evidence: &Evidence) -> Option<Vec<u
     }
     let part = evidence.part.iter().copied().chain([evidence.misfit]);
     let mut part: Vec<usize> = part.filter(|i| *i < history.operations.len()).collect();
-    part.sort_by_key(|i| (history.operations[*i].invoked, *i));
+    sort_by_key(&mut part, |i| (history.operations[*i].invoked, *i));
     part.dedup();
     (part.len() < history.operations.len()).then_some(part)
 }
@@ -83,7 +84,7 @@ struct Selection {
 fn select(history: &HistoryRecord, evidence: Option<&Evidence>) -> Selection {
     let all = evidence.and_then(|evidence| part(history, evidence)).unwrap_or_else(|| {
         let mut all: Vec<usize> = (0..history.operations.len()).collect();
-        all.sort_by_key(|i| (history.operations[*i].invoked, *i));
+        sort_by_key(&mut all, |i| (history.operations[*i].invoked, *i));
         all
     });
     let misfit = evidence.and_then(|e| all.iter().position(|i| *i == e.misfit));
@@ -245,7 +246,7 @@ impl<'a> Picture<'a> {
 fn place(history: &HistoryRecord, shown: Vec<usize>) -> (Vec<Interval>, Vec<Option<u32>>) {
     // A client has one operation open at a time, but an operation that never returned stays open. So a client
     // may need several rows: by client, the time at which each row becomes free.
-    let mut lanes: std::collections::BTreeMap<u32, Vec<u64>> = Default::default();
+    let mut lanes: Map<u32, Vec<u64>> = Default::default();
     let mut lane_of = Vec::new();
     for i in &shown {
         let operation = &history.operations[*i];
@@ -257,7 +258,7 @@ fn place(history: &HistoryRecord, shown: Vec<usize>) -> (Vec<Interval>, Vec<Opti
         lane_of.push(lane);
     }
     let mut rows = Vec::new();
-    let mut first_row = std::collections::BTreeMap::new();
+    let mut first_row = Map::new();
     for (client, lanes) in &lanes {
         first_row.insert(*client, rows.len());
         rows.push(Some(*client));
@@ -269,7 +270,7 @@ fn place(history: &HistoryRecord, shown: Vec<usize>) -> (Vec<Interval>, Vec<Opti
         ends.push((operation.invoked, false, n));
         ends.extend(operation.returned.is_some().then(|| (end(operation), true, n)));
     }
-    ends.sort_unstable();
+    sort(&mut ends);
     let mut intervals: Vec<Interval> = shown
         .iter()
         .zip(lane_of)
@@ -333,7 +334,7 @@ fn bands(intervals: &[Interval], gap: usize, width: usize) -> Vec<Band> {
     let froms = intervals.iter().map(|i| (i.from, i, false));
     let tos = intervals.iter().filter_map(|i| i.to.map(|to| (to, i, true)));
     let mut ends: Vec<_> = froms.chain(tos).collect();
-    ends.sort_by_key(|(position, ..)| *position);
+    sort_by_key(&mut ends, |(position, ..)| *position);
 
     let mut bands: Vec<Band> = Vec::new();
     let mut band = Band { first: 0, columns: vec![] };

@@ -9,6 +9,7 @@
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The reason why one transaction comes before another.
+use unpause_ordered::sort;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EdgeKind {
     /// The second wrote the version after one of the first.
@@ -225,7 +226,7 @@ impl Graph {
             }
         }
         order.reverse();
-        knots.sort_unstable();
+        sort(&mut knots);
         Components { of, knots, order }
     }
 

@@ -5,6 +5,7 @@
 
 use std::fmt::Debug;
 use std::hash::Hash;
+use unpause_ordered::sort_by_key;
 
 use super::ListTransaction;
 use super::anomalies::{Anomalies, Level, WorkloadTerms, cycle, no_order};
@@ -266,7 +267,7 @@ where
                 finding.rules_out = finding.rules_out.max(Level::ReadCommitted);
             }
         }
-        findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));
+        sort_by_key(&mut findings, |finding| (finding.rules_out, finding.part.len()));
         Anomalies { findings }
     }
 

@@ -12,6 +12,7 @@
 // tidy: never iterated: looked up only
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
+use unpause_ordered::sort_by_key;
 
 use super::graph::{Graph, NONE};
 use super::straight::straight;
@@ -265,7 +266,7 @@ fn exhaustive(problem: &OrderProblem, steps: &[OrderStep], meter: &mut Meter<'_>
     let (mut taken, mut longest): (Vec<(u32, Vec<u32>)>, Vec<u32>) = (Vec::new(), Vec::new());
     let (mut best, mut misfit) = (0, NONE);
     let mut by_rank: Vec<u32> = (0..steps.len() as u32).collect();
-    by_rank.sort_by_key(|number| (rank(problem, &steps[*number as usize]), *number));
+    sort_by_key(&mut by_rank, |number| (rank(problem, &steps[*number as usize]), *number));
     // For each depth with a choice: the number of steps taken before it, and the steps left to try.
     let mut choices: Vec<(usize, Vec<u32>)> = Vec::new();
     // The bytes that they took when they were listed.

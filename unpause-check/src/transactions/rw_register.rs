@@ -7,6 +7,7 @@
 
 use std::fmt::Debug;
 use std::hash::Hash;
+use unpause_ordered::sort_by_key;
 
 use super::anomalies::{Anomalies, Level, WorkloadTerms, cycle, no_order};
 use super::graph::{EdgeKind, GraphDraft, NONE};
@@ -211,7 +212,7 @@ where
                 findings.push(cycle(self.words(), &format!("{plain}-{time}"), timed, &steps));
             }
         }
-        findings.sort_by_key(|finding| (finding.rules_out, finding.part.len()));
+        sort_by_key(&mut findings, |finding| (finding.rules_out, finding.part.len()));
         Anomalies { findings }
     }
 

@@ -1,7 +1,8 @@
 //! The search for an order that goes straight ahead: nearly always enough, and nearly linear.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
+use unpause_ordered::{Map, Set};
 
 use super::graph::NONE;
 use super::order::{OrderProblem, OrderState, OrderStep, orderly, rank};
@@ -33,7 +34,7 @@ pub(super) fn straight(
     let mut seen = SearchMarks { search: 0, by: vec![0; steps.len()], looked: 0 };
     // The links that were added, and whether they are guesses; and guesses that led nowhere.
     let mut trail: Vec<(u32, u32, bool)> = Vec::new();
-    let mut refuted: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut refuted: Set<(u32, u32)> = Set::new();
     let (mut best, mut patience) = (0, patience_max);
     loop {
         queue.drain(&mut state, &mut taken, meter)?;
@@ -93,7 +94,7 @@ struct ReadySteps {
     /// With the key that the step waited for before.
     ready: BinaryHeap<Reverse<(u64, u32, Option<usize>)>>,
     /// Steps that must wait for a key. Invariant: no empty sets.
-    waiting: BTreeMap<usize, BTreeSet<(u64, u32)>>,
+    waiting: Map<usize, Set<(u64, u32)>>,
 }
 
 impl ReadySteps {
@@ -152,7 +153,7 @@ impl ReadySteps {
         state: &OrderState<'_>,
         maker: &[u32],
         seen: &mut SearchMarks,
-        refuted: &BTreeSet<(u32, u32)>,
+        refuted: &Set<(u32, u32)>,
         by_waiting: bool,
         meter: &mut Meter<'_>,
     ) -> Option<(u32, u32)> {

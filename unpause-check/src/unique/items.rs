@@ -7,6 +7,7 @@
 use super::intervals::{Moments, NONE};
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
+use unpause_ordered::sort_by_number;
 
 /// The names of the operations in texts.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +94,7 @@ impl Items {
         items.moments.of.extend((0..initial).map(|moment| (moment, moment)));
         items.collect_adds(plain)?;
         items.collect_others(actions, words)?;
-        items.unknown.sort_by_key(|operation| spans[*operation as usize].invoked);
+        sort_by_number(&mut items.unknown, |operation| spans[*operation as usize].invoked);
         items.shorten(words)?;
         for value in 0..items.of.len() as u32 {
             let CollectionItem { add, take, .. } = items.of[value as usize];

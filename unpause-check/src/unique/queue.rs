@@ -21,6 +21,7 @@
 //! The order is made by two cursors, one over additions and one over removals, that pass every item that can be
 //! next; an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).
 
+use unpause_ordered::sort_by_key;
 mod contradictions;
 
 use self::contradictions::out_of_order;
@@ -111,7 +112,7 @@ impl QueueCheck {
                 _ => return None,
             }
         }
-        removals.sort_by_key(|index| times[*index as usize]);
+        sort_by_key(&mut removals, |index| times[*index as usize]);
         let mut items = Vec::with_capacity(rows.add.len());
         let mut item = |added: u32, add: (u64, u64), taken: u32| {
             let take = if taken == NONE { NEVER } else { times[taken as usize] };

@@ -16,6 +16,7 @@
 //! place in the linearization, and the verdict is left open if it does not, since it might in
 //! another. O(n), besides sorting (see `placed.rs`).
 
+use unpause_ordered::sort_by_number;
 mod contradictions;
 mod failed;
 
@@ -288,7 +289,7 @@ impl<'a> RegisterCheck<'a> {
             .filter(|index| matches!(self.plain.actions[*index as usize], Action::Peek(_)))
             .collect();
         // Mostly sorted already.
-        reads.sort_by_key(|index| self.spans[*index as usize].invoked);
+        sort_by_number(&mut reads, |index| self.spans[*index as usize].invoked);
         for index in reads {
             if let Action::Peek(value) = self.plain.actions[index as usize] {
                 put(value, index);

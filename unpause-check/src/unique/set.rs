@@ -13,6 +13,7 @@
 use super::placed;
 use super::values::{Contradiction, NONE, RETURNED, Rows, START};
 use super::{Action, Plain, Ruling, Span};
+use unpause_ordered::sort_by_key;
 
 pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     let Some(rows) = Rows::new(plain, spans) else {
@@ -197,7 +198,7 @@ impl<'a> SetCheck<'a> {
         let mut order = placed::by_key(&times);
         for group in order.chunk_by_mut(|one, other| times[*one as usize] == times[*other as usize])
         {
-            group.sort_by_key(|place| rest[*place as usize].0);
+            sort_by_key(group, |place| rest[*place as usize].0);
         }
         for place in &mut order {
             *place = rest[*place as usize].1;

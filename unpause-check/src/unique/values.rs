@@ -3,6 +3,7 @@
 
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
+use unpause_ordered::sort_by_key;
 
 /// No operation.
 pub(super) const NONE: u32 = u32::MAX;
@@ -110,7 +111,7 @@ impl Contradiction {
         let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
         first.sort_unstable();
         first.dedup_by_key(|(operation, _)| *operation);
-        first.sort_unstable_by_key(|(_, place)| *place);
+        sort_by_key(&mut first, |(_, place)| *place);
         let operations = first.into_iter().map(|(operation, _)| operation).collect();
         let anomaly = Anomaly { name: name.to_owned(), text, edges };
         Ruling::Violated(Core { operations, anomaly })

@@ -4,13 +4,12 @@
 //! the accesses of these tasks to it, were adjacent in both orders: then the schedule decides the
 //! order. Accesses of a task before it spawns another one, or after it has joined it, never are.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::run::Run;
 use crate::run::coverage::{Blind, BlindDraw, BlindObject};
 use crate::run::event::Event;
 use crate::run::ids::{Spot, TaskPath};
 use crate::run::op::Access;
+use unpause_ordered::{Map, Set};
 
 /// Draws of a larger bound are ignored, because tests rarely need all of their values.
 const BOUND_MAX: u64 = 64;
@@ -19,11 +18,11 @@ const BOUND_MAX: u64 = 64;
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Tried {
-    pub objects: BTreeMap<ObjectName, Object>,
+    pub objects: Map<ObjectName, Object>,
     /// By task: true if it was preempted. Tasks of one step are left out.
-    pub tasks: BTreeMap<TaskPath, bool>,
+    pub tasks: Map<TaskPath, bool>,
     /// By task, number among its draws and bound: the values that occurred, a bit each.
-    pub draws: BTreeMap<(TaskPath, u32, u64), u64>,
+    pub draws: Map<(TaskPath, u32, u64), u64>,
 }
 
 /// An object, in all runs: kind, place and number there.
@@ -38,7 +37,7 @@ pub enum Object {
     /// Not contested: the tasks that accessed it, and the pairs of conflicting accesses, in their order.
     Quiet {
         visitors: Visitors,
-        pairs: BTreeSet<(Visit, Visit)>,
+        pairs: Set<(Visit, Visit)>,
     },
     Contested,
 }
@@ -64,9 +63,9 @@ impl Tried {
             known: &'a mut Object,
             changed: Option<Visit>,
             reads: Vec<Visit>,
-            visits: BTreeMap<u32, u32>,
+            visits: Map<u32, u32>,
         }
-        let mut events: BTreeMap<ObjectName, Vec<&Event>> = BTreeMap::new();
+        let mut events: Map<ObjectName, Vec<&Event>> = Map::new();
         for event in &run.events {
             let Some(object) = event.object.and_then(|object| run.objects.get(object.index()))
             else {
@@ -84,10 +83,9 @@ impl Tried {
         for (name, events) in events {
             let path = |event: &Event| run.tasks[event.task.index()].path.clone();
             let first = Visitors::One(path(events[0]));
-            let quiet = Object::Quiet { visitors: first, pairs: BTreeSet::new() };
+            let quiet = Object::Quiet { visitors: first, pairs: Set::new() };
             let known = self.objects.entry(name).or_insert(quiet);
-            let mut now =
-                ObjectLog { known, changed: None, reads: Vec::new(), visits: BTreeMap::new() };
+            let mut now = ObjectLog { known, changed: None, reads: Vec::new(), visits: Map::new() };
             for event in events {
                 let nth = now.visits.entry(event.task.0).or_default();
                 let visit = (path(event), *nth);
@@ -176,7 +174,7 @@ impl Tried {
 }
 
 /// Records for a task if it was preempted.
-fn record_preemption(tasks: &mut BTreeMap<TaskPath, bool>, path: &TaskPath, preempted: bool) {
+fn record_preemption(tasks: &mut Map<TaskPath, bool>, path: &TaskPath, preempted: bool) {
     match tasks.get_mut(path) {
         Some(known) => *known |= preempted,
         None => drop(tasks.insert(path.clone(), preempted)),

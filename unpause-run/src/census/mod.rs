@@ -3,10 +3,9 @@
 //! A `Census` counts runs, one at a time, each with its position among the seeds; the censuses of several
 //! workers are merged. The result does not depend on the distribution of the runs among the workers.
 
+use unpause_ordered::Map;
 mod blind;
 mod class;
-
-use std::collections::BTreeMap;
 
 pub use self::class::class_of;
 
@@ -22,7 +21,7 @@ pub struct Census {
     pub runs: u64,
     pub foreign: bool,
     /// By class: the number of runs, and the position of the first one.
-    pub classes: BTreeMap<u64, (u64, u64)>,
+    pub classes: Map<u64, (u64, u64)>,
     pub tried: Tried,
 }
 

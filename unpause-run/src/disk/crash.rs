@@ -8,26 +8,25 @@
 //! cut off: the answers are exactly the states that the readers can tell apart. (The same idea for
 //! persistent memory: Gorjiara, Xu, Demsky, *Jaaru*, ASPLOS 2021.)
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::Draw;
 use super::effects::Pending;
 use super::location::{Location, Part, Value};
 use super::rules::Choosing;
+use unpause_ordered::{Map, Set};
 
 /// One life of the disk that a power failure ended.
 #[derive(Clone, Debug)]
 pub(super) struct Crashed {
     /// The values that a sync made durable in that life.
-    durable: BTreeMap<Location, Value>,
+    durable: Map<Location, Value>,
     pending: Pending,
-    kept: BTreeSet<u64>,
-    lost: BTreeSet<u64>,
-    decided: BTreeMap<Location, Value>,
+    kept: Set<u64>,
+    lost: Set<u64>,
+    decided: Map<Location, Value>,
     choosing: Choosing,
     mood: Option<Mood>,
     /// By call: its sectors, from the first to the last one, and how many of them survive, if that is drawn.
-    writes: BTreeMap<u64, (u64, u64, Option<Torn>)>,
+    writes: Map<u64, (u64, u64, Option<Torn>)>,
 }
 
 /// How a sampled crash treats all that was pending.
@@ -59,11 +58,11 @@ pub struct Loss {
 
 impl Crashed {
     pub(super) fn new(
-        durable: BTreeMap<Location, Value>,
+        durable: Map<Location, Value>,
         pending: Pending,
         choosing: Choosing,
     ) -> Crashed {
-        let mut writes = BTreeMap::new();
+        let mut writes = Map::new();
         if choosing == Choosing::Moods {
             for effect in pending.effects().filter(|effect| !effect.is_metadata) {
                 let indices = effect.sets.iter().filter_map(|(location, _)| match location.part {
@@ -80,9 +79,9 @@ impl Crashed {
         Crashed {
             durable,
             pending,
-            kept: BTreeSet::new(),
-            lost: BTreeSet::new(),
-            decided: BTreeMap::new(),
+            kept: Set::new(),
+            lost: Set::new(),
+            decided: Map::new(),
             choosing,
             mood: None,
             writes,
@@ -187,7 +186,7 @@ impl Crashed {
             1 => Mood::EachLocation,
             2 => Mood::LosesAll,
             _ => {
-                let calls: BTreeSet<u64> = self.pending.effects().map(|e| e.call).collect();
+                let calls: Set<u64> = self.pending.effects().map(|e| e.call).collect();
                 // The last call first: answer 0 loses the least.
                 let nth = one_below(calls.len() as u64, draw) as usize;
                 Mood::Prefix(*calls.iter().rev().nth(nth).expect("below the number of calls"))

@@ -8,8 +8,9 @@
 //! the inode covers it, and no effect is ordered after it any longer, but for later versions of its locations (Rebello
 //! et al., *Can Applications Recover from fsync Failures?*, ATC 2020).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
+use unpause_ordered::{Map, Set};
 
 use super::location::{Ino, Location, Part, Value};
 use super::rules::Rules;
@@ -39,22 +40,16 @@ impl Effect {
 pub(super) struct Pending {
     rules: Rules,
     next: u64,
-    effects: BTreeMap<u64, Effect>,
+    effects: Map<u64, Effect>,
     /// By location: the effects on it, in the order of calls. No chain is empty.
-    chains: BTreeMap<Location, VecDeque<u64>>,
+    chains: Map<Location, VecDeque<u64>>,
     /// The effects on entries and lengths. Invariant: empty if no rule is about them.
-    metadata: BTreeSet<u64>,
+    metadata: Set<u64>,
 }
 
 impl Pending {
     pub(super) fn new(rules: Rules) -> Pending {
-        Pending {
-            rules,
-            next: 0,
-            effects: BTreeMap::new(),
-            chains: BTreeMap::new(),
-            metadata: BTreeSet::new(),
-        }
+        Pending { rules, next: 0, effects: Map::new(), chains: Map::new(), metadata: Set::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -109,7 +104,7 @@ impl Pending {
 
     /// The effects that a sync of the locations within `bounds`, all of one inode, covers, without
     /// their predecessors in the order.
-    pub(super) fn on(&self, bounds: Range<Location>) -> BTreeSet<u64> {
+    pub(super) fn on(&self, bounds: Range<Location>) -> Set<u64> {
         let ino = bounds.start.ino;
         let chains = self.chains.range(bounds);
         let ids = chains.flat_map(|(_, chain)| chain.iter().copied());
@@ -123,14 +118,14 @@ impl Pending {
     }
 
     /// Records that a sync of `ino` failed, which should have written `ids`.
-    pub(super) fn mark_clean(&mut self, ids: &BTreeSet<u64>, ino: Ino) {
+    pub(super) fn mark_clean(&mut self, ids: &Set<u64>, ino: Ino) {
         for id in ids {
             self.effects.get_mut(id).expect("pending").failed.push(ino);
         }
     }
 
     /// Takes out `ids`, in the order of calls.
-    pub(super) fn take(&mut self, ids: &BTreeSet<u64>) -> Vec<Effect> {
+    pub(super) fn take(&mut self, ids: &Set<u64>) -> Vec<Effect> {
         let mut taken = Vec::with_capacity(ids.len());
         for id in ids {
             let effect = self.effects.remove(id).expect("pending");
@@ -157,11 +152,11 @@ impl Pending {
     pub(super) fn close_down(
         &self,
         more: impl IntoIterator<Item = u64>,
-        kept: &mut BTreeSet<u64>,
+        kept: &mut Set<u64>,
     ) -> Vec<u64> {
-        let mut open: BTreeSet<u64> = more.into_iter().filter(|id| !kept.contains(id)).collect();
+        let mut open: Set<u64> = more.into_iter().filter(|id| !kept.contains(id)).collect();
         let mut added = Vec::new();
-        let (mut in_order, mut sized) = (false, BTreeSet::new());
+        let (mut in_order, mut sized) = (false, Set::new());
         while let Some(id) = open.pop_last() {
             let effect = &self.effects[&id];
             added.push(id);
@@ -185,7 +180,7 @@ impl Pending {
                 for (_, chain) in self.chains.range(Location::sectors_of(ino)) {
                     let before = chain.partition_point(|other| *other < id);
                     let ordering = chain.range(..before).rev().find(|id| self.orders(**id));
-                    open.extend(ordering.filter(|id| !kept.contains(id)));
+                    open.extend(ordering.filter(|id| !kept.contains(*id)).copied());
                 }
             }
         }
@@ -195,8 +190,8 @@ impl Pending {
 
     /// Adds to `lost`, which is closed, `first` and all effects that are ordered after it. Returns the ids that it
     /// added.
-    pub(super) fn close_up(&self, first: u64, lost: &mut BTreeSet<u64>) -> Vec<u64> {
-        let mut open = BTreeSet::from([first]);
+    pub(super) fn close_up(&self, first: u64, lost: &mut Set<u64>) -> Vec<u64> {
+        let mut open = Set::from([first]);
         let mut added = Vec::new();
         let mut in_order = false;
         while let Some(id) = open.pop_first() {
@@ -208,7 +203,7 @@ impl Pending {
             for (location, _) in &effect.sets {
                 let chain = &self.chains[location];
                 let at = chain.binary_search(&id).expect("a pending effect is in its chains");
-                open.extend(chain.get(at + 1));
+                open.extend(chain.get(at + 1).copied());
             }
             if self.effects.get(&(id + 1)).is_some_and(|next| next.is_second_half) {
                 open.insert(id + 1);
@@ -226,9 +221,11 @@ impl Pending {
             if self.rules.data_before_size {
                 let sectors =
                     effect.sets.iter().filter(|(at, _)| matches!(at.part, Part::Sector(_)));
-                for ino in sectors.map(|(at, _)| at.ino).collect::<BTreeSet<Ino>>() {
+                for ino in sectors.map(|(at, _)| at.ino).collect::<Set<Ino>>() {
                     let chain = self.chains.get(&Location::size(ino));
-                    open.extend(chain.and_then(|chain| chain.iter().find(|size| **size > id)));
+                    open.extend(
+                        chain.and_then(|chain| chain.iter().find(|size| **size > id)).copied(),
+                    );
                 }
             }
         }
@@ -241,8 +238,8 @@ impl Pending {
     fn earlier(
         &self,
         before: impl DoubleEndedIterator<Item = u64>,
-        kept: &BTreeSet<u64>,
-        open: &mut BTreeSet<u64>,
+        kept: &Set<u64>,
+        open: &mut Set<u64>,
     ) {
         let ordering = before.rev().filter(|id| self.orders(*id));
         open.extend(ordering.take_while(|id| !kept.contains(id)));
@@ -250,12 +247,7 @@ impl Pending {
 
     /// Opens the effects among `after` that are lost, too, up to the first lost one: it has lost
     /// its successors.
-    fn later(
-        &self,
-        after: impl Iterator<Item = u64>,
-        lost: &BTreeSet<u64>,
-        open: &mut BTreeSet<u64>,
-    ) {
+    fn later(&self, after: impl Iterator<Item = u64>, lost: &Set<u64>, open: &mut Set<u64>) {
         open.extend(after.take_while(|id| !(lost.contains(id) && self.orders(*id))));
     }
 
@@ -264,7 +256,7 @@ impl Pending {
         self.effects[&id].failed.is_empty()
     }
 
-    fn is_missing(&self, id: u64, kept: &BTreeSet<u64>) -> bool {
+    fn is_missing(&self, id: u64, kept: &Set<u64>) -> bool {
         self.effects.contains_key(&id) && !kept.contains(&id)
     }
 }

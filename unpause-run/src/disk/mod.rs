@@ -25,6 +25,7 @@
 //! and passes its answers. Not modelled: symbolic links, permissions, owners, times,
 //! and the capacity that directories take.
 
+use unpause_ordered::{Map, Set};
 mod access;
 mod crash;
 mod effects;
@@ -39,8 +40,6 @@ mod room;
 mod rules;
 #[cfg(test)]
 mod tests;
-
-use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::access::{Accesses, Contents, Object};
 pub use self::crash::Loss;
@@ -92,19 +91,19 @@ pub struct Disk {
     /// By inode.
     kinds: Vec<Kind>,
     /// Values of locations that were set or read since the last power failure. A cache: they follow from the rest.
-    now: BTreeMap<Location, Value>,
+    now: Map<Location, Value>,
     /// The values that a sync made durable since then.
-    durable: BTreeMap<Location, Value>,
+    durable: Map<Location, Value>,
     pending: Pending,
     /// Lives that a power failure ended, oldest first. Later ones are read first.
     crashed: Vec<Crashed>,
-    open: BTreeMap<Handle, OpenFile>,
+    open: Map<Handle, OpenFile>,
     handles: u64,
     /// Files that were ever mapped.
-    mapped: BTreeSet<Ino>,
+    mapped: Set<Ino>,
     calls: u64,
     /// Sectors that cannot be read.
-    damaged: BTreeSet<(Ino, u64)>,
+    damaged: Set<(Ino, u64)>,
     room: Room,
 }
 
@@ -128,15 +127,15 @@ impl Disk {
         Disk {
             settings,
             kinds: vec![Kind::Directory],
-            now: BTreeMap::new(),
-            durable: BTreeMap::new(),
+            now: Map::new(),
+            durable: Map::new(),
             pending: Pending::new(settings.rules),
             crashed: Vec::new(),
-            open: BTreeMap::new(),
+            open: Map::new(),
             handles: 0,
-            mapped: BTreeSet::new(),
+            mapped: Set::new(),
             calls: 0,
-            damaged: BTreeSet::new(),
+            damaged: Set::new(),
             room: Room::new(settings.capacity.map(|bytes| bytes / settings.sector)),
         }
     }

@@ -1,8 +1,8 @@
 //! Locations as processes see them, through the layers of crashed lives; changes; syncs.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use unpause_ordered::Set;
 
 use super::crash::{Crashed, Loss};
 use super::effects::Effect;
@@ -105,7 +105,7 @@ impl Call<'_> {
     }
 
     /// The names that `dir` may have, in order.
-    pub(super) fn possible_names(&self, dir: Ino) -> BTreeSet<Name> {
+    pub(super) fn possible_names(&self, dir: Ino) -> Set<Name> {
         let names = self.locations(Location::all_of(dir)).filter_map(|location| {
             let Part::Entry(name) = &location.part else { return None };
             Some(name.clone())
@@ -114,7 +114,7 @@ impl Call<'_> {
     }
 
     /// The sectors of `ino` within `bounds` that some call wrote.
-    pub(super) fn written_sectors(&self, ino: Ino, bounds: Range<u64>) -> BTreeSet<u64> {
+    pub(super) fn written_sectors(&self, ino: Ino, bounds: Range<u64>) -> Set<u64> {
         let bounds = Location::sector(ino, bounds.start)..Location::sector(ino, bounds.end);
         let indices = self.locations(bounds).filter_map(|location| {
             let Part::Sector(index) = location.part else { return None };
@@ -177,8 +177,8 @@ impl Call<'_> {
     }
 
     /// Makes `covered` durable, with all that it is ordered after.
-    fn make_durable(&mut self, covered: BTreeSet<u64>) {
-        let mut closed = BTreeSet::new();
+    fn make_durable(&mut self, covered: Set<u64>) {
+        let mut closed = Set::new();
         self.disk.pending.close_down(covered, &mut closed);
         self.touch_for_sync(&closed);
         self.disk.fold(&closed);
@@ -223,7 +223,7 @@ impl Call<'_> {
     }
 
     /// Forgets `effects`: processes see the values of before.
-    fn revert(&mut self, effects: &BTreeSet<u64>) {
+    fn revert(&mut self, effects: &Set<u64>) {
         for effect in self.disk.pending.take(effects) {
             for (location, _) in effect.sets {
                 self.disk.now.remove(&location);
@@ -232,7 +232,7 @@ impl Call<'_> {
     }
 
     /// A sync changes the fate of effects: the effects of a rename are on two directories.
-    fn touch_for_sync(&mut self, effects: &BTreeSet<u64>) {
+    fn touch_for_sync(&mut self, effects: &Set<u64>) {
         self.accesses.syncs |= !effects.is_empty();
         let mut last = None;
         for id in effects {
@@ -257,7 +257,7 @@ impl Call<'_> {
 
 impl Disk {
     /// Puts `effects`, which are closed downwards, on the disk. A synced location costs no more than its value.
-    fn fold(&mut self, effects: &BTreeSet<u64>) {
+    fn fold(&mut self, effects: &Set<u64>) {
         for effect in self.pending.take(effects) {
             for (location, value) in effect.sets {
                 self.durable.insert(location, value);

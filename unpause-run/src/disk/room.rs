@@ -3,23 +3,22 @@
 //! After a power failure the count keeps its previous value: the losses of a crash are not known
 //! until they are read. The same holds for a sync that failed and reverted.
 
-use std::collections::BTreeSet;
-
 use super::location::Ino;
+use unpause_ordered::Set;
 
 /// The sectors in use, if the disk has a limit.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     sectors: Option<u64>,
     /// Invariant: empty if there is no limit.
-    used: BTreeSet<(Ino, u64)>,
+    used: Set<(Ino, u64)>,
     /// By inode: the number of its names, as processes see them.
     links: Vec<u32>,
 }
 
 impl Room {
     pub(super) fn new(sectors: Option<u64>) -> Room {
-        Room { sectors, used: BTreeSet::new(), links: vec![1] }
+        Room { sectors, used: Set::new(), links: vec![1] }
     }
 
     pub(super) fn add_inode(&mut self) {

@@ -9,6 +9,7 @@ use crate::run::op::of_tokio::{permits, tellings};
 use crate::run::op::{Access, condvar, task};
 use crate::run::{Run, Wait, circle_of};
 use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, plural};
+use unpause_ordered::sort_by_key;
 
 /// Maximum number of waiting tasks listed.
 const WAITS_MAX: usize = 12;
@@ -20,7 +21,7 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     let all = waits;
     let mut waits: Vec<&Wait> = waits.iter().collect();
     // The circle first, in its order: the others wait only because of it.
-    waits.sort_by_key(|w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
+    sort_by_key(&mut waits, |w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
     let tasks = waits.iter().map(|w| columns(&names.task(w.task)));
     let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
     for wait in waits.iter().take(WAITS_MAX) {

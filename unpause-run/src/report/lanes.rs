@@ -11,13 +11,12 @@
 //! Only one task acts in a row, so a text may run over the columns to its right; a bar shows a task
 //! that has begun, has not done its last and is not having its turn.
 
-use std::collections::BTreeMap;
-
 use super::names::DisplayNames;
 use super::places::cut_place;
 use super::schedule::ScheduleRow;
 use crate::run::ids::TaskId;
 use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, wrap};
+use unpause_ordered::Map;
 
 /// With more tasks than this there is a list instead of columns.
 const COLUMNS_MAX: usize = 6;
@@ -141,8 +140,8 @@ fn operation(row: &ScheduleRow) -> Option<(TaskId, &str)> {
 }
 
 /// The first and the last row of each task.
-fn lifetimes(rows: &[ScheduleRow]) -> BTreeMap<TaskId, (usize, usize)> {
-    let mut lifetimes = BTreeMap::new();
+fn lifetimes(rows: &[ScheduleRow]) -> Map<TaskId, (usize, usize)> {
+    let mut lifetimes = Map::new();
     for (i, row) in rows.iter().enumerate() {
         let tasks = match row {
             ScheduleRow::Operation { task, .. } => vec![*task],
@@ -178,7 +177,7 @@ impl Columns {
     fn fit(
         frame: &ScheduleFrame,
         rows: &[ScheduleRow],
-        tasks: &BTreeMap<TaskId, (usize, usize)>,
+        tasks: &Map<TaskId, (usize, usize)>,
         names: &DisplayNames<'_>,
     ) -> Option<Columns> {
         if tasks.len() > COLUMNS_MAX {

@@ -7,6 +7,7 @@ use crate::run::ids::ObjectId;
 use crate::run::place::{is_std, portable};
 use crate::run::{Failure, Outcome, Run, Wait};
 use unpause_check::picture::screen::{Line, Paint, Screen, columns};
+use unpause_ordered::sort;
 
 /// Maximum number of objects in the legend.
 const OBJECTS_MAX: usize = 10;
@@ -15,7 +16,7 @@ const OBJECTS_MAX: usize = 10;
 pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>, objects: &[ObjectId]) {
     let mut objects: Vec<ObjectId> =
         objects.iter().copied().filter(|id| id.index() < run.objects.len()).collect();
-    objects.sort();
+    sort(&mut objects);
     let left_out = objects.len().saturating_sub(OBJECTS_MAX);
     objects.truncate(OBJECTS_MAX);
     let name_width = objects.iter().map(|id| columns(&names.object(*id))).max();

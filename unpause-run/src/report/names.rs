@@ -1,13 +1,12 @@
 //! Names of the tasks, objects and operations of a run on the screen.
 
-use std::collections::BTreeMap;
-
 use super::waiting;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
 use unpause_check::picture::screen::{clean, cut};
+use unpause_ordered::Map;
 
 /// Maximum width of a task's name, in columns.
 const NAME_MAX: usize = 40;
@@ -174,11 +173,11 @@ fn object_names(run: &Run) -> Vec<String> {
         }
     };
     let called: Vec<String> = run.objects.iter().map(called).collect();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: Map<&str, usize> = Map::new();
     for name in &called {
         *counts.entry(name).or_default() += 1;
     }
-    let mut next: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut next: Map<&str, usize> = Map::new();
     let mut numbered = |name| {
         let number = next.entry(name).or_default();
         *number += 1;

@@ -1,13 +1,12 @@
 //! Columns of nodes: the tasks of a node share one, and a message is an arrow from its sender's to its receiver's.
 
-use std::collections::BTreeMap;
-
 use super::names::DisplayNames;
 use super::schedule::ScheduleRow;
 use crate::run::Run;
 use crate::run::event::Values;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
+use unpause_ordered::Map;
 
 /// Puts the rows into the columns of nodes. Rows of runs without nodes stay as they are.
 pub(super) fn in_columns(run: &Run, names: &DisplayNames<'_>, rows: &mut Vec<ScheduleRow>) {
@@ -82,7 +81,7 @@ fn merge_arrivals(run: &Run, rows: &mut Vec<ScheduleRow>) {
 }
 
 /// The steps in which messages were sent.
-fn sent_in(run: &Run) -> BTreeMap<TaskId, u32> {
+fn sent_in(run: &Run) -> Map<TaskId, u32> {
     let sent = run.events.iter().filter_map(|event| match event.values {
         Values::Task(task) if event.op.access == Access::Spawn => Some((task, event.step)),
         _ => None,

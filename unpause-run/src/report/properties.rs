@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use unpause_ordered::sort_by_key;
 
 use super::sample::{COMPARE_EXCHANGE, JOIN, LOAD, LOCK, SPAWN, call, here};
 use super::*;
@@ -384,7 +385,7 @@ fn proper_history() -> impl Strategy<Value = HistoryRecord> {
             let returned = returns.then_some((result.as_str(), times.1));
             operations.push(call(*client, &op, times.0, returned));
         }
-        operations.sort_by_key(|o| o.invoked);
+        sort_by_key(&mut operations, |o| o.invoked);
         let misfit = misfit.min(operations.len() - 1);
         let evidence = Evidence { misfit, ..Evidence::default() };
         let clients = (0..4).map(|n| format!("client{n}")).collect();

@@ -3,6 +3,7 @@
 use crate::run::Condition;
 use crate::run::statistics::{Count, Statistics};
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
+use unpause_ordered::sort_by_key;
 
 /// Maximum number of labels shown.
 const LABELS_MAX: usize = 24;
@@ -50,7 +51,7 @@ pub(super) fn draw(screen: &mut Screen, statistics: &Statistics, runs: u64) {
 /// A line for each label, the most frequent first.
 fn table(screen: &mut Screen, statistics: &Statistics, all: Count) {
     let mut labels: Vec<(&String, &Count)> = statistics.labels.iter().collect();
-    labels.sort_by_key(|(label, count)| (std::cmp::Reverse(count.all), *label));
+    sort_by_key(&mut labels, |(label, count)| (std::cmp::Reverse(count.all), *label));
     let shown: Vec<(String, &Count)> = labels
         .iter()
         .take(LABELS_MAX)

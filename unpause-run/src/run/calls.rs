@@ -2,6 +2,7 @@
 
 use super::event::Event;
 use super::ids::TaskId;
+use unpause_ordered::sort_by_key;
 
 /// A call by the package under test of a function of another package, or of a primitive of std.
 ///
@@ -88,7 +89,7 @@ pub fn calls(requests: &[Requested], events: &[Event]) -> Vec<CallRecord> {
         of_task(&own, events, &mut records);
     }
     records.retain(|call: &CallRecord| !call.events.is_empty() || call.is_last);
-    records.sort_by_key(|call| call.events.first().copied().unwrap_or(events.len()));
+    sort_by_key(&mut records, |call| call.events.first().copied().unwrap_or(events.len()));
     records
 }
 

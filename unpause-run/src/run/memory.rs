@@ -1,6 +1,7 @@
 //! Errors of plain threads in the use of memory.
 
 use super::ids::TaskId;
+use unpause_ordered::sort;
 
 /// An access, an allocation or a free that led to a [`MemoryError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,7 +35,7 @@ impl MemoryError {
     pub fn identity(&self) -> String {
         let mut places: Vec<&str> = self.steps.iter().map(|step| &*step.place).collect();
         // The order of two accesses depends on the schedule.
-        places.sort_unstable();
+        sort(&mut places);
         places.dedup();
         places.join(", ")
     }

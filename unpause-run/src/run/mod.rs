@@ -1,5 +1,6 @@
 //! One execution of a test body: what was decided, what happened, how it ended.
 
+use unpause_ordered::{sort, sort_by_key};
 #[doc(hidden)]
 pub mod board;
 mod calls;
@@ -400,7 +401,7 @@ impl Failure {
     pub fn too_seldom(mut conditions: Vec<Condition>, runs: u64) -> Option<Failure> {
         let generated = conditions.iter().any(|condition| condition.name == SOMETHING_ASKED);
         conditions.retain(|condition| !condition.is_met(runs));
-        conditions.sort_by_key(|condition| condition.name);
+        sort_by_key(&mut conditions, |condition| condition.name);
         (!conditions.is_empty()).then_some(Failure::TooSeldom { conditions, runs, generated })
     }
 
@@ -440,7 +441,7 @@ impl Failure {
                 let mut places: Vec<String> = core_of(waits)
                     .map(|w| format!("{} {}", w.op.map_or("wait", |op| op.name), w.place))
                     .collect();
-                places.sort();
+                sort(&mut places);
                 places.dedup();
                 places.join(", ")
             }

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
+use unpause_ordered::sort_by_key;
 
 use crate::run::ids::TaskId;
 
@@ -149,7 +150,7 @@ impl ProgramRecord {
         let mut left: Vec<&CommandRecord> = self.commands.iter().filter(runs).collect();
         // The stable order is right for commands moved to the end of the prefix or to the start of the suffix,
         // because they were generated after the prefix and before the suffix.
-        left.sort_by_key(|command| command.layout.part);
+        sort_by_key(&mut left, |command| command.layout.part);
         left
     }
 }

@@ -6,6 +6,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
+use unpause_ordered::sort_by;
 
 use crate::run::ids::TaskPath;
 use crate::run::program::{CommandLayout, Fate, Part};
@@ -223,7 +224,7 @@ impl Schedule {
     #[doc(hidden)]
     pub fn into_canonical(mut self) -> Schedule {
         let mut order: Vec<usize> = (0..self.tasks.len()).collect();
-        order.sort_by(|a, b| self.tasks[*a].cmp(&self.tasks[*b]));
+        sort_by(&mut order, |a, b| self.tasks[*a].cmp(&self.tasks[*b]));
         self.draws.resize(self.tasks.len(), Vec::new());
         if !order.is_sorted() {
             let mut place = vec![0; order.len()];

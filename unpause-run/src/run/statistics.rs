@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use unpause_ordered::sort_by_key;
 
 use crate::run::program::{CommandLayout, CommandRecord, Fate, Omitted, Part};
 use crate::run::{Condition, Run};
@@ -131,7 +132,7 @@ impl Statistics {
     fn add_conditions(&mut self, conditions: &[Condition]) {
         conditions.iter().for_each(|condition| condition.add(&mut self.conditions));
         // Whichever run came first.
-        self.conditions.sort_by_key(|condition| condition.name);
+        sort_by_key(&mut self.conditions, |condition| condition.name);
     }
 
     /// Returns the number of commands run.

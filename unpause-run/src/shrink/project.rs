@@ -4,6 +4,7 @@ use crate::run::ids::TaskPath;
 use crate::run::program::{Change, Fate, Part};
 use crate::run::rng::Rng;
 use crate::run::schedule::{Command, Schedule, Turn, join};
+use unpause_ordered::sort_by_key;
 
 /// Applies changes of commands to `schedule`. Steps of removed commands are removed; steps of moved
 /// commands go to the task that runs them now. Tasks that have nothing left to do are removed, and
@@ -141,7 +142,7 @@ fn move_draws(
         }
     }
     // A stable sort, because values of the same part at the same position keep the order of their commands.
-    carried.sort_by_key(|carried| (carried.main, carried.at, carried.part));
+    sort_by_key(&mut carried, |carried| (carried.main, carried.at, carried.part));
     for (task, (draws, stays)) in draws.iter_mut().zip(&stays).enumerate() {
         let mut come = carried.iter().filter(|carried| carried.main == task).peekable();
         let before = std::mem::take(draws);

@@ -1,13 +1,12 @@
 //! The accesses of tasks to objects in the rehearsals: the contended objects, the number of accesses of each task,
 //! and the tasks with the same accesses.
 
-use std::collections::BTreeMap;
-
 use super::known_objects::{KnownObject, KnownObjects};
 use super::rehearsal::{REHEARSALS, Rehearsal};
 use super::tally::TaskCounts;
 use crate::run::choice::View;
 use crate::run::op::Access;
+use unpause_ordered::Map;
 
 /// A number of accesses for each rehearsal.
 pub(super) type Counts = [u64; REHEARSALS as usize];
@@ -16,7 +15,7 @@ pub(super) type Counts = [u64; REHEARSALS as usize];
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     /// By object and task of the rehearsals: the accesses, and the kinds of access, a bit for each.
-    seen: BTreeMap<(KnownObject, u32), (Counts, u32)>,
+    seen: Map<(KnownObject, u32), (Counts, u32)>,
 }
 
 impl Accesses {
@@ -43,7 +42,7 @@ impl Accesses {
     /// The objects that several tasks access, not all of them to read, each with the number of these
     /// tasks.
     pub(super) fn contested(&self) -> Vec<(KnownObject, u64)> {
-        let mut tasks: BTreeMap<KnownObject, (u64, bool)> = BTreeMap::new();
+        let mut tasks: Map<KnownObject, (u64, bool)> = Map::new();
         for ((object, _), (_, kinds)) in &self.seen {
             let (count, writes) = tasks.entry(*object).or_default();
             *count += 1;
@@ -68,7 +67,7 @@ impl Accesses {
                 does[*task as usize].push((*object, *kinds));
             }
         }
-        let mut parts = BTreeMap::new();
+        let mut parts = Map::new();
         let part_of = |does: Vec<_>| {
             let next = parts.len() as u32;
             (!does.is_empty()).then(|| *parts.entry(does).or_insert(next))

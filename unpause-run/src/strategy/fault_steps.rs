@@ -11,8 +11,6 @@
 //! second rehearsal therefore [holds](FaultSteps::hold) the faults known so far until no other task can step. The
 //! steps of the victims are the maximum over the rehearsals, counted from the spawn of the fault's task on.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::dice::Dice;
 use super::rehearsal::REHEARSALS;
 use super::tally::TaskCounts;
@@ -22,6 +20,7 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::cancellation;
 use crate::run::op::kind::Kind;
+use unpause_ordered::{Map, Set};
 
 /// The maximum number of faults of one lesson: a program that aborts tasks all the time has any number.
 const FAULTS_MAX: usize = 64;
@@ -37,7 +36,7 @@ pub(super) struct FaultStep {
     pub(super) task: usize,
     /// The number of the step among the steps of the task, from 0 on.
     pub(super) nth: u32,
-    pub(super) victims: BTreeSet<usize>,
+    pub(super) victims: Set<usize>,
     /// The maximum number of steps of its victims together, while it can disturb them.
     pub(super) most: u64,
     /// True if it disturbs an object and not tasks by name, so that it does so until the last operation there.
@@ -52,7 +51,7 @@ struct Log {
     /// By task: the previous step which it was spawned.
     begins: Vec<Option<u32>>,
     /// By fault of an object: the number of steps until the last operation that it conflicts with.
-    ends: BTreeMap<usize, u32>,
+    ends: Map<usize, u32>,
     /// True if a fault disturbed a task.
     is_shortened: bool,
     /// True if a held fault had to come before all else was done.
@@ -65,7 +64,7 @@ pub(super) struct FaultSteps {
     tally: TaskCounts,
     faults: Vec<FaultStep>,
     /// By task and number of the step: a position in `faults`.
-    index: BTreeMap<(usize, u32), usize>,
+    index: Map<(usize, u32), usize>,
     logs: Vec<Log>,
     /// By task of the current rehearsal: the steps that it has taken.
     own: Vec<u32>,
@@ -137,7 +136,7 @@ impl FaultSteps {
         if self.faults.len() == FAULTS_MAX {
             return None;
         }
-        let (victims, most, has_object) = (BTreeSet::new(), 0, false);
+        let (victims, most, has_object) = (Set::new(), 0, false);
         self.faults.push(FaultStep { task, nth, victims, most, has_object });
         self.index.insert((task, nth), self.faults.len() - 1);
         Some(self.faults.len() - 1)

@@ -149,7 +149,8 @@ impl HappensBefore {
         races.clear();
         self.collect_rivals(task, items, &mut races);
         // Latest first: a rival that a later rival knows of is ordered already, and no race.
-        races.sort_unstable_by(|a, b| b.cmp(a));
+        races.sort_unstable();
+        races.reverse();
         races.dedup();
         let mut clock = std::mem::take(&mut self.scratch);
         clock.clear();
@@ -480,9 +481,7 @@ fn covers(item: &StepItem, kind: Kind) -> bool {
 
 /// The log at `index`, created if there is none.
 fn entry(logs: &mut Vec<Vec<(Index, StepItem)>>, index: usize) -> &mut Vec<(Index, StepItem)> {
-    if logs.len() <= index {
-        logs.resize_with(index + 1, Vec::new);
-    }
+    logs.resize_with(logs.len().max(index + 1), Vec::new);
     &mut logs[index]
 }
 

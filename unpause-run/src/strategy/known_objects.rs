@@ -5,10 +5,9 @@
 //! is the same in every run. Objects with one key, such as the statics of one array, are
 //! distinguished by their order.
 
-use std::collections::BTreeMap;
-
 use crate::run::choice::View;
 use crate::run::ids::ObjectId;
+use unpause_ordered::Map;
 
 /// An object of the rehearsals, by a number from 0 on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,7 +17,7 @@ pub(super) struct KnownObject(u32);
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
     /// By key: a position in `alike`.
-    keys: BTreeMap<u64, usize>,
+    keys: Map<u64, usize>,
     /// The objects with one key, in order.
     alike: Vec<Vec<KnownObject>>,
     /// By position in `alike`: how many of these objects the run has met.

@@ -36,11 +36,9 @@
 //! the steps of any rehearsal continues as a random walk. If tasks go through the same objects in different
 //! orders, independent draws for each object give many impossible combinations; URW is better there.
 
+use unpause_ordered::Map;
 mod chains;
 mod contested;
-
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use self::chains::Chains;
 use self::contested::{Contested, Counts, MOST};
@@ -147,7 +145,7 @@ impl<D: Dice> Orders<D> {
         let parts = accesses.parts(&objects, self.tally.len());
         // Sorted by task and then by object, as `parts` and the binary search in `expected` need
         // it.
-        let mut all: BTreeMap<(usize, u32), Counts> = BTreeMap::new();
+        let mut all: Map<(usize, u32), Counts> = Map::new();
         for (position, object) in (0..).zip(objects) {
             self.positions.resize(object.index() + 1, None);
             self.positions[object.index()] = Some(position);
@@ -160,8 +158,10 @@ impl<D: Dice> Orders<D> {
                 // already has entries for all its ancestors.
                 let mut child = task;
                 while let Some(parent) = self.tally.parent(child) {
-                    let Entry::Vacant(entry) = all.entry((parent, position)) else { break };
-                    entry.insert(Counts::default());
+                    if all.contains_key(&(parent, position)) {
+                        break;
+                    }
+                    all.insert((parent, position), Counts::default());
                     child = parent;
                 }
             }

@@ -9,6 +9,7 @@ use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Seed, TaskPath};
 use crate::run::place::portable;
 use crate::run::trace::{Trace, TraceDraw, TraceOp};
+use unpause_ordered::sort;
 
 /// Replays a trace strictly.
 ///
@@ -109,7 +110,7 @@ impl Strategy for Replay {
         let step = self.step as u32;
         let candidates = || {
             let mut paths: Vec<_> = view.candidates().iter().map(|t| path_of(view, *t)).collect();
-            paths.sort();
+            sort(&mut paths);
             let paths: Vec<String> = paths.iter().map(name).collect();
             paths.join(", ")
         };

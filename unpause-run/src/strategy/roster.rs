@@ -3,16 +3,15 @@
 //! Runs number tasks in the order they are spawned, which depends on the interleaving; a trace
 //! names them by path. The roster matches them as they appear, one look-up for each spawn.
 
-use std::collections::BTreeMap;
-
 use crate::run::choice::View;
 use crate::run::ids::{TaskId, TaskPath};
+use unpause_ordered::Map;
 
 /// A two-way table between the tasks of a run and the tasks of a trace.
 #[derive(Debug, Default)]
 pub struct Roster {
     /// The trace's tasks: child number `nth` of trace task `parent`.
-    children: BTreeMap<(usize, u32), usize>,
+    children: Map<(usize, u32), usize>,
     /// By task of the run: the task of the trace, if any.
     of_run: Vec<Option<usize>>,
     /// By task of the trace: the task of the run, once it is spawned.
@@ -23,7 +22,7 @@ pub struct Roster {
 impl Roster {
     /// For a trace with these tasks.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a TaskPath>) -> Roster {
-        let mut index = BTreeMap::new();
+        let mut index = Map::new();
         let mut roster = Roster::default();
         for (i, path) in paths.into_iter().enumerate() {
             index.insert(path.clone(), i);

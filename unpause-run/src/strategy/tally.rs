@@ -3,11 +3,10 @@
 //! A task is identified by its spawn path: the parent, then the n-th child. A task that is a fault is a child of its own
 //! kind, because the values that a run draws decide if it has it: its siblings keep their numbers. Each spawn costs one look-up.
 
-use std::collections::BTreeMap;
-
 use crate::run::board::TaskRow;
 use crate::run::choice::View;
 use crate::run::ids::TaskId;
+use unpause_ordered::Map;
 
 /// A task that was in no rehearsal.
 const UNKNOWN: u32 = u32::MAX;
@@ -19,7 +18,7 @@ const FAULT: u32 = 1 << 31;
 #[derive(Debug, Default)]
 pub(super) struct TaskCounts {
     /// Tasks by parent and number. The body of the test is the child of [`UNKNOWN`].
-    children: BTreeMap<(u32, u32), u32>,
+    children: Map<(u32, u32), u32>,
     /// By task: its parent, which comes before it.
     parents: Vec<u32>,
     /// By task of the current run: the task of the rehearsals.

@@ -52,6 +52,8 @@ const OF_CHECKOUT: &[&str] = &[
     "unpause-macros/src",
     "unpause-native/Cargo.toml",
     "unpause-native/src",
+    "unpause-ordered/Cargo.toml",
+    "unpause-ordered/src",
     "unpause-run/Cargo.toml",
     "unpause-run/src",
     "unpause-words/Cargo.toml",

@@ -10,11 +10,11 @@
 //! It is a net, and no proof: a hole of the search is missed with a probability that falls with the number of
 //! runs. Of the holes that the search once had, 100 runs show each with at least 99 %.
 
+use unpause_ordered::Set;
 mod again;
 mod clash;
 mod missed;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use self::again::Again;
@@ -67,7 +67,7 @@ pub(in crate::engine::simulate) fn audit(
     shown: bool,
 ) -> Sampled {
     let mut sampled = Sampled::default();
-    let mut classes = BTreeSet::new();
+    let mut classes = Set::new();
     for name in STRATEGIES {
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
         let witness = Witness::default();

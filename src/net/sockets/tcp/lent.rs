@@ -1,8 +1,8 @@
 //! Connections that a library has as sockets of std for a moment, to set options that tokio has not, as clients of Redis do.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use unpause_ordered::Map;
 
 use super::stream::TcpStream;
 use crate::net::sockets::descriptors::{number_of, stand_in_of_std};
@@ -11,10 +11,10 @@ use crate::seam;
 /// The lent connections of a run, by the numbers of the sockets of std. A connection that is never
 /// taken back is open until the run ends.
 #[derive(Default)]
-struct Lent(Mutex<BTreeMap<i64, TcpStream>>);
+struct Lent(Mutex<Map<i64, TcpStream>>);
 
 impl Lent {
-    fn streams(&self) -> MutexGuard<'_, BTreeMap<i64, TcpStream>> {
+    fn streams(&self) -> MutexGuard<'_, Map<i64, TcpStream>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

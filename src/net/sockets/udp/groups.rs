@@ -1,9 +1,9 @@
 //! Datagrams to several sockets: groups, and all hosts.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use unpause_ordered::Map;
 
 use super::line::Line;
 use super::{Mailbox, OfRun};
@@ -52,7 +52,7 @@ impl Group {
 
 /// The groups of a run.
 #[derive(Default)]
-struct Groups(Mutex<BTreeMap<Ipv4Addr, Arc<Group>>>);
+struct Groups(Mutex<Map<Ipv4Addr, Arc<Group>>>);
 
 impl Drop for Groups {
     /// Groups and their members know each other.
@@ -90,7 +90,7 @@ impl Mailbox {
         groups.values().for_each(|group| group.lose(self, here));
     }
 
-    pub(super) fn groups(&self) -> MutexGuard<'_, BTreeMap<Ipv4Addr, Arc<Group>>> {
+    pub(super) fn groups(&self) -> MutexGuard<'_, Map<Ipv4Addr, Arc<Group>>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

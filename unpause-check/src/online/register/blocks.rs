@@ -4,6 +4,7 @@
 //! block (`u64::MAX` before there is one), `last` the latest invocation.
 
 use std::collections::VecDeque;
+use unpause_ordered::sort_by_key;
 
 use super::{KeptCall, RegisterRefusal};
 use crate::hash::Table;
@@ -327,7 +328,7 @@ impl<M: Model> Blocks<M> {
         for (_, block) in returned.iter().take_while(|(first, _)| *first < oldest) {
             settled.push((blocks[*block].last, *block));
         }
-        settled.sort_unstable_by_key(|(last, _)| std::cmp::Reverse(*last));
+        sort_by_key(&mut settled, |(last, _)| std::cmp::Reverse(*last));
         // True if a block that returned before `oldest` must come after this one.
         let is_over = |block: u32, it: &Block| {
             settled
@@ -348,7 +349,7 @@ impl<M: Model> Blocks<M> {
                 false => stay.push(block),
             }
         }
-        gone.sort_unstable_by_key(|block| self.blocks[*block].start());
+        sort_by_key(&mut gone, |block| self.blocks[*block].start());
         for block in gone {
             let chain = self.blocks.remove(block).chain;
             chain.into_iter().for_each(|at| self.drop_cluster(at));
@@ -437,7 +438,7 @@ impl<M: Model> Blocks<M> {
     /// The clusters whose value the register held, in the order of a linearization.
     pub(super) fn in_order(&self) -> Vec<&ValueCluster<M>> {
         let mut blocks: Vec<&Block> = self.blocks.iter().collect();
-        blocks.sort_unstable_by_key(|block| block.start());
+        sort_by_key(&mut blocks, |block| block.start());
         let chains = blocks.into_iter().flat_map(|block| &block.chain);
         chains.map(|at| &self.clusters[*at]).collect()
     }

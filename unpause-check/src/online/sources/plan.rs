@@ -7,6 +7,7 @@
 //! the number of clusters. A cluster that does not take part has the zone (`u64::MAX`, 0), which contradicts none.
 
 use crate::model::Key;
+use unpause_ordered::sort;
 
 /// The index of nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -202,7 +203,7 @@ impl SourcePlan {
         for (at, zone) in self.zones.iter().enumerate().filter(|(_, zone)| **zone != EMPTY) {
             blocks.push((zone.first.min(zone.last), at as u32));
         }
-        blocks.sort_unstable();
+        sort(&mut blocks);
         let mut order = Vec::with_capacity(self.clusters.len());
         for (_, mut place) in blocks {
             while let Some(cluster) = self.clusters.get(place as usize) {

@@ -1,8 +1,7 @@
 //! Writers that may or may not take effect: open and lost calls, by the value that they write.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::model::Key;
+use unpause_ordered::{Map, Set};
 
 /// Equal writers with their invocations, by these.
 type Equal = Vec<(u64, u32)>;
@@ -10,15 +9,15 @@ type Equal = Vec<(u64, u32)>;
 #[derive(Default)]
 pub(super) struct Pool {
     /// Plain writers of each value, by invocation.
-    plain: BTreeMap<Key, Equal>,
+    plain: Map<Key, Equal>,
     /// Plain writers by invocation.
-    by_time: BTreeMap<u64, (u32, Key)>,
+    by_time: Map<u64, (u32, Key)>,
     /// Swaps by the value that they replace and then by their new value, by invocation.
-    swaps: BTreeMap<Key, BTreeMap<Key, Equal>>,
+    swaps: Map<Key, Map<Key, Equal>>,
     /// The values that swaps to a value replace.
-    sources: BTreeMap<Key, BTreeSet<Key>>,
+    sources: Map<Key, Set<Key>>,
     /// Values that some writer here writes and some swap here replaces.
-    inner: BTreeSet<Key>,
+    inner: Set<Key>,
 }
 
 impl Pool {
@@ -94,8 +93,13 @@ impl Pool {
     }
 
     /// Plain writers by value, equal ones together.
-    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = (Key, &[(u64, u32)])> {
+    pub(super) fn values(&self) -> impl Iterator<Item = (Key, &[(u64, u32)])> {
         self.plain.iter().map(|(value, calls)| (*value, calls.as_slice()))
+    }
+
+    /// How many [`values`](Pool::values) there are.
+    pub(super) fn number_of_values(&self) -> usize {
+        self.plain.len()
     }
 
     /// Plain writers by invocation, with their values.
@@ -104,7 +108,7 @@ impl Pool {
     }
 
     /// Values that some writer here writes and some swap here replaces.
-    pub(super) fn inner(&self) -> &BTreeSet<Key> {
+    pub(super) fn inner(&self) -> &Set<Key> {
         &self.inner
     }
 

@@ -232,7 +232,7 @@ impl<M: Model> SourceSearch<'_, M> {
                     // of this many values is not needed for anything else, and can represent all others.
                     let enough = others + 2 + from.len();
                     let mut seen = Vec::new();
-                    if pool.values().len() > enough {
+                    if pool.number_of_values() > enough {
                         let before = pool.by_time().take_while(|(time, ..)| *time < it.invoked);
                         for (_, optional, value) in before {
                             let is_new = seen.iter().all(|(_, other)| *other != value);

@@ -17,6 +17,7 @@ use crate::run::op::{Access, Op, lock, net, node, word};
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep, drawn};
 use crate::strategy::search::Apart;
+use unpause_ordered::sort_by_key;
 
 /// Makes footprints of steps.
 #[derive(Debug, Default)]
@@ -335,7 +336,7 @@ impl Observer {
                 _ => {}
             }
         }
-        marks.sort_by_key(|(events, _)| *events);
+        sort_by_key(&mut marks, |(events, _)| *events);
         self.items.extend(marks.into_iter().map(|(_, item)| item));
     }
 

@@ -1,11 +1,10 @@
 //! A contended object: the expected accesses of each task, and the task that is intended to access it next.
 
-use std::collections::BTreeMap;
-
 use super::super::dice::Dice;
 use super::super::rehearsal::REHEARSALS;
 use super::super::weights::Weights;
 use crate::run::ids::TaskId;
+use unpause_ordered::Map;
 
 /// The index, in the counts, of the maximum over the rehearsals; before it are the counts of each rehearsal.
 pub(super) const MOST: usize = REHEARSALS as usize;
@@ -79,7 +78,7 @@ impl Contested {
 
     /// Counts the accessors that have each part, after all of them were added.
     pub(super) fn count_parts(&mut self) {
-        let mut parts = BTreeMap::new();
+        let mut parts = Map::new();
         for part in self.accessors.iter().filter_map(|accessor| accessor.part) {
             *parts.entry(part).or_insert(0) += 1;
         }

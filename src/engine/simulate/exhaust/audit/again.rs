@@ -1,7 +1,7 @@
 //! Sampled runs that are made again with their steps in another order, and what runs show.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use unpause_ordered::Map;
 
 use super::SAMPLED;
 use crate::engine::simulate::exhaust::ends_by_a_step;
@@ -59,7 +59,7 @@ impl Again<'_, '_> {
 }
 
 /// The operations of each task, each with its place and its values as text.
-pub(super) type Sight = BTreeMap<TaskPath, Vec<(&'static str, u32, u32, String)>>;
+pub(super) type Sight = Map<TaskPath, Vec<(&'static str, u32, u32, String)>>;
 
 /// Returns the operations of each task of a run, except in steps that are `lost`. Looks without a
 /// value that screens leave out are no results: the first of two tasks that use an object may have

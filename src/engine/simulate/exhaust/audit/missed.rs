@@ -1,8 +1,9 @@
 //! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, and with two of its steps in the
 //! other order it does.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use unpause_ordered::Set;
 
 use super::again::Again;
 use crate::report::{Clash, StepText};
@@ -23,7 +24,7 @@ pub(super) fn reversal(
     search: &Arc<dyn Search>,
     tasks: Vec<TaskId>,
 ) -> Option<Clash> {
-    let mut known = BTreeSet::new();
+    let mut known = Set::new();
     let mut left = VecDeque::from([tasks]);
     let mut runs = 0;
     while let Some(tasks) = left.pop_front() {

@@ -202,3 +202,30 @@ fn a_relation_of_the_table_of_nodes_that_is_not_declared_is_found() {
         assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
     }
 }
+
+/// An act about many tasks goes over them in an order that does not depend on which of two tasks spawned first.
+#[test]
+fn two_spawns_commute_beside_each_act_on_many_tasks() {
+    use OnCluster::{Count, Disk, Kill, KillAll, Late, Pause, PowerOff, Restart, Slow, Table};
+    crate::engine::simulate::hook::install();
+    let acts = [
+        Table(OnTable::Share),
+        Kill(0),
+        KillAll,
+        PowerOff(0),
+        Restart(0),
+        Pause(0),
+        Slow(0, 2),
+        Late(0),
+        Disk(0, true),
+    ];
+    for act in acts {
+        for spawned in [Count(0), Count(1)] {
+            let on = |act| vec![Act::OnCluster(act)];
+            let tasks = vec![vec![], on(act), on(spawned), on(Table(OnTable::Run))];
+            let mut tally = super::Tally::default();
+            tally.compare(&Program::new(tasks, 3, 1), 200_000);
+            assert_eq!(tally.programs, 1, "{act:?}");
+        }
+    }
+}

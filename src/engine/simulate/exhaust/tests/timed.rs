@@ -108,7 +108,7 @@ fn found(program: &Program) -> (BTreeSet<Saw>, bool) {
     let search = Exhaustive::default();
     search.tell_apart(Apart::ORDERS);
     let mut worker = Worker::new(search.strategy());
-    let (mut all, mut unseen) = (BTreeSet::new(), BTreeSet::new());
+    let (mut all, mut unseen) = (BTreeSet::new(), unpause_ordered::Set::new());
     loop {
         let failure =
             worker.run(Seed(0), &limits(program), place(), pin!(TaskBody::new(body(program))));

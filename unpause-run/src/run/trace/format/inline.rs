@@ -1,7 +1,7 @@
 //! The decisions of a trace as one word for a command line.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use unpause_ordered::{Map, Set};
 
 use super::VERSION;
 use super::error::{InlineError, InlineErrorKind};
@@ -143,7 +143,7 @@ fn encoded((name, value): &(String, String)) -> String {
 
 /// The settings before the second colon; `None` if the text is not settings.
 fn decoded(text: &str) -> Option<Vec<(String, String)>> {
-    let (mut settings, mut names) = (Vec::new(), BTreeSet::new());
+    let (mut settings, mut names) = (Vec::new(), Set::new());
     for setting in text.split('+').filter(|_| !text.is_empty()) {
         let (name, value) = setting.split_once('=').filter(|(name, _)| is_op(name))?;
         let mut bytes = Vec::new();
@@ -179,15 +179,14 @@ type InlineFault = (usize, InlineErrorKind);
 struct InlineParser<'a> {
     trace: Trace,
     // Invariant: the index in `trace.tasks` by the text of the path.
-    tasks: BTreeMap<&'a str, usize>,
+    tasks: Map<&'a str, usize>,
     // Invariant: the sum of the lengths of the paths, at most INLINE_SEGMENTS_MAX.
     segments: usize,
 }
 
 impl<'a> InlineParser<'a> {
     fn new() -> InlineParser<'a> {
-        let mut parser =
-            InlineParser { trace: Trace::default(), tasks: BTreeMap::new(), segments: 0 };
+        let mut parser = InlineParser { trace: Trace::default(), tasks: Map::new(), segments: 0 };
         parser.task("0").expect("the body of the test is a task path");
         parser
     }

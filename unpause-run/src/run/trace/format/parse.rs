@@ -4,8 +4,8 @@
 //! there; look-ups go by slices of the file; and there is no recursion. Every line costs
 //! O(its length · log n).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::str::from_utf8;
+use unpause_ordered::{Map, Set};
 
 use super::checksum::Checksum;
 use super::error::{ErrorKind, TraceError, clip};
@@ -69,11 +69,11 @@ struct FileParser<'a> {
     section: Section,
     trace: Trace,
     // Invariant: the index in `trace.tasks` by the text of the path.
-    tasks: BTreeMap<&'a str, usize>,
+    tasks: Map<&'a str, usize>,
     // Invariant: the index in `trace.objects` by kind and number.
-    objects: BTreeMap<(&'a str, u64), usize>,
+    objects: Map<(&'a str, u64), usize>,
     // Invariant: how many objects of each kind there are.
-    kinds: BTreeMap<&'a str, u64>,
+    kinds: Map<&'a str, u64>,
     checksum: Checksum,
 }
 
@@ -82,9 +82,9 @@ impl<'a> FileParser<'a> {
         FileParser {
             section: Section::Start,
             trace: Trace::default(),
-            tasks: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            kinds: BTreeMap::new(),
+            tasks: Map::new(),
+            objects: Map::new(),
+            kinds: Map::new(),
             checksum: Checksum::new(),
         }
     }
@@ -295,7 +295,7 @@ fn version(fields: &mut Fields<'_>) -> Result<(), ErrorKind> {
 /// The settings of `name=value...`, or of `default`.
 fn settings(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, ErrorKind> {
     let first = fields.text("setting")?;
-    let (mut settings, mut names) = (Vec::new(), BTreeSet::new());
+    let (mut settings, mut names) = (Vec::new(), Set::new());
     let mut next = Some(first).filter(|first| first != DEFAULT);
     while let Some(text) = next {
         let setting = text.split_once('=').filter(|(name, _)| is_op(name));

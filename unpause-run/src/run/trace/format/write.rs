@@ -1,7 +1,7 @@
 //! A trace as the text of a file.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use unpause_ordered::{Map, Set};
 
 use super::checksum::Checksum;
 use super::field::{BLANK, is_kind, is_op, push_text};
@@ -158,7 +158,7 @@ fn end_line(out: &mut String) {
 /// The text of every task's path.
 #[track_caller]
 fn task_paths(trace: &Trace) -> Vec<String> {
-    let mut seen = BTreeSet::new();
+    let mut seen = Set::new();
     let mut paths = Vec::with_capacity(trace.tasks.len());
     for task in &trace.tasks {
         let (path, segments) = (&task.path, task.path.segments());
@@ -173,7 +173,7 @@ fn task_paths(trace: &Trace) -> Vec<String> {
 /// The name of every object: its kind and its number among the objects of that kind.
 #[track_caller]
 fn object_names(trace: &Trace) -> Vec<String> {
-    let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut numbers: Map<&str, u64> = Map::new();
     let mut names = Vec::with_capacity(trace.objects.len());
     for object in &trace.objects {
         let kind = object.kind.as_str();

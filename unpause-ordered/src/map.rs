@@ -1,0 +1,456 @@
+//! [`Map`].
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Bound, Index, RangeBounds};
+
+use crate::search::search;
+
+pub use iter::Iter;
+
+mod iter;
+
+/// More entries than these are split into two pieces.
+const MOST: usize = 512;
+
+/// A map in the order of its keys.
+///
+/// As a [`BTreeMap`](std::collections::BTreeMap), but compiled in a tenth of the time. The entries are in pieces of at most 512,
+/// each of them sorted, one after the other. A look-up is two binary searches. An insertion moves the entries behind it
+/// in its piece, so a map that grows in the order of its keys moves none. A map that was emptied keeps the memory of its first
+/// piece.
+///
+/// ```
+/// let mut ages = unpause_ordered::Map::new();
+/// ages.insert("Bob", 41);
+/// ages.insert("Ann", 37);
+/// assert_eq!(ages.get("Ann"), Some(&37));
+/// assert_eq!(ages.keys().collect::<Vec<_>>(), [&"Ann", &"Bob"]);
+/// ```
+pub struct Map<K, V> {
+    first: Piece<K, V>,
+    /// The pieces behind the first, none of them empty. A small map has one allocation.
+    more: Vec<Piece<K, V>>,
+    len: usize,
+}
+
+type Piece<K, V> = Vec<(K, V)>;
+
+/// A position: of a piece, and in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct At {
+    piece: usize,
+    entry: usize,
+}
+
+impl<K, V> Map<K, V> {
+    /// An empty map. Allocates nothing.
+    pub const fn new() -> Map<K, V> {
+        Map { first: Vec::new(), more: Vec::new(), len: 0 }
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns `true` if it has no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Removes all entries, and keeps memory for the next ones.
+    pub fn clear(&mut self) {
+        self.first.clear();
+        self.more.clear();
+        self.len = 0;
+    }
+
+    /// All entries, in order.
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter::new(&self.first, &self.more)
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + Clone {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// All values, in the order of their keys.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + Clone {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// All entries in order, with values that can be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        let more = self.more.iter_mut().flatten();
+        self.first.iter_mut().chain(more).map(|(key, value)| (&*key, value))
+    }
+
+    /// All values in the order of their keys, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.iter_mut().map(|(_, value)| value)
+    }
+
+    /// All values, in the order of their keys.
+    pub fn into_values(self) -> impl Iterator<Item = V> {
+        self.into_iter().map(|(_, value)| value)
+    }
+
+    /// The entry with the least key.
+    pub fn first(&self) -> Option<(&K, &V)> {
+        self.first.first().map(|(key, value)| (key, value))
+    }
+
+    /// The entry with the greatest key.
+    pub fn last(&self) -> Option<(&K, &V)> {
+        self.more.last().unwrap_or(&self.first).last().map(|(key, value)| (key, value))
+    }
+
+    /// Removes the entry with the least key. Moves the entries of its piece.
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
+        (!self.is_empty()).then(|| self.take(At { piece: 0, entry: 0 }))
+    }
+
+    /// Removes the entry with the greatest key.
+    pub fn pop_last(&mut self) -> Option<(K, V)> {
+        let piece = self.more.len();
+        let entry = self.piece(piece).len().checked_sub(1)?;
+        Some(self.take(At { piece, entry }))
+    }
+
+    /// Keeps the entries for which `keep` says so. Cost: O(n).
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        for piece in std::iter::once(&mut self.first).chain(&mut self.more) {
+            piece.retain_mut(|(key, value)| keep(key, value));
+        }
+        self.more.retain(|piece| !piece.is_empty());
+        self.fill_first();
+        self.len = self.first.len() + self.more.iter().map(Vec::len).sum::<usize>();
+    }
+
+    fn piece(&self, number: usize) -> &Piece<K, V> {
+        match number.checked_sub(1) {
+            None => &self.first,
+            Some(number) => &self.more[number],
+        }
+    }
+
+    fn piece_mut(&mut self, number: usize) -> &mut Piece<K, V> {
+        match number.checked_sub(1) {
+            None => &mut self.first,
+            Some(number) => &mut self.more[number],
+        }
+    }
+
+    fn entry_at(&mut self, at: At) -> &mut (K, V) {
+        &mut self.piece_mut(at.piece)[at.entry]
+    }
+
+    /// If the first piece is empty, the next becomes the first.
+    fn fill_first(&mut self) {
+        if self.first.is_empty() && !self.more.is_empty() {
+            self.first = self.more.remove(0);
+        }
+    }
+
+    fn take(&mut self, at: At) -> (K, V) {
+        let piece = self.piece_mut(at.piece);
+        let taken = piece.remove(at.entry);
+        if piece.is_empty() {
+            match at.piece {
+                0 => self.fill_first(),
+                number => drop(self.more.remove(number - 1)),
+            }
+        }
+        self.len -= 1;
+        taken
+    }
+
+    /// Puts an entry where it belongs, and says where it is.
+    fn put(&mut self, mut at: At, key: K, value: V) -> At {
+        if self.piece(at.piece).len() == MOST {
+            let piece = self.piece_mut(at.piece);
+            // A map that grows at its end has full pieces.
+            let from = if at.entry == MOST { MOST } else { MOST / 2 };
+            let rest = piece.split_off(from);
+            self.more.insert(at.piece, rest);
+            if at.entry > from || from == MOST {
+                at = At { piece: at.piece + 1, entry: at.entry - from };
+            }
+        }
+        self.piece_mut(at.piece).insert(at.entry, (key, value));
+        self.len += 1;
+        at
+    }
+}
+
+impl<K: Ord, V> Map<K, V> {
+    /// Where a key is, or else where it belongs.
+    fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<At, At>
+    where
+        K: Borrow<Q>,
+    {
+        self.locate(&mut |other| other.borrow().cmp(key))
+    }
+
+    fn locate(&self, compare: &mut dyn FnMut(&K) -> Ordering) -> Result<At, At> {
+        let mut piece = 0;
+        if !self.more.is_empty() {
+            // The first piece whose last key is not before the key, or the last piece.
+            piece = match search(self.more.len(), &mut |number| {
+                compare(&self.piece(number)[self.piece(number).len() - 1].0)
+            }) {
+                Ok(number) | Err(number) => number,
+            };
+        }
+        let entries = self.piece(piece);
+        let at = |entry| At { piece, entry };
+        search(entries.len(), &mut |entry| compare(&entries[entry].0)).map(at).map_err(at)
+    }
+
+    /// The value of a key.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.find(key).ok()?;
+        Some(&self.piece(at.piece)[at.entry].1)
+    }
+
+    /// The value of a key, to be changed.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.find(key).ok()?;
+        Some(&mut self.entry_at(at).1)
+    }
+
+    /// Returns `true` if a key has a value.
+    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).is_ok()
+    }
+
+    /// Gives a key a value, and returns the value that it had.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self.find(&key) {
+            Ok(at) => Some(std::mem::replace(&mut self.entry_at(at).1, value)),
+            Err(at) => {
+                self.put(at, key, value);
+                None
+            }
+        }
+    }
+
+    /// Removes a key with its value.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.find(key).ok()?;
+        Some(self.take(at).1)
+    }
+
+    /// The place of a key, with a value or without.
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
+        let found = self.find(&key);
+        Entry { map: self, key, found }
+    }
+
+    /// The entries whose keys are in a range, in order.
+    pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> Iter<'_, K, V>
+    where
+        K: Borrow<Q>,
+    {
+        let (from, to) = self.bounds(range.start_bound(), range.end_bound());
+        if (from.piece, from.entry) >= (to.piece, to.entry) {
+            return Iter::new(&[], &[]);
+        }
+        if from.piece == to.piece {
+            return Iter::new(&self.piece(from.piece)[from.entry..to.entry], &[]);
+        }
+        Iter::between(
+            &self.piece(from.piece)[from.entry..],
+            &self.more[from.piece..to.piece - 1],
+            &self.piece(to.piece)[..to.entry],
+        )
+    }
+
+    /// The positions of the first entry in a range and behind the last one.
+    fn bounds<Q: Ord + ?Sized>(&self, start: Bound<&Q>, end: Bound<&Q>) -> (At, At)
+    where
+        K: Borrow<Q>,
+    {
+        let before = |key: &Q| self.find(key).unwrap_or_else(|at| at);
+        let behind = |key: &Q| match self.find(key) {
+            Ok(at) => At { piece: at.piece, entry: at.entry + 1 },
+            Err(at) => at,
+        };
+        let from = match start {
+            Bound::Included(key) => before(key),
+            Bound::Excluded(key) => behind(key),
+            Bound::Unbounded => At { piece: 0, entry: 0 },
+        };
+        let to = match end {
+            Bound::Included(key) => behind(key),
+            Bound::Excluded(key) => before(key),
+            Bound::Unbounded => {
+                At { piece: self.more.len(), entry: self.piece(self.more.len()).len() }
+            }
+        };
+        (from, to)
+    }
+}
+
+/// The place of a key in a [`Map`].
+pub struct Entry<'a, K, V> {
+    map: &'a mut Map<K, V>,
+    key: K,
+    found: Result<At, At>,
+}
+
+impl<'a, K: Ord, V> Entry<'a, K, V> {
+    /// The key.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The value, which is `value` if there is none yet.
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, which `make` makes if there is none yet.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        let at = match self.found {
+            Ok(at) => at,
+            Err(at) => self.map.put(at, self.key, make()),
+        };
+        &mut self.map.entry_at(at).1
+    }
+
+    /// The value, which is the type's default if there is none yet.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value, if any.
+    pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Entry<'a, K, V> {
+        if let Ok(at) = self.found {
+            change(&mut self.map.entry_at(at).1);
+        }
+        self
+    }
+}
+
+impl<K, V> Default for Map<K, V> {
+    fn default() -> Map<K, V> {
+        Map::new()
+    }
+}
+
+impl<K: Clone, V: Clone> Clone for Map<K, V> {
+    fn clone(&self) -> Map<K, V> {
+        Map { first: self.first.clone(), more: self.more.clone(), len: self.len }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Map<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K: PartialEq, V: PartialEq> PartialEq for Map<K, V> {
+    fn eq(&self, other: &Map<K, V>) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
+impl<K: Eq, V: Eq> Eq for Map<K, V> {}
+
+impl<K: Ord, V: Ord> PartialOrd for Map<K, V> {
+    fn partial_cmp(&self, other: &Map<K, V>) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord, V: Ord> Ord for Map<K, V> {
+    fn cmp(&self, other: &Map<K, V>) -> Ordering {
+        self.iter().cmp(other.iter())
+    }
+}
+
+impl<K: Hash, V: Hash> Hash for Map<K, V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.len.hash(state);
+        for entry in self {
+            entry.hash(state);
+        }
+    }
+}
+
+impl<K: Ord + Borrow<Q>, Q: Ord + ?Sized, V> Index<&Q> for Map<K, V> {
+    type Output = V;
+
+    /// # Panics
+    ///
+    /// If the key has no value.
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("the key has a value")
+    }
+}
+
+impl<K: Ord, V> Extend<(K, V)> for Map<K, V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        for (key, value) in entries {
+            self.insert(key, value);
+        }
+    }
+}
+
+impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Map<K, V> {
+        let mut map = Map::new();
+        map.extend(entries);
+        map
+    }
+}
+
+impl<K: Ord, V, const N: usize> From<[(K, V); N]> for Map<K, V> {
+    fn from(entries: [(K, V); N]) -> Map<K, V> {
+        Map::from_iter(entries)
+    }
+}
+
+impl<'a, K, V> IntoIterator for &'a Map<K, V> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Iter<'a, K, V> {
+        self.iter()
+    }
+}
+
+impl<K, V> IntoIterator for Map<K, V> {
+    type Item = (K, V);
+    type IntoIter = std::vec::IntoIter<(K, V)>;
+
+    /// Brings the entries into one list: O(n), if there are several pieces.
+    fn into_iter(self) -> std::vec::IntoIter<(K, V)> {
+        let mut all = self.first;
+        for piece in self.more {
+            all.extend(piece);
+        }
+        all.into_iter()
+    }
+}

@@ -1,0 +1,154 @@
+//! Sorts, of which one is compiled for each type of key.
+
+use std::cmp::Ordering;
+
+/// So many elements are sorted by insertion.
+const FEW: usize = 16;
+
+/// Sorts by the order of the type, stably.
+///
+/// For numbers `sort_unstable` of the standard library is quicker and already compiled. Cost: O(n log n) comparisons through a
+/// reference, and a list of n numbers if there are more than sixteen.
+///
+/// # Panics
+///
+/// If there are 2³² elements or more.
+///
+/// ```
+/// let mut names = vec!["b", "a"];
+/// unpause_ordered::sort(&mut names);
+/// assert_eq!(names, ["a", "b"]);
+/// ```
+pub fn sort<T: Ord>(items: &mut [T]) {
+    sort_by(items, T::cmp);
+}
+
+/// Sorts by a comparison, stably.
+///
+/// # Panics
+///
+/// If there are 2³² elements or more, and if `compare` does.
+///
+/// ```
+/// let mut words = vec!["ccc", "a", "bb"];
+/// unpause_ordered::sort_by(&mut words, |a, b| b.len().cmp(&a.len()));
+/// assert_eq!(words, ["ccc", "bb", "a"]);
+/// ```
+pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    if items.len() <= FEW {
+        // By insertion, and without a list of positions.
+        for end in 1..items.len() {
+            for at in (1..=end).rev() {
+                if compare(&items[at - 1], &items[at]).is_le() {
+                    break;
+                }
+                items.swap(at - 1, at);
+            }
+        }
+        return;
+    }
+    let order = order(items.len(), &|a, b| compare(&items[a as usize], &items[b as usize]));
+    arrange(order, &mut |a, b| items.swap(a, b));
+}
+
+/// Sorts by a key, stably. The key is computed for each comparison.
+///
+/// # Panics
+///
+/// If there are 2³² elements or more, and if `key` does.
+///
+/// ```
+/// let mut calls = vec![(2, "b"), (1, "c"), (2, "a")];
+/// unpause_ordered::sort_by_key(&mut calls, |call| call.0);
+/// assert_eq!(calls, [(1, "c"), (2, "b"), (2, "a")]);
+/// ```
+pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    sort_by(items, |a, b| key(a).cmp(&key(b)));
+}
+
+/// Sorts by a number, stably. The number is computed once for each element, if there are more than a few.
+///
+/// As fast as the sort of the standard library: the numbers are sorted without a call through a reference.
+///
+/// # Panics
+///
+/// If there are 2³² elements or more, and if `number` does.
+///
+/// ```
+/// let mut calls = vec![(2, "b"), (1, "c"), (2, "a")];
+/// unpause_ordered::sort_by_number(&mut calls, |call| call.0);
+/// assert_eq!(calls, [(1, "c"), (2, "b"), (2, "a")]);
+/// ```
+pub fn sort_by_number<T>(items: &mut [T], number: impl Fn(&T) -> u64) {
+    if items.len() <= FEW {
+        return sort_by(items, |a, b| number(a).cmp(&number(b)));
+    }
+    let order = order_of_numbers(items.len(), &|at| number(&items[at as usize]));
+    arrange(order, &mut |a, b| items.swap(a, b));
+}
+
+/// The positions in sorted order.
+fn order(length: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
+    let mut order = positions(length);
+    order.sort_by(|a, b| compare(*a, *b));
+    order
+}
+
+/// The positions in the order of their numbers.
+fn order_of_numbers(length: usize, number: &dyn Fn(u32) -> u64) -> Vec<u32> {
+    let mut pairs = Vec::with_capacity(length);
+    for at in positions(length) {
+        pairs.push((number(at), at));
+    }
+    // Of two equal numbers the first position comes first: stable.
+    pairs.sort_unstable();
+    pairs.into_iter().map(|(_, at)| at).collect()
+}
+
+fn positions(length: usize) -> Vec<u32> {
+    let end = u32::try_from(length).expect("fewer than 2^32 elements");
+    (0..end).collect()
+}
+
+/// Brings the element at `order[i]` to `i`, for each `i`, by swaps: along each cycle of the permutation.
+fn arrange(mut order: Vec<u32>, swap: &mut dyn FnMut(usize, usize)) {
+    for start in 0..order.len() {
+        let mut at = start;
+        loop {
+            let from = std::mem::replace(&mut order[at], at as u32) as usize;
+            if from == start {
+                break;
+            }
+            swap(at, from);
+            at = from;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_sorts_sort_as_the_standard_library(items in prop::collection::vec((0u8..6, any::<u8>()), 0..60)) {
+            let mut by_key = items.clone();
+            by_key.sort_by_key(|item| item.0);
+            for sorter in [
+                |items: &mut [(u8, u8)]| sort_by_key(items, |item| item.0),
+                |items: &mut [(u8, u8)]| sort_by_number(items, |item| item.0.into()),
+                |items: &mut [(u8, u8)]| sort_by(items, |a, b| a.0.cmp(&b.0)),
+            ] {
+                let mut ours = items.clone();
+                sorter(&mut ours);
+                prop_assert_eq!(&ours, &by_key);
+            }
+            let (mut all, mut ours) = (items.clone(), items);
+            all.sort();
+            sort(&mut ours);
+            prop_assert_eq!(ours, all);
+        }
+    }
+}

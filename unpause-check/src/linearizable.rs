@@ -13,6 +13,7 @@ mod parts;
 mod probe;
 mod quick;
 mod search;
+mod states;
 mod sweep;
 mod timeline;
 

@@ -6,23 +6,37 @@
 //! Gong 1993; a key as short as this, with no trace of the length of the history, is ours).
 
 use super::mask::Mask;
-use super::memo::{OrderTree, StateTable};
+use super::memo::OrderTree;
+use super::states::States;
 use super::timeline::{Moment, Timeline, TimelineCursor, TimelineEvent};
-use crate::history::Operation;
 use crate::limits::Meter;
-use crate::model::Model;
 
-/// One part of a history, laid out, with the states of the model met in it.
-pub(super) struct Ground<'a, M: Model> {
-    pub(super) operations: &'a [Operation<M::Op, M::Ret>],
-    pub(super) timeline: Timeline,
-    pub(super) states: StateTable<M>,
+/// The layout of one part of a history.
+#[derive(Default)]
+pub(super) struct Layout {
+    timeline: Timeline,
     /// For each operation, true if it returned and observes.
     observer: Vec<bool>,
+    // Only kept to be filled again.
+    found: Vec<u32>,
+}
+
+/// Answers about operations, which are indices in the history.
+pub(super) struct Facts<'f> {
+    pub(super) returns: &'f dyn Fn(usize) -> bool,
+    /// True for two equal operations.
+    pub(super) equal: &'f dyn Fn(usize, usize) -> bool,
+    pub(super) observes: &'f dyn Fn(usize) -> bool,
+}
+
+/// One part of a history, laid out, with the states of the model met in it.
+pub(super) struct Ground<'g> {
+    pub(super) timeline: &'g Timeline,
+    states: &'g mut dyn States,
+    observer: &'g [bool],
     /// The bytes of the probe and of the sweep.
     pub(super) held: [usize; 2],
-    // Only kept to be filled again.
-    successors: Vec<M>,
+    found: &'g mut Vec<u32>,
 }
 
 /// The configuration after an order.
@@ -47,53 +61,43 @@ pub(super) enum Candidate {
     Pending(u32),
 }
 
-impl<'a, M: Model> Ground<'a, M> {
-    pub(super) fn new(operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
-        Ground {
-            operations,
-            timeline: Timeline::default(),
-            states: StateTable::new(),
-            observer: Vec::new(),
-            held: [0; 2],
-            successors: Vec::new(),
-        }
-    }
-
+impl Layout {
     /// Lays out a part in place of the last one, and puts `walk` at its beginning. The layout is incomplete if
     /// the meter is over then.
     pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
+        facts: &Facts<'_>,
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
     ) {
-        let operations = self.operations;
-        self.timeline.lay_out(
-            moments,
-            |index| operations[index].returned.is_some(),
-            |a, b| operations[a].op == operations[b].op,
-            walk,
-            meter,
-        );
-        self.states.clear();
-        self.held = [0; 2];
-        let observes = |&index: &usize| {
-            let Operation { op, returned, .. } = &operations[index];
-            returned.as_ref().is_some_and(|(ret, _)| M::observes(op, ret))
-        };
+        self.timeline.lay_out(moments, facts.returns, facts.equal, walk, meter);
         self.observer.clear();
-        self.observer.extend(self.timeline.index.iter().map(observes));
+        self.observer.extend(self.timeline.index.iter().map(|index| (facts.observes)(*index)));
     }
 
-    /// The initial configuration.
-    pub(super) fn start<B: Mask>(&mut self, initial: &M) -> Configuration<B> {
+    /// The part, with these states.
+    pub(super) fn ground<'g>(&'g mut self, states: &'g mut dyn States) -> Ground<'g> {
+        let Layout { timeline, observer, found } = self;
+        Ground { timeline, states, observer, held: [0; 2], found }
+    }
+}
+
+impl Ground<'_> {
+    /// The configuration before any operation, in this state.
+    pub(super) fn start<B: Mask>(&self, state: u32) -> Configuration<B> {
         Configuration {
-            state: self.states.number_of(initial.clone()),
+            state,
             ordered: B::empty(self.timeline.slots),
             used: B::empty(self.timeline.pending.len()),
             order: super::memo::NOTHING,
             length: 0,
         }
+    }
+
+    /// Returns `true` if the part has at most so many operations in flight, and so many pending ones.
+    pub(super) fn is_narrow(&self, most: usize) -> bool {
+        self.timeline.slots <= most && self.timeline.pending.len() <= most
     }
 
     /// The number of a candidate as an operation.
@@ -110,7 +114,7 @@ impl<'a, M: Model> Ground<'a, M> {
         here: &Configuration<B>,
         candidate: Candidate,
         meter: &mut Meter<'_>,
-        mut found: impl FnMut(u32),
+        found: &mut dyn FnMut(u32),
     ) {
         let (eligible, is_pending) = match candidate {
             // An observer that is not ordered yet does not fit this state.
@@ -123,12 +127,13 @@ impl<'a, M: Model> Ground<'a, M> {
         if !eligible {
             return;
         }
-        if !self.find_successors(self.operation(candidate), here.state, meter) {
+        let operation = self.index(self.operation(candidate));
+        if !meter.work(self.states.work(here.state)) {
             return;
         }
         let known = self.states.len();
-        while let Some(next) = self.successors.pop() {
-            let state = self.states.number_of(next);
+        self.states.successors(operation, here.state, self.found);
+        for state in self.found.drain(..) {
             // A pending operation that changes nothing can be left out.
             if !(is_pending && state == here.state) {
                 found(state);
@@ -163,7 +168,7 @@ impl<'a, M: Model> Ground<'a, M> {
 
     /// Returns `true` if the model allows an operation in a state, and `false` if the meter is over.
     pub(super) fn fits(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
-        self.find_successors(op, state, meter) && !self.successors.is_empty()
+        meter.work(self.states.work(state)) && self.states.allows(self.index(op), state)
     }
 
     /// Returns `true` if an operation in flight is ordered.
@@ -171,18 +176,9 @@ impl<'a, M: Model> Ground<'a, M> {
         here.ordered.has(self.timeline.slot[op as usize])
     }
 
-    /// Fills `successors` with the states that the model allows after an operation. Returns `false`, with no
-    /// states, if the meter is over.
-    #[must_use]
-    fn find_successors(&mut self, op: u32, state: u32, meter: &mut Meter<'_>) -> bool {
-        let Operation { op, returned, .. } = &self.operations[self.timeline.index[op as usize]];
-        let ret = returned.as_ref().map(|(ret, _)| ret);
-        self.successors.clear();
-        if !meter.work(self.states.work(state)) {
-            return false;
-        }
-        self.states.get(state).successors(op, ret, &mut self.successors);
-        true
+    /// The index of an operation in the history.
+    fn index(&self, op: u32) -> usize {
+        self.timeline.index[op as usize]
     }
 
     /// Orders every observer in flight that fits the state, and passes events until the return of an operation
@@ -207,7 +203,7 @@ impl<'a, M: Model> Ground<'a, M> {
                 }
                 here.ordered.clear(self.timeline.slot[op as usize]);
             }
-            walk.forward(&self.timeline);
+            walk.forward(self.timeline);
             if let TimelineEvent::Invoke(op) = event {
                 self.observe(here, op, orders, meter);
             }
@@ -221,19 +217,14 @@ impl<'a, M: Model> Ground<'a, M> {
         orders: &mut OrderTree,
         meter: &mut Meter<'_>,
     ) {
-        if !self.observer[op as usize] || self.has(here, op) || !self.fits(op, here.state, meter) {
+        if !self.observer[op as usize] || self.has(here, op) {
             return;
         }
-        let current = self.states.get(here.state);
-        let Operation { op: asked, returned, .. } =
-            &self.operations[self.timeline.index[op as usize]];
-        assert!(
-            self.successors.iter().all(|next| next == current),
-            "the model {} says that {asked:?} only observes when it returns {:?}, but it changes \
-             {current:?}: correct its `observes`",
-            M::name(),
-            returned.as_ref().map(|(ret, _)| ret),
-        );
+        let is_shown = meter.work(self.states.work(here.state))
+            && self.states.shows(self.index(op), here.state);
+        if !is_shown {
+            return;
+        }
         here.ordered.set(self.timeline.slot[op as usize]);
         append(here, op, orders);
     }

@@ -10,7 +10,6 @@ use super::mask::Mask;
 use super::memo::{OrderTree, Visited};
 use super::timeline::TimelineCursor;
 use crate::limits::{ENTRIES_KEPT, Meter, vec_bytes};
-use crate::model::Model;
 
 pub(super) struct Probe<B> {
     pub(super) orders: OrderTree,
@@ -113,9 +112,9 @@ impl<B: Mask> Probe<B> {
     const MEMO_MAX: usize = 1 << 14;
 
     /// Starts at the beginning of a part, and forgets the last one.
-    pub(super) fn start<M: Model>(
+    pub(super) fn start(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         walk: &mut TimelineCursor,
         start: Configuration<B>,
         meter: &mut Meter<'_>,
@@ -157,9 +156,9 @@ impl<B: Mask> Probe<B> {
     }
 
     /// Continues until it is exhausted, or has made no progress for `patience` configurations.
-    pub(super) fn run<M: Model>(
+    pub(super) fn run(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
         patience: u64,
@@ -191,9 +190,9 @@ impl<B: Mask> Probe<B> {
 
     /// The next move from the configuration on top. The required operation is tried before the others are
     /// listed: mostly it fits, and they are never needed.
-    fn next_move<M: Model>(
+    fn next_move(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         walk: &TimelineCursor,
         meter: &mut Meter<'_>,
     ) -> Option<Move> {
@@ -230,9 +229,9 @@ impl<B: Mask> Probe<B> {
     }
 
     /// Lists the moves of one operation from the configuration on top. `first` is the required operation.
-    fn list<M: Model>(
+    fn list(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         candidate: Candidate,
         first: u32,
         meter: &mut Meter<'_>,
@@ -240,7 +239,7 @@ impl<B: Mask> Probe<B> {
         let Some(ProbeFrame { here, .. }) = self.stack.last() else { return };
         let start = self.moves.len();
         let moves = &mut self.moves;
-        ground.moves(here, candidate, meter, |state| {
+        ground.moves(here, candidate, meter, &mut |state| {
             moves.push(Move { op: candidate, state, rank: Rank::Helps });
         });
         let is_first = matches!(candidate, Candidate::Returning(op) if op == first);
@@ -259,9 +258,9 @@ impl<B: Mask> Probe<B> {
     /// Takes the move just returned and all remaining ones before continuing from any of them: each uses one
     /// pending operation. Continuing from the first at once would use two, three and more where one is enough,
     /// and reach the same states again with ever smaller sets.
-    fn take_all<M: Model>(
+    fn take_all(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
     ) -> Entered {
@@ -281,9 +280,9 @@ impl<B: Mask> Probe<B> {
         Entered::New
     }
 
-    fn take<M: Model>(
+    fn take(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
         parent: usize,
@@ -296,9 +295,9 @@ impl<B: Mask> Probe<B> {
 
     /// Continues from a move to the next return that is not ordered yet. Unless the configuration there is new,
     /// the cursor is restored.
-    fn enter<M: Model>(
+    fn enter(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
         mut here: Configuration<B>,
@@ -314,7 +313,7 @@ impl<B: Mask> Probe<B> {
         let is_new = self.visited.add(at, here.state, &here.ordered, &here.used);
         let work = (at - start) as u32 + 1 + self.visited.take_work();
         if !is_new {
-            walk.back(&ground.timeline, start);
+            walk.back(ground.timeline, start);
             self.orders.truncate(nodes_before);
             return if meter.work(work) { Entered::Known } else { Entered::OutOfBudget };
         }
@@ -359,7 +358,7 @@ impl<B: Mask> Probe<B> {
     }
 
     /// Pops the configuration on top.
-    fn leave<M: Model>(&mut self, ground: &Ground<'_, M>, walk: &mut TimelineCursor) {
+    fn leave(&mut self, ground: &Ground<'_>, walk: &mut TimelineCursor) {
         let Some(ProbeFrame { here, at, nodes_before, moves, .. }) = self.stack.pop() else {
             return;
         };
@@ -369,6 +368,6 @@ impl<B: Mask> Probe<B> {
         self.moves.truncate(moves as usize);
         // A sibling takes the place of this configuration.
         let at = self.stack.last().map_or(0, |frame| frame.at as usize);
-        walk.back(&ground.timeline, at);
+        walk.back(ground.timeline, at);
     }
 }

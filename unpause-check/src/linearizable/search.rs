@@ -15,17 +15,18 @@
 //! that returns there fits after none of them, and operations invoked later played no part.
 
 use super::furthest::Furthest;
-use super::ground::Ground;
+use super::ground::{Facts, Ground, Layout};
 use super::mask::Mask;
-use super::memo::{OrderTree, StateTable};
+use super::memo::OrderTree;
 use super::probe::{Probe, Probed};
+use super::states::StatesOf;
 use super::sweep::{Sweep, Swept};
-use super::timeline::{Moment, Timeline, TimelineCursor, TimelineEvent};
+use super::timeline::{Moment, TimelineCursor, TimelineEvent};
 use crate::history::Operation;
 use crate::limits::Meter;
 use crate::model::Model;
 
-/// The result of a search. Operations by their index in the history.
+/// The result of a search, with states of a type `M` or by their numbers. Operations by their index in the history.
 pub(super) enum Found<M> {
     /// This order explains the part.
     Order(Vec<usize>),
@@ -46,15 +47,16 @@ pub(super) struct Stuck<M> {
 /// Searches one part of a history after the other. Its tables serve them all: a part of three
 /// operations allocates nothing.
 pub(super) struct Searcher<'a, M: Model> {
-    ground: Ground<'a, M>,
+    states: StatesOf<'a, M>,
+    layout: Layout,
     walk: TimelineCursor,
     probe: Probe<u64>,
 }
 
 impl<'a, M: Model> Searcher<'a, M> {
     pub(super) fn new(operations: &'a [Operation<M::Op, M::Ret>]) -> Self {
-        let (ground, walk) = (Ground::new(operations), TimelineCursor::default());
-        Searcher { ground, walk, probe: Probe::default() }
+        let (layout, walk) = (Layout::default(), TimelineCursor::default());
+        Searcher { states: StatesOf::new(operations), layout, walk, probe: Probe::default() }
     }
 
     /// Searches with the narrowest masks that hold the part.
@@ -64,17 +66,72 @@ impl<'a, M: Model> Searcher<'a, M> {
         moments: &[Moment],
         meter: &mut Meter<'_>,
     ) -> Found<M> {
-        let Searcher { ground, walk, probe } = self;
-        ground.lay_out(moments, walk, meter);
+        self.search_in_turns(initial, moments, meter, TURNS, WORD)
+    }
+
+    /// Searches with masks of a word if the part has at most so many operations in flight, and so many pending ones.
+    fn search_in_turns(
+        &mut self,
+        initial: &M,
+        moments: &[Moment],
+        meter: &mut Meter<'_>,
+        turns: Turns,
+        word: usize,
+    ) -> Found<M> {
+        let Searcher { states, layout, walk, probe } = self;
+        let operations = states.operations;
+        let facts = Facts {
+            returns: &|index| operations[index].returned.is_some(),
+            equal: &|a, b| operations[a].op == operations[b].op,
+            observes: &|index| {
+                let Operation { op, returned, .. } = &operations[index];
+                returned.as_ref().is_some_and(|(ret, _)| M::observes(op, ret))
+            },
+        };
+        layout.lay_out(moments, &facts, walk, meter);
         if meter.is_over() {
             return Found::OutOfBudget { longest: 0 };
         }
-        if ground.timeline.slots <= 64 && ground.timeline.pending.len() <= 64 {
-            take_turns(initial, ground, walk, probe, meter, TURNS)
-        } else {
-            let probe = &mut Probe::<Box<[u64]>>::default();
-            take_turns(initial, ground, walk, probe, meter, TURNS)
+        states.table.clear();
+        let start = states.table.number_of(initial.clone());
+        let found = search_from(start, &mut layout.ground(states), walk, probe, meter, turns, word);
+        found.with_states(|number| states.table.get(number).clone())
+    }
+}
+
+impl Found<u32> {
+    /// The result with the states of these numbers.
+    fn with_states<M>(self, state: impl Fn(u32) -> M) -> Found<M> {
+        match self {
+            Found::Order(order) => Found::Order(order),
+            Found::OutOfBudget { longest } => Found::OutOfBudget { longest },
+            Found::Stuck(Stuck { misfit, partial }) => {
+                let partial =
+                    partial.into_iter().map(|(order, number)| (order, state(number))).collect();
+                Found::Stuck(Stuck { misfit, partial })
+            }
         }
+    }
+}
+
+/// The bits of a word.
+const WORD: usize = 64;
+
+/// The same for all models.
+fn search_from(
+    start: u32,
+    ground: &mut Ground<'_>,
+    walk: &mut TimelineCursor,
+    probe: &mut Probe<u64>,
+    meter: &mut Meter<'_>,
+    turns: Turns,
+    word: usize,
+) -> Found<u32> {
+    if ground.is_narrow(word) {
+        take_turns(start, ground, walk, probe, meter, turns)
+    } else {
+        let probe = &mut Probe::<Box<[u64]>>::default();
+        take_turns(start, ground, walk, probe, meter, turns)
     }
 }
 
@@ -95,19 +152,18 @@ struct Turns {
 /// vain if there is no order.
 const TURNS: Turns = Turns { patience: 1 << 14, patience_part: 2, sweep_per_probe: 8 };
 
-fn take_turns<M: Model, B: Mask>(
-    initial: &M,
-    ground: &mut Ground<'_, M>,
+fn take_turns<B: Mask>(
+    start: u32,
+    ground: &mut Ground<'_>,
     walk: &mut TimelineCursor,
     probe: &mut Probe<B>,
     meter: &mut Meter<'_>,
     turns: Turns,
-) -> Found<M> {
+) -> Found<u32> {
     let mut sweep: Option<Sweep<B>> = None;
     // The number of visits so far is a measure of how many more are worth it.
     let patience = |probe: &Probe<B>| turns.patience.max(probe.visits / turns.patience_part);
-    let start = ground.start(initial);
-    let mut probed = probe.start(ground, walk, start, meter);
+    let mut probed = probe.start(ground, walk, ground.start(start), meter);
     loop {
         match probed {
             Probed::Complete(order) => return Found::Order(spell(ground, &probe.orders, order)),
@@ -120,7 +176,7 @@ fn take_turns<M: Model, B: Mask>(
             Probed::Impatient => {}
         }
         let sweep = sweep.get_or_insert_with(|| {
-            let start = ground.start(initial);
+            let start = ground.start(start);
             Sweep::new(ground, start, meter)
         });
         match sweep.run(ground, meter, probe.deepest, probe.visits * turns.sweep_per_probe) {
@@ -131,7 +187,7 @@ fn take_turns<M: Model, B: Mask>(
                 sweep.tidy();
                 probe.start_from(&sweep.orders, sweep.waiting());
                 let deepest = probe.deepest;
-                walk.to(&ground.timeline, deepest);
+                walk.to(ground.timeline, deepest);
             }
             Swept::Tired => {}
         }
@@ -139,29 +195,23 @@ fn take_turns<M: Model, B: Mask>(
     }
 }
 
-fn out_of_budget<M, B>(probe: &Probe<B>, sweep: Option<&Sweep<B>>) -> Found<M> {
+fn out_of_budget<B>(probe: &Probe<B>, sweep: Option<&Sweep<B>>) -> Found<u32> {
     let longest = sweep.map_or(0, |sweep| sweep.longest).max(probe.longest);
     Found::OutOfBudget { longest: longest as usize }
 }
 
-fn spell<M: Model>(ground: &Ground<'_, M>, orders: &OrderTree, order: u32) -> Vec<usize> {
+fn spell(ground: &Ground<'_>, orders: &OrderTree, order: u32) -> Vec<usize> {
     orders.spell(order).into_iter().map(|op| ground.timeline.index[op as usize]).collect()
 }
 
-fn stuck<M: Model>(
-    ground: &Ground<'_, M>,
-    furthest: &mut Furthest,
-    orders: &OrderTree,
-) -> Found<M> {
-    let Ground { timeline: Timeline { events, index, .. }, states, .. } = ground;
-    let TimelineEvent::Return(misfit) = events[furthest.at] else {
+fn stuck(ground: &Ground<'_>, furthest: &mut Furthest, orders: &OrderTree) -> Found<u32> {
+    let TimelineEvent::Return(misfit) = ground.timeline.events[furthest.at] else {
         unreachable!("every configuration is at a return");
     };
     furthest.longest_first();
-    let state = |number| StateTable::get(states, number).clone();
     let ends = furthest.ends.iter();
-    let partial = ends.map(|end| (spell(ground, orders, end.order), state(end.state))).collect();
-    Found::Stuck(Stuck { misfit: index[misfit as usize], partial })
+    let partial = ends.map(|end| (spell(ground, orders, end.order), end.state)).collect();
+    Found::Stuck(Stuck { misfit: ground.timeline.index[misfit as usize], partial })
 }
 
 #[cfg(test)]
@@ -212,15 +262,18 @@ mod tests {
         calls
     }
 
-    /// Searches with the shortest turns, so that probe and sweep alternate all the time in histories that brute
-    /// force can judge.
-    fn search_with<B: Mask>(calls: &[Call], turns: Turns) -> Found<CasRegister> {
+    /// With masks of a word, or with longer ones.
+    fn search_with(calls: &[Call], turns: Turns, word: usize) -> Found<CasRegister> {
         let moments = crate::linearizable::by_time(calls).unwrap();
-        let (mut ground, mut walk) = (Ground::new(calls), TimelineCursor::default());
-        let (mut probe, budget) = (Probe::<B>::default(), Budget::default());
+        let budget = Budget::default();
         let mut meter = Meter::new(&budget);
-        ground.lay_out(&moments, &mut walk, &mut meter);
-        take_turns(&CasRegister::new(0), &mut ground, &mut walk, &mut probe, &mut meter, turns)
+        Searcher::new(calls).search_in_turns(
+            &CasRegister::new(0),
+            &moments,
+            &mut meter,
+            turns,
+            word,
+        )
     }
 
     #[test]
@@ -240,8 +293,8 @@ mod tests {
                 patience_part: u64::MAX,
                 sweep_per_probe: 1 + round % 4,
             };
-            let short = search_with::<u64>(&calls, turns);
-            let long = search_with::<Box<[u64]>>(&calls, turns);
+            let short = search_with(&calls, turns, WORD);
+            let long = search_with(&calls, turns, 0);
             match (short, long) {
                 (Found::Order(order), Found::Order(other)) if expected => {
                     assert_eq!(order, other, "{calls:?}");

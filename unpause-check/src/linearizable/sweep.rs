@@ -11,7 +11,6 @@ use super::mask::Mask;
 use super::memo::{OrderTree, Visited};
 use super::timeline::TimelineCursor;
 use crate::limits::Meter;
-use crate::model::Model;
 use unpause_ordered::Map;
 
 pub(super) struct Sweep<B> {
@@ -57,8 +56,8 @@ pub(super) enum Swept {
 impl<B: Mask> Sweep<B> {
     const NODES_MAX: usize = 1 << 14;
 
-    pub(super) fn new<M: Model>(
-        ground: &mut Ground<'_, M>,
+    pub(super) fn new(
+        ground: &mut Ground<'_>,
         start: Configuration<B>,
         meter: &mut Meter<'_>,
     ) -> Self {
@@ -74,7 +73,7 @@ impl<B: Mask> Sweep<B> {
             states: Vec::new(),
             nodes_max: Self::NODES_MAX,
         };
-        sweep.walk.start(&ground.timeline);
+        sweep.walk.start(ground.timeline);
         let complete = sweep.arrive(ground, start, meter);
         assert!(complete.is_none(), "the probe came to the end at once");
         sweep
@@ -89,9 +88,9 @@ impl<B: Mask> Sweep<B> {
     }
 
     /// Continues until every configuration up to a position has been visited, or `visits` more.
-    pub(super) fn run<M: Model>(
+    pub(super) fn run(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         meter: &mut Meter<'_>,
         past: usize,
         mut visits: u64,
@@ -142,14 +141,14 @@ impl<B: Mask> Sweep<B> {
     }
 
     /// Takes every move from a configuration. Returns the order if a move leads to the end.
-    fn visit<M: Model>(
+    fn visit(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         at: usize,
         here: Configuration<B>,
         meter: &mut Meter<'_>,
     ) -> Option<u32> {
-        self.walk.to(&ground.timeline, at);
+        self.walk.to(ground.timeline, at);
         let Configuration { order, state, length, .. } = here;
         self.furthest.reached(at, OrderEnd { order, state, length });
         let mut candidate = self.walk.first();
@@ -163,15 +162,15 @@ impl<B: Mask> Sweep<B> {
             .find_map(|number| self.take(ground, &here, Candidate::Pending(number), meter))
     }
 
-    fn take<M: Model>(
+    fn take(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         here: &Configuration<B>,
         candidate: Candidate,
         meter: &mut Meter<'_>,
     ) -> Option<u32> {
         let mut states = std::mem::take(&mut self.states);
-        ground.moves(here, candidate, meter, |state| states.push(state));
+        ground.moves(here, candidate, meter, &mut |state| states.push(state));
         let complete = states.drain(..).find_map(|state| {
             let next = ground.after(here, candidate, state, &mut self.orders);
             self.arrive(ground, next, meter)
@@ -181,9 +180,9 @@ impl<B: Mask> Sweep<B> {
     }
 
     /// Settles a configuration and adds it to its bucket if it is new. Returns its order if it is at the end.
-    fn arrive<M: Model>(
+    fn arrive(
         &mut self,
-        ground: &mut Ground<'_, M>,
+        ground: &mut Ground<'_>,
         mut here: Configuration<B>,
         meter: &mut Meter<'_>,
     ) -> Option<u32> {
@@ -192,7 +191,7 @@ impl<B: Mask> Sweep<B> {
         ground.settle(&mut here, &mut self.walk, &mut self.orders, meter);
         self.longest = self.longest.max(here.length);
         let at = self.walk.at;
-        self.walk.back(&ground.timeline, start);
+        self.walk.back(ground.timeline, start);
         if at == ground.timeline.events.len() {
             return Some(here.order);
         }

@@ -78,8 +78,8 @@ impl Timeline {
     pub(super) fn lay_out(
         &mut self,
         moments: &[Moment],
-        returns: impl Fn(usize) -> bool,
-        equal: impl Fn(usize, usize) -> bool,
+        returns: &dyn Fn(usize) -> bool,
+        equal: &dyn Fn(usize, usize) -> bool,
         walk: &mut TimelineCursor,
         meter: &mut Meter<'_>,
     ) {
@@ -91,14 +91,14 @@ impl Timeline {
         self.twin.clear();
         self.returns.clear();
         self.free.clear();
-        self.name_events(moments, &returns);
+        self.name_events(moments, returns);
         self.give_slots();
         self.order_by_return(walk, meter);
-        self.find_twins(&equal, meter);
+        self.find_twins(equal, meter);
         walk.start(self);
     }
 
-    fn name_events(&mut self, moments: &[Moment], returns: &impl Fn(usize) -> bool) {
+    fn name_events(&mut self, moments: &[Moment], returns: &dyn Fn(usize) -> bool) {
         for moment in moments {
             let index = moment.index();
             if moment.is_return() {
@@ -188,7 +188,7 @@ impl Timeline {
 
     /// Compares with one operation of each kind only, and stops after a thousand kinds: a twin that is not
     /// found costs time but does not change the verdict.
-    fn find_twins(&mut self, equal: &impl Fn(usize, usize) -> bool, meter: &mut Meter<'_>) {
+    fn find_twins(&mut self, equal: &dyn Fn(usize, usize) -> bool, meter: &mut Meter<'_>) {
         const KINDS_MAX: usize = 1000;
         let mut latest_of_kind: Vec<u32> = Vec::new();
         for (number, &op) in self.pending.iter().enumerate() {
@@ -315,7 +315,7 @@ mod tests {
         let moments: Vec<_> =
             events.iter().map(|&(index, back)| Moment::new(index, back)).collect();
         let (mut timeline, mut walk) = (Timeline::default(), TimelineCursor::default());
-        timeline.lay_out(&moments, returns, equal, &mut walk, &mut meter());
+        timeline.lay_out(&moments, &returns, &equal, &mut walk, &mut meter());
         (timeline, walk)
     }
 
@@ -354,7 +354,7 @@ mod tests {
         let moments: Vec<_> = [(4, false), (1, false), (1, true), (4, true)]
             .map(|(index, back)| Moment::new(index, back))
             .to_vec();
-        timeline.lay_out(&moments, |_| true, |_, _| true, &mut walk, &mut meter());
+        timeline.lay_out(&moments, &|_| true, &|_, _| true, &mut walk, &mut meter());
         assert_eq!((timeline.slots, timeline.index.as_slice()), (2, &[4, 1][..]));
         assert_eq!(timeline.pending, []);
         walk.to(&timeline, 2);

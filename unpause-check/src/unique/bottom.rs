@@ -13,7 +13,7 @@
 use super::intervals::{Covers, NONE, Stabs};
 use super::items::{CollectionItem, Items};
 use super::pending::Least;
-use unpause_ordered::sort_by_key;
+use unpause_ordered::sort_by_number;
 
 /// The items that are surely inside at some moment, renumbered, and their operations.
 pub(super) struct Layout {
@@ -65,7 +65,7 @@ impl Layout {
                 layout.entries.push(entry(item.take, NONE));
             }
             if layout.entries.len() > start + 2 {
-                sort_by_key(&mut layout.entries[start..], |entry| entry.first);
+                sort_by_number(&mut layout.entries[start..], |entry| entry.first.into());
             }
         }
         layout.starts.push(layout.entries.len() as u32);
@@ -83,10 +83,10 @@ impl Layout {
         let of = |operation: u32| items.moments.of[operation as usize];
         let item = |number: u32| items.of[self.values[number as usize] as usize];
         let mut above: Vec<u32> = stuck.to_vec();
-        sort_by_key(&mut above, |number| of(item(*number).add).0);
+        sort_by_number(&mut above, |number| of(item(*number).add).0.into());
         let mut below: Vec<u32> = stuck.to_vec();
         below.retain(|number| item(*number).take != NONE);
-        sort_by_key(&mut below, |number| item(*number).from);
+        sort_by_number(&mut below, |number| item(*number).from.into());
         // Of the items pushed after a moment and before another, when the last one leaves.
         let mut leaves = Least::new(self.count);
         while let Some(under) = below.pop() {

@@ -15,7 +15,7 @@ use super::items::{CollectionItem, CollectionTerms, Items, edge};
 use super::pending::{self, Collection};
 use super::{Core, Plain, Ruling, Span};
 use crate::verdict::Anomaly;
-use unpause_ordered::sort_by_key;
+use unpause_ordered::sort_by_number;
 
 const WORDS: CollectionTerms = CollectionTerms { added: "pushed", taken: "popped" };
 
@@ -81,9 +81,9 @@ impl Collection for StackCheck<'_> {
             items.of.iter().filter(|item| item.stays()).copied().collect();
         let mut taken: Vec<CollectionItem> =
             stays.iter().filter(|item| item.take != NONE).copied().collect();
-        sort_by_key(&mut taken, |item| item.from);
+        sort_by_number(&mut taken, |item| item.from.into());
         let mut untaken: Vec<u32> = items.untaken().collect();
-        sort_by_key(&mut untaken, |value| of(items.of[*value as usize].add).0);
+        sort_by_number(&mut untaken, |value| of(items.of[*value as usize].add).0.into());
         let (mut ends, mut next, mut found) = (pending::Least::new(count), 0, Vec::new());
         for value in untaken {
             let item = items.of[value as usize];

@@ -3,7 +3,7 @@
 
 use super::{Action, Core, Plain, Ruling, Span};
 use crate::verdict::{Anomaly, Edge};
-use unpause_ordered::sort_by_key;
+use unpause_ordered::sort_by_number;
 
 /// No operation.
 pub(super) const NONE: u32 = u32::MAX;
@@ -111,7 +111,7 @@ impl Contradiction {
         let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
         first.sort_unstable();
         first.dedup_by_key(|(operation, _)| *operation);
-        sort_by_key(&mut first, |(_, place)| *place);
+        sort_by_number(&mut first, |(_, place)| *place as u64);
         let operations = first.into_iter().map(|(operation, _)| operation).collect();
         let anomaly = Anomaly { name: name.to_owned(), text, edges };
         Ruling::Violated(Core { operations, anomaly })

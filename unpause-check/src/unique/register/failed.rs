@@ -2,7 +2,7 @@
 
 use super::RegisterCheck;
 use crate::unique::Action;
-use unpause_ordered::sort_by_key;
+use unpause_ordered::sort_by_number;
 
 impl RegisterCheck<'_> {
     /// The order with all failed swaps, each as early as possible, which leaves most room to later
@@ -49,7 +49,7 @@ impl RegisterCheck<'_> {
             gaps.push((gap, index));
         }
         // Stable: of two in one gap, the swap invoked first comes first.
-        sort_by_key(&mut gaps, |(gap, _)| *gap);
+        sort_by_number(&mut gaps, |(gap, _)| (*gap).into());
         let mut gaps = gaps.into_iter().peekable();
         let mut full = Vec::with_capacity(self.plain.actions.len());
         for (place, op) in order.into_iter().enumerate() {

@@ -29,8 +29,8 @@ pub(crate) fn set_points(_points: Points) {}
 
 /// Has no effect: there are no such runs.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
-pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> bool {
-    false
+pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> Option<String> {
+    None
 }
 
 /// Has no effect: there are no such runs.

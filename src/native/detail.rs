@@ -1,8 +1,10 @@
 //! The detail in which the locks of a run are stepped: by calls, by their queues or by instructions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Set;
 
+use crate::run::ids::Place;
 use crate::run::untried::Untried;
 
 /// A part of the program that a search does not see: other uses of a lock that it takes for one operation.
@@ -12,15 +14,36 @@ pub(super) const OTHERWISE: &str =
 /// True if searches step the instructions of locks.
 static IN_DETAIL: AtomicBool = AtomicBool::new(false);
 
+/// The place of the first other use of a lock that a search has met.
+static AT: Mutex<Option<Place>> = Mutex::new(None);
+
 /// Steps whole calls of locks in the searches to come.
 pub(super) fn begin_calls() {
     IN_DETAIL.store(false, Ordering::Relaxed);
+    at().take();
 }
 
-/// Steps the instructions of locks in the runs to come, if a run of a search has met other uses of a lock. Returns `true`
-/// if it did: the search must begin again.
-pub(crate) fn begin_instructions(untried: &mut Set<Untried>) -> bool {
-    untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed)
+/// A run of a search uses a lock otherwise than by its calls.
+pub(super) fn is_used_otherwise(place: Place) {
+    at().get_or_insert(place);
+}
+
+/// Steps the instructions of locks in the runs to come, if a run of a search has met other uses of a lock. Returns the
+/// reason if it did: the search must begin again.
+pub(crate) fn begin_instructions(untried: &mut Set<Untried>) -> Option<String> {
+    let begins =
+        untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed);
+    let place = at().map_or(String::new(), |place| format!(" at {place}"));
+    begins.then(|| {
+        format!(
+            "the search steps the instructions of locks, because a lock is used{place} by an operation that is no whole \
+             call of `lock`, `try_lock`, `read` or `write`"
+        )
+    })
+}
+
+fn at() -> MutexGuard<'static, Option<Place>> {
+    AT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The operations of locks that are points of a run: one of its decisions.

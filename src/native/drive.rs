@@ -284,7 +284,7 @@ async fn wait(
     deadline: Option<u64>,
     site: Site,
 ) -> u64 {
-    locks::is_waited_for(address);
+    locks::is_waited_for(address, site);
     let word = with(|threads| threads.word_at(address, "futex", site));
     let enqueue = || {
         with(|threads| {
@@ -315,7 +315,7 @@ async fn wait(
 
 /// Wakes waiters of a word. Returns their number.
 pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
-    locks::is_waited_for(address);
+    locks::is_waited_for(address, site);
     let word = with(|threads| threads.word_at(address, "futex", site));
     let dequeue = || {
         let woken = with(|threads| threads.dequeue(address, count as usize));

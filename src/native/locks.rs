@@ -23,8 +23,9 @@ use std::sync::Arc;
 
 use unpause_native::{Access, Frame, Operation};
 
-use super::detail::{Detail, OTHERWISE};
+use super::detail::{self, Detail, OTHERWISE};
 use super::drive::{do_quietly, perform};
+use super::families::{Family, Hold};
 use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
 use crate::rt::{Vacancy, WORLD};
@@ -44,20 +45,6 @@ const QUEUE: Op = Op::of_kind("queue", op::Access::Act, op::lock::QUEUE);
 /// Tried to give the lock up, which threads wait for.
 const UNLOCK_SLOWLY: Op = Op::of_kind("unlock", op::Access::Act, op::lock::TOUCH);
 const END_READ: Op = Op::new("unlock", op::Access::UnlockShared);
-
-/// The code of a lock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Family {
-    StdMutex,
-    StdRwLock,
-    /// The lock of libc: its readers do not queue behind writers.
-    CRwLock,
-    /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that it
-    /// gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
-    StdCondvar,
-    RawMutex,
-    RawRwLock,
-}
 
 /// The part that an operation has in a call of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,47 +77,6 @@ enum Act {
     Count,
     /// Joins the queue of a condition variable.
     Wait,
-}
-
-impl Family {
-    /// The operations that the lock enables with this value of its word.
-    fn vacancy(self, value: u64) -> Vacancy {
-        let (is_held, readers) = match self {
-            Family::StdMutex => (value != 0, 0),
-            Family::RawMutex => (value & 1 != 0, 0),
-            Family::StdRwLock | Family::CRwLock => match value & ((1 << 30) - 1) {
-                count if count == (1 << 30) - 1 => (true, 0),
-                count => (false, count),
-            },
-            Family::RawRwLock => (value & 0b1000 != 0, value >> 4),
-            Family::StdCondvar => (false, 0),
-        };
-        match (is_held, readers) {
-            (true, _) => Vacancy::Held,
-            (false, 0) => Vacancy::Free,
-            (false, _) => Vacancy::Shared,
-        }
-    }
-
-    /// Returns `true` if a reader takes the lock after it has seen this value.
-    fn lets_reader_in(self, value: u64) -> bool {
-        let someone_waits = self == Family::StdRwLock && value >> 30 != 0;
-        self.vacancy(value) != Vacancy::Held && !someone_waits
-    }
-
-    /// Returns `true` if a reader waits behind a writer that waits.
-    fn lets_writers_queue(self) -> bool {
-        matches!(self, Family::StdRwLock | Family::RawRwLock)
-    }
-
-    /// The kind of object.
-    pub(super) fn kind(self) -> &'static str {
-        match self {
-            Family::StdMutex | Family::RawMutex => "Mutex",
-            Family::StdRwLock | Family::CRwLock | Family::RawRwLock => "RwLock",
-            Family::StdCondvar => "Condvar",
-        }
-    }
 }
 
 impl LockStep {
@@ -238,17 +184,21 @@ pub(super) fn whole(access: &Access, site: Site, points: Points) -> Option<LockS
     }
 }
 
-/// The part of an access without a line that gives up a mutex: the compiler merges the ends of guards.
+/// The part of an access that gives up a known lock, in code that no function of the lock is left of: the compiler merges
+/// the ends of guards.
 fn gives_up(access: &Access) -> Option<LockStep> {
-    let family = match (access.operation, access.size) {
-        (Operation::Swap, 4) if access.operand == 0 => Family::StdMutex,
-        (Operation::CompareExchange, 1) if (access.operand, access.replacement) == (1, 0) => {
-            Family::RawMutex
-        }
-        _ => return None,
+    if !matches!(
+        access.operation,
+        Operation::Swap | Operation::CompareExchange | Operation::Sub | Operation::Add
+    ) {
+        return None;
+    }
+    let (_, family) = with(|threads| threads.known_lock(access.address))?;
+    let act = match family.ends(access)? {
+        Hold::Exclusive => Act::Unlock,
+        Hold::Shared => Act::UnlockShared,
     };
-    let (_, known) = with(|threads| threads.known_lock(access.address))?;
-    (known == family).then_some(LockStep { family, act: Act::Unlock })
+    Some(LockStep { family, act })
 }
 
 /// Does an access that is part of a call of a lock. Returns the value with which the thread
@@ -262,7 +212,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
     let lock = with(|threads| threads.lock_at(address, part.family, site));
     let other = |word: &Arc<ForeignWord>| !Arc::ptr_eq(word, lock.word());
     if with(|threads| threads.known_word(address)).as_ref().is_some_and(other) {
-        note_otherwise();
+        note_otherwise(site);
     }
     let exclusive = if part.family.kind() == "Mutex" { &LOCK } else { &WRITE };
     match act {
@@ -295,7 +245,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
             let taken = lock.try_enter(&TRY_LOCK, place, refresh).await;
             let (seen, _) = perform(thread);
             if taken != (part.family.vacancy(seen) == Vacancy::Free) {
-                note_otherwise();
+                note_otherwise(site);
             }
             seen
         }
@@ -366,7 +316,7 @@ fn refresh(thread: usize, family: Family, lock: &ForeignLock, site: Site) {
 fn stray(lock: &ForeignLock, leave: &'static Op, family: Family, site: Site) {
     lock.leave(leave, site.place);
     if !with(|threads| threads.follows(family)) {
-        note_otherwise();
+        note_otherwise(site);
     }
 }
 
@@ -376,17 +326,18 @@ fn is_search() -> bool {
 }
 
 /// A search is no proof if it has taken calls of a lock for operations and other code uses it.
-fn note_otherwise() {
+fn note_otherwise(site: Site) {
     if is_search() {
+        detail::is_used_otherwise(site.place);
         WORLD.with(|world| world.note_unseen(OTHERWISE));
     }
 }
 
 /// Records that a thread waits for the memory at an address, or wakes its waiters.
-pub(super) fn is_waited_for(address: usize) {
+pub(super) fn is_waited_for(address: usize, site: Site) {
     if with(|threads| threads.followed_lock(address)).is_some() {
         // No mutex of parking_lot: it waits for other memory. Another object is at the address now.
-        note_otherwise();
+        note_otherwise(site);
     }
 }
 
@@ -403,7 +354,7 @@ pub(super) fn changed_otherwise(address: usize, value: u64, site: Site) {
         return;
     }
     // Its conflicts with the calls of the lock are not seen.
-    note_otherwise();
+    note_otherwise(site);
 }
 
 /// Tests of this file.
@@ -445,27 +396,5 @@ pub(super) mod checks {
         assert_eq!(part(&[own, lock]), None, "called by a lock, not of it");
         // parking_lot itself is tested.
         assert_eq!(part(&[("lock", "src/raw_mutex.rs"), own]), None);
-    }
-
-    pub(in super::super) fn the_word_of_a_lock_tells_who_may_have_it() {
-        use Vacancy::{Free, Held, Shared};
-        let writer = (1 << 30) - 1;
-        for (family, value, vacancy, lets_in) in [
-            (Family::StdMutex, 0, Free, true),
-            (Family::StdMutex, 2, Held, false),
-            (Family::RawMutex, 2, Free, true),
-            (Family::RawMutex, 3, Held, false),
-            (Family::StdRwLock, writer, Held, false),
-            (Family::StdRwLock, 2, Shared, true),
-            // A writer waits.
-            (Family::StdRwLock, 1 << 31 | 1, Shared, false),
-            (Family::CRwLock, writer, Held, false),
-            (Family::CRwLock, 1 << 30 | 1, Shared, true),
-            (Family::RawRwLock, 0b1000, Held, false),
-            (Family::RawRwLock, 0b110100, Shared, true),
-        ] {
-            assert_eq!(family.vacancy(value), vacancy, "{family:?} {value:#b}");
-            assert_eq!(family.lets_reader_in(value), lets_in, "{family:?} {value:#b}");
-        }
     }
 }

@@ -12,6 +12,7 @@ mod chances;
 mod death;
 mod detail;
 mod drive;
+mod families;
 mod isolation;
 mod locks;
 mod memory;
@@ -68,7 +69,11 @@ pub static CHECKS: &[(&str, fn())] = &[
     ),
     (
         "the_word_of_a_lock_tells_who_may_have_it",
-        locks::checks::the_word_of_a_lock_tells_who_may_have_it,
+        families::checks::the_word_of_a_lock_tells_who_may_have_it,
+    ),
+    (
+        "the_end_of_a_guard_is_known_by_its_form",
+        families::checks::the_end_of_a_guard_is_known_by_its_form,
     ),
     (
         "operations_behind_the_first_one_of_a_call_are_known",

@@ -10,7 +10,7 @@ use unpause_native::{Access, Ended, Execution, Request};
 use super::beyond::Beyond;
 use super::by_number::ByNumber;
 use super::detail::Detail;
-use super::locks::Family;
+use super::families::Family;
 use super::notes;
 use super::ops;
 use super::sites::{Site, Sites};

@@ -2,6 +2,7 @@
 
 mod condvars;
 mod generated;
+mod merged;
 mod shared;
 mod timed;
 

@@ -297,12 +297,15 @@ impl Runs<'_, '_, '_> {
     fn begins_in_detail(&mut self) -> bool {
         let is_able = self.search.has_classes();
         let sees_each = matches!(self.visit, RunVisitor::Each(_));
-        let begins =
-            is_able && !sees_each && native::begin_instructions(&mut self.explored.untried);
-        if begins {
-            self.search.tell_apart(Apart::NOTHING);
+        if !is_able || sees_each {
+            return false;
         }
-        begins
+        let Some(reason) = native::begin_instructions(&mut self.explored.untried) else {
+            return false;
+        };
+        self.explored.notes.push(format!("{}: {reason}", self.session.site.test));
+        self.search.tell_apart(Apart::NOTHING);
+        true
     }
 
     fn count(&mut self) {

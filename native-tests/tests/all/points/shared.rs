@@ -138,8 +138,13 @@ fn locks_that_are_shared_have_the_same_outcomes_with_all_points() {
     assert!(compared > programs / 5 && fail > 2, "{compared} programs, {fail} with a deadlock");
 }
 
-fn exhaustive(body: fn()) -> sim::report::Report {
+pub(super) fn exhaustive(body: fn()) -> sim::report::Report {
     sim::Runner::new().hermetic().strategy("exhaustive").seeds(0..20_000).run_native(body)
+}
+
+/// The note of a search that steps the instructions of locks.
+pub(super) fn steps_instructions(report: &sim::report::Report) -> Option<&str> {
+    report.notes.iter().map(String::as_str).find(|note| note.contains("the instructions of locks"))
 }
 
 /// Runs both functions on a thread each.
@@ -219,6 +224,7 @@ fn a_search_finds_a_reader_that_reads_again_behind_a_writer() {
         let report = exhaustive(body);
         assert!(report.finding.is_none(), "{:?}", report.finding);
         assert!(report.searched.as_ref().unwrap().is_proof() && report.runs < 20, "{report:?}");
+        assert_eq!(steps_instructions(&report), None);
     }
 }
 
@@ -276,6 +282,8 @@ fn a_lock_that_is_used_otherwise_is_searched_by_its_instructions() {
         assert!(exhaustive(planted).finding.is_some(), "{nth}");
         let report = exhaustive(right);
         assert!(report.finding.is_none(), "{nth}: {:?}", report.finding);
+        let note = steps_instructions(&report).expect("the report names the other use");
+        assert!(note.contains(" is used at "), "{note}");
         assert!(report.searched.as_ref().unwrap().is_proof(), "{nth}: {:?}", report.searched);
     }
 }

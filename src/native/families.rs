@@ -1,0 +1,175 @@
+//! The kinds of locks that are single operations, and what the word in the memory of a lock says.
+
+use unpause_native::{Access, Operation};
+
+use crate::rt::Vacancy;
+
+/// The code of a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Family {
+    StdMutex,
+    StdRwLock,
+    /// The lock of libc: its readers do not queue behind writers.
+    CRwLock,
+    /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that it
+    /// gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
+    StdCondvar,
+    RawMutex,
+    RawRwLock,
+}
+
+/// The way in which a thread has a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hold {
+    /// Alone.
+    Exclusive,
+    /// As one of its readers.
+    Shared,
+}
+
+/// The bits of a lock of std that tell who has it: the number of its readers, or all of them for a writer.
+const STD_WRITER: u64 = (1 << 30) - 1;
+/// The bit of a lock of parking_lot that a writer has.
+const RAW_WRITER: u64 = 0b1000;
+/// The number that a reader adds to a lock of parking_lot.
+const RAW_READER: u64 = 0b10000;
+
+impl Family {
+    /// The operations that the lock enables with this value of its word.
+    pub(super) fn vacancy(self, value: u64) -> Vacancy {
+        let (is_held, readers) = match self {
+            Family::StdMutex => (value != 0, 0),
+            Family::RawMutex => (value & 1 != 0, 0),
+            Family::StdRwLock | Family::CRwLock => match value & STD_WRITER {
+                STD_WRITER => (true, 0),
+                count => (false, count),
+            },
+            Family::RawRwLock => (value & RAW_WRITER != 0, value / RAW_READER),
+            Family::StdCondvar => (false, 0),
+        };
+        match (is_held, readers) {
+            (true, _) => Vacancy::Held,
+            (false, 0) => Vacancy::Free,
+            (false, _) => Vacancy::Shared,
+        }
+    }
+
+    /// Returns `true` if a reader takes the lock after it has seen this value.
+    pub(super) fn lets_reader_in(self, value: u64) -> bool {
+        let someone_waits = self == Family::StdRwLock && value >> 30 != 0;
+        self.vacancy(value) != Vacancy::Held && !someone_waits
+    }
+
+    /// Returns `true` if a reader waits behind a writer that waits.
+    pub(super) fn lets_writers_queue(self) -> bool {
+        matches!(self, Family::StdRwLock | Family::RawRwLock)
+    }
+
+    /// The hold that an access ends, if it has the form of the operation by which the code of this lock gives the lock up.
+    /// No other operation of that code has this form.
+    pub(super) fn ends(self, access: &Access) -> Option<Hold> {
+        let Access { operation, size, operand, replacement, .. } = *access;
+        let subtracts = |size_of_word: u8, number: u64| {
+            let mask = u64::MAX >> (64 - 8 * u32::from(size_of_word));
+            let subtracted = match operation {
+                Operation::Sub => operand & mask,
+                Operation::Add => operand.wrapping_neg() & mask,
+                _ => return false,
+            };
+            size == size_of_word && subtracted == number
+        };
+        let exchanges = |size_of_word: u8, held: u64| {
+            (operation, size) == (Operation::CompareExchange, size_of_word)
+                && (operand, replacement) == (held, 0)
+        };
+        match self {
+            Family::StdMutex => {
+                ((operation, size, operand) == (Operation::Swap, 4, 0)).then_some(Hold::Exclusive)
+            }
+            Family::RawMutex => exchanges(1, 1).then_some(Hold::Exclusive),
+            Family::StdRwLock | Family::CRwLock => match () {
+                () if subtracts(4, 1) => Some(Hold::Shared),
+                () if subtracts(4, STD_WRITER) => Some(Hold::Exclusive),
+                () => None,
+            },
+            Family::RawRwLock => match () {
+                () if subtracts(8, RAW_READER) => Some(Hold::Shared),
+                () if exchanges(8, RAW_WRITER) => Some(Hold::Exclusive),
+                () => None,
+            },
+            Family::StdCondvar => None,
+        }
+    }
+
+    /// The kind of object.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Family::StdMutex | Family::RawMutex => "Mutex",
+            Family::StdRwLock | Family::CRwLock | Family::RawRwLock => "RwLock",
+            Family::StdCondvar => "Condvar",
+        }
+    }
+}
+
+/// Tests of this file.
+pub(super) mod checks {
+    use super::*;
+
+    pub(in super::super) fn the_word_of_a_lock_tells_who_may_have_it() {
+        use Vacancy::{Free, Held, Shared};
+        let writer = (1 << 30) - 1;
+        for (family, value, vacancy, lets_in) in [
+            (Family::StdMutex, 0, Free, true),
+            (Family::StdMutex, 2, Held, false),
+            (Family::RawMutex, 2, Free, true),
+            (Family::RawMutex, 3, Held, false),
+            (Family::StdRwLock, writer, Held, false),
+            (Family::StdRwLock, 2, Shared, true),
+            // A writer waits.
+            (Family::StdRwLock, 1 << 31 | 1, Shared, false),
+            (Family::CRwLock, writer, Held, false),
+            (Family::CRwLock, 1 << 30 | 1, Shared, true),
+            (Family::RawRwLock, 0b1000, Held, false),
+            (Family::RawRwLock, 0b110100, Shared, true),
+        ] {
+            assert_eq!(family.vacancy(value), vacancy, "{family:?} {value:#b}");
+            assert_eq!(family.lets_reader_in(value), lets_in, "{family:?} {value:#b}");
+        }
+    }
+
+    pub(in super::super) fn the_end_of_a_guard_is_known_by_its_form() {
+        let access = |operation, size, operand: u64, replacement| Access {
+            operation,
+            size,
+            order: 3,
+            failure: 0,
+            address: 64,
+            operand,
+            replacement,
+        };
+        let writer = (1 << 30) - 1;
+        let sub = |size, number| access(Operation::Sub, size, number, 0);
+        let exchange = |size, held| access(Operation::CompareExchange, size, held, 0);
+        for (family, access, ends) in [
+            (Family::StdMutex, access(Operation::Swap, 4, 0, 0), Some(Hold::Exclusive)),
+            (Family::StdMutex, access(Operation::Swap, 4, 2, 0), None),
+            (Family::RawMutex, exchange(1, 1), Some(Hold::Exclusive)),
+            (Family::RawMutex, exchange(1, 0), None),
+            (Family::StdRwLock, sub(4, 1), Some(Hold::Shared)),
+            (Family::StdRwLock, access(Operation::Add, 4, 0xFFFF_FFFF, 0), Some(Hold::Shared)),
+            (Family::StdRwLock, sub(4, writer), Some(Hold::Exclusive)),
+            // It downgrades.
+            (Family::StdRwLock, access(Operation::Add, 4, 0xC000_0002, 0), None),
+            (Family::CRwLock, sub(4, 1), Some(Hold::Shared)),
+            (Family::RawRwLock, sub(8, 0b10000), Some(Hold::Shared)),
+            (Family::RawRwLock, access(Operation::Add, 8, 0b10000, 0), None),
+            (Family::RawRwLock, exchange(8, 0b1000), Some(Hold::Exclusive)),
+            // It upgrades, and no longer may.
+            (Family::RawRwLock, sub(8, 0b01100), None),
+            (Family::RawRwLock, sub(8, 0b00100), None),
+            (Family::StdCondvar, sub(4, 1), None),
+        ] {
+            assert_eq!(family.ends(&access), ends, "{family:?} {access:?}");
+        }
+    }
+}

@@ -207,6 +207,7 @@ fn a_run_leaves_nothing_behind_for_the_next_one() {
             "a_hook_that_is_installed_once_changes_nothing",
             "a_number_from_the_id_of_a_thread_is_the_same_in_each_run",
             "a_static::begins_each_run_with_its_first_value",
+            "a_temporary_file_of_a_run_ends_with_it",
             "a_variable_that_a_run_sets_ends_with_it",
             "a_working_directory_of_a_run_ends_with_it",
             "memory_is_counted",

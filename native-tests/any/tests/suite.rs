@@ -1,5 +1,6 @@
 //! Tests of all kinds that libtest knows.
 
+use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, mpsc};
@@ -125,7 +126,7 @@ fn takes_steps_for_ever() {
 /// A file that a run writes is there in the next one, whatever the process.
 #[test]
 fn has_another_run_each_time() {
-    let file = std::env::temp_dir().join("unpause-any-tests-number-of-runs");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("number-of-runs");
     let number: usize = std::fs::read_to_string(&file).map_or(0, |text| text.len());
     std::fs::write(&file, "x".repeat((number + 1) % 50)).unwrap();
     let count = Arc::new(AtomicUsize::new(0));

@@ -52,6 +52,17 @@ fn a_working_directory_of_a_run_ends_with_it() {
     assert_eq!(after(add), 2);
 }
 
+#[test]
+fn a_temporary_file_of_a_run_ends_with_it() {
+    let folder = std::env::temp_dir();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "a file is left");
+    std::fs::write(folder.join("file"), "left").unwrap();
+    // SAFETY: no other thread uses the environment.
+    unsafe { std::env::set_var("TMPDIR", "/chosen") };
+    assert_eq!(std::env::temp_dir(), std::path::Path::new("/chosen"));
+    assert_eq!(after(add), 2);
+}
+
 /// The first number of a generator like fastrand's.
 fn number_of_thread() -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -61,8 +72,9 @@ fn number_of_thread() -> u64 {
 
 #[test]
 fn a_number_from_the_id_of_a_thread_is_the_same_in_each_run() {
-    // A file outlives the run.
-    let file = std::env::temp_dir().join(format!("unpause-leftovers-{}", std::process::id()));
+    // A file outlives the run, but not in the temporary folder.
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("leftovers-{}", std::process::id()));
     let numbers = [number_of_thread(), thread::spawn(number_of_thread).join().unwrap()];
     let text = format!("{numbers:?}");
     match std::fs::read_to_string(&file) {

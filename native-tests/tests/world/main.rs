@@ -4,3 +4,4 @@
 mod c_locks;
 mod clocks;
 mod processes;
+mod temporary;

@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use super::polled;
 use super::real::real;
+use super::temporary;
 use super::thread::{current, outside};
 
 /// The state before the first change of a run.
@@ -76,9 +77,21 @@ fn moving(change: impl FnOnce() -> c_int) -> c_int {
     outside_of_run(|before| _ = before.directory.get_or_insert_with(open), change)
 }
 
+/// Returns `true` in a run.
+pub(crate) fn is_of_run() -> bool {
+    current().is_some() || polled::is_on()
+}
+
+/// The run changes a variable itself.
+fn changes(name: &CStr) {
+    if name == temporary::VARIABLE && is_of_run() {
+        temporary::is_changed();
+    }
+}
+
 /// Does a change, and first notes the previous state if the change belongs to a run.
 fn outside_of_run(note: impl FnOnce(&mut Before), change: impl FnOnce() -> c_int) -> c_int {
-    let is_of_run = current().is_some() || polled::is_on();
+    let is_of_run = is_of_run();
     outside(|| {
         if is_of_run {
             // SAFETY: see `Shared`.
@@ -97,6 +110,7 @@ fn open() -> c_int {
 
 /// The run is over: puts both back.
 pub(crate) fn end() {
+    temporary::end();
     // SAFETY: see `Shared`.
     let before = unsafe { &mut *BEFORE.0.get() };
     if let Some(variables) = before.variables.take() {
@@ -143,12 +157,16 @@ fn put_back(variables: &[CString]) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn setenv(name: *const c_char, value: *const c_char, replaces: c_int) -> c_int {
+    // SAFETY: the caller's text.
+    changes(unsafe { CStr::from_ptr(name) });
     // SAFETY: the caller's arguments.
     changing(|| unsafe { real!(c"setenv", Set)(name, value, replaces) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unsetenv(name: *const c_char) -> c_int {
+    // SAFETY: the caller's text.
+    changes(unsafe { CStr::from_ptr(name) });
     // SAFETY: the caller's argument.
     changing(|| unsafe { real!(c"unsetenv", Unset)(name) })
 }
@@ -156,6 +174,8 @@ unsafe extern "C" fn unsetenv(name: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn putenv(entry: *mut c_char) -> c_int {
     type Put = unsafe extern "C" fn(*mut c_char) -> c_int;
+    // SAFETY: the caller's text.
+    changes(&self::name(unsafe { CStr::from_ptr(entry) }));
     // SAFETY: the caller's argument.
     changing(|| unsafe { real!(c"putenv", Put)(entry) })
 }

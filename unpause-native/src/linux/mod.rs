@@ -36,6 +36,7 @@ mod signals;
 mod statics;
 mod std_state;
 mod switch;
+mod temporary;
 mod thread;
 mod threads;
 mod unseen;

@@ -1,0 +1,130 @@
+//! The folder for temporary files: a run that reads its name, the variable `TMPDIR`, has an empty folder of its own.
+//!
+//! Each process has one such folder, which is empty between runs, so that its path is the same in all of them. The paths of
+//! two processes differ only while both exist. A run that does not read the variable pays nothing. Only the function
+//! `getenv` returns the folder: the environment keeps its value, which threads of the system and other processes read.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::null;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::environment::is_of_run;
+use super::real::real;
+use super::thread::outside;
+
+pub(crate) const VARIABLE: &CStr = c"TMPDIR";
+
+/// The largest number of processes that have a folder at one time.
+const PROCESSES: u32 = 256;
+
+/// True if the run has changed the variable.
+static IS_CHANGED: AtomicBool = AtomicBool::new(false);
+/// True if the run has the folder.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+type Get = unsafe extern "C" fn(*const c_char) -> *mut c_char;
+
+/// The folder of this process, and its name for C. `None` if none can be made: the variable then keeps its value.
+fn folder() -> Option<&'static (PathBuf, CString)> {
+    static FOLDER: OnceLock<Option<(PathBuf, CString)>> = OnceLock::new();
+    FOLDER.get_or_init(find).as_ref()
+}
+
+/// Makes the first folder that no other process has, and locks it until this process ends.
+fn find() -> Option<(PathBuf, CString)> {
+    // SAFETY: libc's function, with a text; system calls without arguments.
+    let (parent, user) =
+        unsafe { (real!(c"getenv", Get)(VARIABLE.as_ptr()), libc::syscall(libc::SYS_geteuid)) };
+    let parent = match parent.is_null() {
+        true => Path::new("/tmp"),
+        // SAFETY: a text of libc, which is read before the variable changes.
+        false => {
+            Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(parent) }.to_bytes()))
+        }
+    };
+    (0..PROCESSES).find_map(|number| {
+        let path = parent.join(format!("unpause-{user}-{number}"));
+        let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+        locks(&name, user as libc::uid_t).then_some((path, name))
+    })
+}
+
+/// Makes the folder, if there is none, and locks it. Returns `false` if it is another user's, a link, or locked.
+fn locks(name: &CStr, user: libc::uid_t) -> bool {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: system calls with a text, numbers and a buffer. The functions of libc may be simulated.
+    unsafe {
+        libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), 0o700);
+        let file = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) as c_int;
+        if file < 0 {
+            return false;
+        }
+        let mut status = std::mem::zeroed::<libc::stat>();
+        let is_own = libc::syscall(libc::SYS_fstat, file, &raw mut status) == 0
+            && status.st_uid == user
+            && libc::syscall(libc::SYS_flock, file, libc::LOCK_EX | libc::LOCK_NB) == 0;
+        if !is_own {
+            libc::syscall(libc::SYS_close, file);
+        }
+        is_own
+    }
+}
+
+/// Removes all that is in the folder.
+fn empty(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // A file that cannot be removed stays, as it would in the real folder.
+        _ = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => fs::remove_dir_all(path),
+            _ => fs::remove_file(path),
+        };
+    }
+}
+
+/// The name of the folder of the current run, which is empty when the run first asks. Null if the variable is to be read.
+fn of_run() -> *const c_char {
+    if IS_CHANGED.load(Ordering::Relaxed) {
+        return null();
+    }
+    outside(|| {
+        let Some((folder, name)) = folder() else { return null() };
+        if !IS_USED.swap(true, Ordering::Relaxed) {
+            // Of a process that was created for a run and has died.
+            empty(folder);
+        }
+        name.as_ptr()
+    })
+}
+
+/// The run changes the variable itself.
+pub(crate) fn is_changed() {
+    IS_CHANGED.store(true, Ordering::Relaxed);
+}
+
+/// The run is over.
+pub(crate) fn end() {
+    IS_CHANGED.store(false, Ordering::Relaxed);
+    if IS_USED.swap(false, Ordering::Relaxed)
+        && let Some((folder, _)) = folder()
+    {
+        empty(folder);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getenv(name: *const c_char) -> *mut c_char {
+    // SAFETY: the caller's text.
+    if is_of_run() && unsafe { CStr::from_ptr(name) } == VARIABLE {
+        let folder = of_run();
+        if !folder.is_null() {
+            return folder.cast_mut();
+        }
+    }
+    // SAFETY: the caller's argument.
+    unsafe { real!(c"getenv", Get)(name) }
+}

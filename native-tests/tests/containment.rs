@@ -269,6 +269,33 @@ fn backtraces_of_threads_of_the_system_are_whole_beside_runs() {
     });
 }
 
+/// Under a lock of std, which a thread of the system holds as long as it reads the program: longer than any other lock.
+#[test]
+fn a_run_waits_for_the_backtrace_of_a_thread_of_the_system() {
+    fn names_itself(function: &str) {
+        let text = Backtrace::force_capture().to_string();
+        assert!(text.contains(function), "{text}");
+    }
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !ended.load(SeqCst) {
+                    names_itself("a_run_waits_for_the_backtrace");
+                }
+            });
+        }
+        let runner = Runner::new().hermetic().seeds(0..20).time(Duration::from_secs(20));
+        let report = runner.run_native(|| {
+            let thread = thread::spawn(|| names_itself("a_run_waits_for_the_backtrace"));
+            names_itself("a_run_waits_for_the_backtrace");
+            thread.join().unwrap();
+        });
+        ended.store(true, SeqCst);
+        assert!(report.passed(), "{:?}", report.finding.map(|finding| finding.run.outcome));
+    });
+}
+
 #[test]
 fn a_thread_that_the_system_refuses_is_an_error_of_its_spawn() {
     let spawn = |size: usize| thread::Builder::new().stack_size(size).spawn(|| 7);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::arch::marker;
 use super::execution::Region;
 use super::real::real;
-use super::std_state::streams;
+use super::std_state::{self, streams};
 use super::switch::frame_pointer;
 use super::thread::{current, inside, outside};
 use super::{children, statics, unseen};
@@ -78,8 +78,11 @@ extern "C" fn unpause_std_is_of_run(address: usize) -> bool {
     outside(|| thread.run().region(address) != Region::Unknown)
 }
 
-/// The time that a thread of the system has to unlock a mutex of std's.
+/// The time that a thread of the system has to unlock a mutex of std's that a simulated thread may hold instead.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// The same for the mutex of backtraces. A thread of the system may read all symbols of the program under it, and no
+/// simulated thread makes a request under it.
+const PATIENCE_OF_BACKTRACES: Duration = Duration::from_secs(5);
 
 /// Locks a mutex that a run shares with threads of the system, such as the mutex that std locks
 /// when a thread begins. It is part of no run: if a thread of the system holds it, the carrier
@@ -97,11 +100,15 @@ unsafe extern "C" fn unpause_std_lock_shared(word: *const AtomicU32) -> bool {
         if !statics::is_shared(word as usize) {
             return false;
         }
+        let patience = match std_state::is_of_backtraces(word as usize) {
+            true => PATIENCE_OF_BACKTRACES,
+            false => PATIENCE,
+        };
         // SAFETY: the caller's.
         let word = unsafe { &*word };
         let begun = Instant::now();
         while word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > patience {
                 return false;
             }
             // SAFETY: a system call without arguments; the function of libc is simulated.

@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
+pub(crate) use self::locks::is_of_backtraces;
 use self::statics::{Swapped, range};
 use super::death::Death;
 use super::request::Request;

@@ -60,6 +60,11 @@ pub(super) fn mend() {
     }
 }
 
+/// Returns `true` for the word of the lock of backtraces.
+pub(crate) fn is_of_backtraces(word: usize) -> bool {
+    locks()[1] == Some(word)
+}
+
 /// Holds the lock of backtraces until it is dropped, so that no thread of the system uses what it guards.
 pub(super) struct Backtraces(Option<&'static AtomicU32>);
 

@@ -36,6 +36,48 @@ fn after_calls(add: fn(&AtomicU32)) {
     assert_eq!(after(process::number_of_calls() % 7, add), 2);
 }
 
+/// Set in the processes that the tests below start.
+const STARTED: &str = "STARTED_BY_NOT_REPEATABLE";
+
+/// Fails after three earlier runs of its process, in the same way whenever it is repeated there.
+fn fails_after_others(add: fn(&AtomicU32)) {
+    let calls = process::number_of_calls();
+    assert!(calls < 3, "it has run {calls} times");
+    assert_eq!(after(3, add), 2, "an update is lost");
+}
+
+#[sim::test(native, seeds = 20)]
+fn a_test_passes_whose_runs_pass_alone() {
+    fails_after_others(adds);
+}
+
+#[sim::test(native, seeds = 2000)]
+fn loses_an_update_and_fails_after_others() {
+    if std::env::var_os(STARTED).is_some() {
+        // Rarely enough that other runs come before.
+        let count = Arc::new(AtomicU32::new(0));
+        let other = count.clone();
+        let thread = thread::spawn(move || (0..20).for_each(|_| adds(&other)));
+        let late = count.load(SeqCst) == 20;
+        thread.join().unwrap();
+        fails_after_others(if late { loses } else { adds });
+    }
+}
+
+#[test]
+fn the_failure_of_a_test_that_is_made_again_is_shown() {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "loses_an_update_and_fails_after_others"]).env(STARTED, "1");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(101), "{text}");
+    assert_eq!(text.matches("FAILED  not_repeatable::loses_an_update").count(), 1, "{text}");
+    for said in ["an update is lost", "SIM_REPLAY=", "SIM_ISOLATE=process", "does not fail alone"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("it has run"), "{text}");
+}
+
 fn runner() -> Runner {
     let name = thread::current().name().unwrap_or("not_repeatable").to_owned();
     let out = std::env::temp_dir().join(format!("unpause-not-repeatable-{}", std::process::id()));

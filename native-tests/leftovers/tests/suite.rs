@@ -84,6 +84,13 @@ fn a_number_from_the_id_of_a_thread_is_the_same_in_each_run() {
     assert_eq!(after(add), 2);
 }
 
+/// Fails after earlier runs of its process, and passes alone.
+#[test]
+fn a_static_of_c_that_counts_runs_is_fresh_in_a_process() {
+    assert!(planted::process::number_of_calls() < 3, "it counts the runs of its process");
+    assert_eq!(after(add), 2);
+}
+
 struct PanicsAtDrop;
 
 impl Drop for PanicsAtDrop {

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::alone;
 use super::native::{self, ErrorText};
 use super::outcome::FunctionBody;
 use super::site::{self, Site};
@@ -53,6 +54,8 @@ pub struct Verdict {
     pub screen: String,
     /// The text that must be shown even if the harness hides the output of the test.
     pub remarks: String,
+    /// True if a trace was replayed and its failure has not come again.
+    pub differs: bool,
     /// The test and the reason, if none of its runs decided anything.
     pub undecided: Option<String>,
 }
@@ -77,10 +80,11 @@ where
         true => settings,
         false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings },
     };
-    judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| Verdict {
-        screen: format!("FAILED  {}: {invalid}\n", test.name),
-        ..Verdict::default()
-    })
+    let verdict = judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| {
+        Verdict { screen: format!("FAILED  {}: {invalid}\n", test.name), ..Verdict::default() }
+    });
+    alone::leave(verdict.passed || verdict.differs, &verdict.screen);
+    verdict
 }
 
 /// Runs the seeds until one fails or too many are undecided.
@@ -97,10 +101,18 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     while let Some(config) = rest {
         let first = undecided == 0;
         let ran = runner.run_config(config.clone(), notes.clone(), body, &MustFail::No, first)?;
+        let counts = ran.shared && reason(&ran.report).is_none();
+        if let Some(again) = counts.then(|| alone::again(&runner.site, &ran.report)).flatten() {
+            verdict.remarks += &format!("note: {}\n", again.note);
+            verdict.screen += &again.screen;
+            verdict.passed = again.passed;
+            return Ok(verdict);
+        }
         let mut report = ran.report;
         if let Some(part) = ran.part {
             part.spare_conditions(&mut report);
         }
+        verdict.differs = alone::differs(&report);
         verdict.remarks += &remarks(&report);
         searched |= report.searched.is_some();
         let reason = reason(&report);

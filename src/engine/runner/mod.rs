@@ -194,6 +194,7 @@
 //! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not passed with
 //! it. Results under other settings are refused, and `cargo unpause merge` does not add them up.
 
+mod alone;
 mod clock;
 mod each;
 mod ended;
@@ -379,6 +380,7 @@ impl Runner {
         };
         let assignment = Assignment { notes, ..Assignment::new(&config, &site, &results) };
         let report = backend::run(&assignment, body);
+        let shared = apart.is_some();
         if let Some((config, mut notes)) = apart.filter(|_| is_not_repeatable(&report)) {
             notes.push(format!(
                 "{}: its runs are not repeatable in one process, so each run has had a process of its own, as with \
@@ -387,7 +389,7 @@ impl Runner {
             ));
             return self.run_config(config, notes, body, must_fail, kept);
         }
-        Ok(TestRun { report, part: SeedPart::of(&config, &results) })
+        Ok(TestRun { report, shared, part: SeedPart::of(&config, &results) })
     }
 
     /// Notes about settings that mean nothing in this build.

@@ -7,6 +7,8 @@ use crate::report::Report;
 /// A report, and the part of the seeds that it is about; `None` if it is about all of them.
 pub(super) struct TestRun {
     pub(super) report: Report,
+    /// True if its runs shared the process, because nothing says that each has one.
+    pub(super) shared: bool,
     pub(super) part: Option<SeedPart>,
 }
 

@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::alone;
 use super::outcome::{FunctionBody, TestBody};
 use super::part::TestRun;
 use super::site::{self, Site};
@@ -213,8 +214,17 @@ fn test_body(
         (true, None) => MustFail::Somehow,
         (true, Some(wanted)) => MustFail::With(wanted.to_owned()),
     };
-    match Runner::of_site(site, settings).try_run_body(body, &must_fail) {
-        Ok(ran) => judge(ran, must_fail),
+    let runner = Runner::of_site(site, settings);
+    let ran = runner.try_run_body(body, &must_fail);
+    let again = match &ran {
+        Ok(ran) if ran.shared && !must_fail.is_wanted() => alone::again(&runner.site, &ran.report),
+        _ => None,
+    };
+    match ran {
+        Ok(ran) => match again {
+            Some(again) => judge_again(&again),
+            None => judge(ran, must_fail),
+        },
         Err(invalid) => {
             let screen = format!("FAILED  {test}: {invalid}\n");
             eprint!("{screen}");
@@ -232,9 +242,19 @@ fn beside_manifest(source: &str, manifest_dir: &str) -> String {
     Path::new(manifest_dir).join(source).display().to_string()
 }
 
+/// Shows the result of a test that was made again and fails the test if it has to.
+fn judge_again(again: &alone::Again) {
+    told::note(&again.note);
+    if !again.passed {
+        eprint!("{}", again.screen);
+        super::ended::failed(&again.screen);
+        fail("the test failed in a process of its own".to_owned());
+    }
+}
+
 /// Shows the report and fails the test if it has to.
 fn judge(ran: TestRun, wanted: MustFail) {
-    let TestRun { mut report, part } = ran;
+    let TestRun { mut report, part, .. } = ran;
     let mut must_fail = wanted.is_wanted();
     let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
     if let (true, true, Some(part)) = (must_fail && passed, crate::seam::SIMULATED, part) {
@@ -261,9 +281,11 @@ fn judge(ran: TestRun, wanted: MustFail) {
         if must_fail {
             eprintln!("note: real threads did not show the failure this test is about");
         }
+        alone::leave(true, "");
         return told::passed(report, &style);
     };
     let screen = text(report, &style);
+    alone::leave(alone::differs(report), &screen);
     eprint!("{screen}");
     if let (true, Outcome::Failed(failure)) = (must_fail, &finding.run.outcome) {
         match wanted.refuses(failure.kind(), &one_line(failure, &finding.run)) {

@@ -30,6 +30,11 @@ pub(super) fn passed(report: &Report, style: &Style) {
     }
 }
 
+/// Shows a note.
+pub(super) fn note(note: &str) {
+    write(&format!("note: {note}\n"));
+}
+
 /// Shows the remarks on a report.
 pub(super) fn remarks_of(report: &Report) {
     write(&remarks(report));

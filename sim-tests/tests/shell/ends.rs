@@ -75,6 +75,8 @@ fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
             "\nsim: a second panic in one step. If the process aborts now, a destructor panicked while",
             "\nfirst:  \"the first panic\" at sim-tests/tests/shell/fixture.rs:",
             "\nsecond: \"the destructor failed as well\" at sim-tests/tests/shell/fixture.rs:",
+            "\nFAILED  shell::fixture::panics_twice  seed ",
+            ": abort, panic in a destructor during cleanup\n",
         ]);
         let line = ended.stderr.lines().find(|line| line.starts_with("  SIM_SEED="));
         let line = line.unwrap_or_else(|| panic!("{ended}")).to_owned();

@@ -46,6 +46,9 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if TRACES_CALLS.get() {
         CALLERS.replace(Callers::of(&panicked));
     }
+    if panics::aborts(&panicked) {
+        write(&format!("\nFAILED  {}: abort, {}\n", super::watchdog::title(), panicked.message));
+    }
     let position = super::watchdog::position();
     // A panic that the program caught in an earlier step does not matter for this one.
     let same_step = PANICKED_AT.replace(position) == position;
@@ -76,6 +79,11 @@ fn tell(first: &Panicked, second: &Panicked) {
         second.place,
         super::watchdog::whereabouts(),
     );
+    write(&text);
+}
+
+/// Writes to the standard error itself.
+fn write(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 

@@ -141,6 +141,17 @@ pub(super) fn position() -> Option<(u64, u32)> {
     HERE.with(|here| here.borrow().as_ref().map(|watched| watched.position()))
 }
 
+/// The test and the seed of the run of this thread, as the first line of a screen has them.
+pub(super) fn title() -> String {
+    HERE.with(|here| match &*here.borrow() {
+        Some(watched) => {
+            let seed = watched.seed.load(Ordering::Relaxed);
+            format!("{}  seed {seed}", watched.site.test)
+        }
+        None => "a run that is not known".to_owned(),
+    })
+}
+
 /// Returns the run of this thread as text, for a message before an abort.
 pub(super) fn whereabouts() -> String {
     HERE.with(|here| match &*here.borrow() {

@@ -73,6 +73,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test enters_code_of_c ... ok",
             "test has_another_run_each_time ... ok",
             "test has_code_of_c ... ok",
+            "test has_the_name_of_its_test ... ok",
             "test is_ignored ... ignored, to be ignored",
             "test locks_in_two_orders ... FAILED",
             "test one_test_changes_a_static ... ok",

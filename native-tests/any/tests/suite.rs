@@ -182,3 +182,15 @@ async fn awaits_without_a_task() {
     thread::spawn(move || sender.send(7));
     assert_eq!(receiver.await, Ok(7));
 }
+
+#[test]
+fn has_the_name_of_its_test() {
+    assert_eq!(thread::current().name(), Some("has_the_name_of_its_test"));
+    let id = format!("{:?}", thread::current().id());
+    assert_eq!(id, "ThreadId(1000001)");
+    let other = thread::spawn(|| thread::current().name().is_none());
+    assert!(other.join().unwrap());
+    // A token that is kept for the test's own thread.
+    thread::current().unpark();
+    thread::park();
+}

@@ -1,5 +1,7 @@
 //! Signals and other processes under tokio.
 
+use std::io::{Error, ErrorKind};
+use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::process::Command;
@@ -27,13 +29,27 @@ fn a_signal_that_is_raised_is_received() {
     }
 }
 
-/// A run cannot wait for a pipe of the system by epoll: the call fails, with a message that names the remedy.
+/// The functions that start a process.
+const STARTS: [fn(&Runtime) -> Result<(), Error>; 4] = [
+    |runtime| runtime.block_on(async { Command::new("true").output().await.map(drop) }),
+    |runtime| runtime.block_on(async { Command::new("true").status().await.map(drop) }),
+    |runtime| runtime.block_on(async { Command::new("true").spawn().map(drop) }),
+    |runtime| {
+        let piped = || Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        runtime.block_on(async { piped().map(drop) })
+    },
+];
+
+/// A run cannot wait for a process or a pipe of the system by epoll: each call fails, with a message that names the remedy.
 #[test]
-fn the_output_of_a_process_of_tokio_is_an_error() {
+fn a_process_of_tokio_is_an_error() {
     let report = sim::Runner::new().hermetic().seeds(0..3).run_native(|| {
-        let [runtime, _] = runtimes();
-        let error = runtime.block_on(async { Command::new("true").output().await }).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+        for (number, start) in STARTS.iter().enumerate() {
+            for runtime in runtimes() {
+                let error = start(&runtime).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{number}");
+            }
+        }
     });
     assert!(report.finding.is_none(), "{:?}", report.finding.map(|finding| finding.run.outcome));
 }

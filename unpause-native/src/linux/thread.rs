@@ -55,6 +55,8 @@ pub(crate) struct Thread {
     pub(crate) number: usize,
     start: Option<Start>,
     argument: *mut c_void,
+    /// The routine that it runs itself instead of a new thread.
+    pub(crate) own: Own,
     pub(crate) result: *mut c_void,
     pub(crate) ended: bool,
     /// More than 0 while the thread is in code of this crate or of the carrier's: calls of libc are then real.
@@ -333,6 +335,7 @@ impl Thread {
             thread.number = number;
             thread.start = Some(start);
             thread.argument = argument;
+            thread.own = Own::None;
             thread.result = null_mut();
             thread.ended = false;
             thread.outside = 0;
@@ -348,6 +351,33 @@ impl Thread {
             thread.request = Request::Yield;
             thread.called_from = 0;
             thread.panics.clear();
+        }
+    }
+}
+
+/// A routine that a thread runs itself instead of a new thread: std then gives the thread the name of the new one.
+#[derive(Clone, Copy)]
+pub(crate) enum Own {
+    None,
+    /// The next one that a thread is made for.
+    Next,
+    /// This one, when the thread made for it is joined.
+    Routine(Start, *mut c_void),
+}
+
+impl Thread {
+    /// Runs its own routine, if it has one, to its end. Returns `false` if it has none.
+    pub(crate) fn run_own(&mut self) -> bool {
+        // The reference does not live while the routine runs.
+        match std::mem::replace(&mut self.own, Own::None) {
+            Own::Routine(start, argument) => {
+                start(argument);
+                true
+            }
+            other => {
+                self.own = other;
+                false
+            }
         }
     }
 }
@@ -388,6 +418,7 @@ pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
         number: 0,
         start: None,
         argument: null_mut(),
+        own: Own::None,
         result: null_mut(),
         ended: false,
         outside: 1,

@@ -9,7 +9,7 @@ use super::race;
 use super::real::real;
 use super::request::Request;
 use super::switch::frame_pointer;
-use super::thread::{STACK, Start, Thread, current, outside};
+use super::thread::{Own, STACK, Start, Thread, current, outside};
 
 /// The lowest address of the stack of the current thread of the system.
 pub(crate) fn lowest_of_stack() -> usize {
@@ -46,6 +46,17 @@ pub(crate) unsafe fn real_create(
     unsafe { real!(c"pthread_create", Create)(thread, attributes, start, argument) }
 }
 
+/// The number of a thread that the thread that has made it runs itself. libc gives no thread this number.
+const OWN: libc::pthread_t = libc::pthread_t::MAX;
+
+/// Makes the calling thread run the routine of the next thread that it makes, when it joins it.
+#[unsafe(no_mangle)]
+extern "C" fn unpause_any_own_thread() {
+    if let Some(thread) = current() {
+        thread.own = Own::Next;
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -57,6 +68,12 @@ unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's arguments.
         return unsafe { real_create(thread, attributes, start, argument) };
     };
+    if matches!(parent.own, Own::Next) {
+        parent.own = Own::Routine(start, argument);
+        // SAFETY: the caller has room for the number.
+        unsafe { *thread = OWN };
+        return 0;
+    }
     let mut stack = STACK;
     if !attributes.is_null() {
         // SAFETY: the caller's attributes.
@@ -88,6 +105,12 @@ fn with_child(thread: libc::pthread_t) -> Option<(&'static mut Thread, NonNull<T
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    if thread == OWN
+        && let Some(thread) = current()
+        && thread.run_own()
+    {
+        return 0;
+    }
     if let Some((parent, child)) = with_child(thread) {
         // SAFETY: a worker is never freed.
         let number = unsafe { (*child.as_ptr()).number };

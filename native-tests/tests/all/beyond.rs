@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use sim::Runner;
-use sim::report::Report;
+use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
 
 /// The step limit. The programs take some hundred thousand operations.
@@ -313,4 +313,21 @@ fn a_run_that_never_ends_has_reached_its_limit() {
 fn a_search_does_not_continue() {
     let report = runner().strategy("exhaustive").max_steps(200).run_native(RIGHT[0].1);
     assert!(!report.passed() && matches!(failure(&report), Some(Failure::StepLimit { .. })));
+}
+
+/// Shrinking takes a number of steps, not of replays, and the screen says when it has ended too early.
+#[test]
+fn a_long_run_is_shrunk_within_a_budget_of_steps() {
+    let report = Runner::new().hermetic().seeds(0..1).max_steps(1_000_000).run_native(|| {
+        let adds = |count: &AtomicU32| (0..3).for_each(|_| add(count));
+        let count = both(AtomicU32::new(0), adds, adds);
+        assert_ne!(count.load(SeqCst), 6 * TIMES, "planted");
+    });
+    let finding = report.finding.as_ref().unwrap();
+    let shrunk = finding.shrunk.as_ref().expect("it is the same again");
+    let steps = u64::from(shrunk.replays) * u64::from(6 * TIMES);
+    assert!(!shrunk.complete && steps < 4_000_000, "{shrunk:?}");
+    let screen = text(&report, &Style::default());
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("then the budget was used up"), "{screen}");
 }

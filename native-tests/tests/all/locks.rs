@@ -365,3 +365,32 @@ fn a_trace_replays_with_its_locks_in_each_detail() {
         "only runs of instructions see a lock that is held for no step"
     );
 }
+
+/// A run may have stepped the locks in detail. The failure does not need that.
+#[test]
+fn a_deadlock_is_shown_by_the_calls_of_its_locks() {
+    let mut found = 0;
+    for seed in 0..40 {
+        let report = sim::Runner::new().hermetic().seed(seed).run_native(|| {
+            let locks = Arc::new((Mutex::new(0), std::sync::RwLock::new(0)));
+            let other = locks.clone();
+            let thread = thread::spawn(move || {
+                let _first = other.1.read().unwrap();
+                let _second = other.0.lock().unwrap();
+            });
+            let _first = locks.0.lock().unwrap();
+            let _second = locks.1.write().unwrap();
+            drop((_first, _second));
+            thread.join().unwrap();
+        });
+        let Some(finding) = report.finding else { continue };
+        let Outcome::Failed(Failure::Deadlock { waits }) = &finding.run.outcome else {
+            panic!("{:?}", finding.run.outcome)
+        };
+        let names: Vec<_> = waits.iter().filter_map(|wait| wait.op.map(|op| op.name)).collect();
+        assert_eq!(names, ["write", "lock"], "seed {seed}");
+        assert!(waits.iter().all(|wait| wait.holder.is_some()), "seed {seed}: {waits:?}");
+        found += 1;
+    }
+    assert!(found > 5, "{found} deadlocks");
+}

@@ -26,6 +26,8 @@ const HANGS: u64 = 40;
 const SOUGHT: u64 = 30_000;
 /// Steps that shrinking may take in all: about a second.
 const STEPS: u64 = 20_000_000;
+/// The same for plain threads, whose steps take longer: some seconds.
+const STEPS_NATIVE: u64 = 3_000_000;
 /// The number of steps of a run that take as long as a model step when a program is generated.
 const PLANNED: u64 = 10;
 
@@ -248,7 +250,8 @@ fn shrunk(
     preemptions_max: Option<u32>,
 ) -> (Run, Option<Shrinking>) {
     let Some(wanted) = signature(&run) else { return (run, None) };
-    let by_steps = STEPS / (run.steps.len() as u64).max(1);
+    let steps_max = if session.config.is_native() { STEPS_NATIVE } else { STEPS };
+    let by_steps = steps_max / (run.steps.len() as u64).max(1);
     let (replays, sought) = match wanted.kind {
         "hang" => (HANGS, 0),
         _ => (REPLAYS.min(by_steps).max(20), SOUGHT.min(by_steps)),
@@ -268,17 +271,34 @@ fn shrunk(
     let preemptions_max = preemptions_max.map_or(u64::MAX, u64::from);
     let wants = wanted.clone();
     let (steps, _memo) = (0, Memo::begin());
-    let mut lenient =
-        ShrinkReplayer { session, worker, watched, limits, wants, preemptions_max, steps, _memo };
+    let steps_max = 2 * steps_max;
+    let mut lenient = ShrinkReplayer {
+        session,
+        worker,
+        watched,
+        limits,
+        wants,
+        preemptions_max,
+        steps,
+        steps_max,
+        _memo,
+    };
     let result = shrink(Schedule::of(&run), &mut lenient, &Budget { replays, sought });
     drop(lenient);
-    let job = WorkerJob::Follow(Arc::new(result.schedule));
-    let small = session.run_with(job.strategy(), "follow", run.seed, job);
-    // The decisions alone must lead to the same failure, twice.
-    let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
-    if !fails {
-        return (run, None);
-    }
+    let is_smaller = result.passes.iter().any(|pass| pass.accepted > 0);
+    // A run that nothing could be removed from was repeated before.
+    let small = if is_smaller || !result.reproduced {
+        let job = WorkerJob::Follow(Arc::new(result.schedule));
+        let small = session.run_with(job.strategy(), "follow", run.seed, job);
+        // The decisions alone must lead to the same failure, twice.
+        let fails = signature(&small) == Some(wanted) && same_again(session, &small).is_ok();
+        if !fails {
+            return (run, None);
+        }
+        small
+    } else {
+        run.clone()
+    };
     let small = pinned(session, &small).unwrap_or(small);
     let small = Run { strategy: run.strategy, ..small };
     let size = Size::of(&small);
@@ -317,6 +337,8 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     preemptions_max: u64,
     /// Steps taken so far, including the steps that generated programs.
     steps: u64,
+    /// The number of steps after which no replay is made.
+    steps_max: u64,
     /// Programs are generated once.
     _memo: Memo,
 }
@@ -346,7 +368,7 @@ impl ShrinkReplayer<'_, '_> {
 
 impl Replayer for ShrinkReplayer<'_, '_> {
     fn is_spent(&self) -> bool {
-        self.steps > 2 * STEPS
+        self.steps > self.steps_max
     }
 
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule> {

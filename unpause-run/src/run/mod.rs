@@ -438,8 +438,13 @@ impl Failure {
             Failure::Invariant { name, place, .. } => format!("{name} {place}"),
             Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
+                // A lock of a plain thread is waited for in one of its calls, or in the code within.
+                let name = |name: &'static str| match name {
+                    "lock" | "read" | "write" => "resume",
+                    name => name,
+                };
                 let mut places: Vec<String> = core_of(waits)
-                    .map(|w| format!("{} {}", w.op.map_or("wait", |op| op.name), w.place))
+                    .map(|w| format!("{} {}", w.op.map_or("wait", |op| name(op.name)), w.place))
                     .collect();
                 sort(&mut places);
                 places.dedup();

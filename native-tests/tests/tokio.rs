@@ -1,5 +1,7 @@
 //! tokio as it is: both runtimes, timers, `spawn_blocking`, `sync`, TCP and UDP.
 
+#[path = "tokio/awaits.rs"]
+mod awaits;
 #[path = "tokio/network.rs"]
 mod network;
 #[path = "tokio/programs.rs"]

@@ -2,7 +2,7 @@
 
 use super::failure::place;
 use super::names::DisplayNames;
-use super::waiting;
+use super::waiting::{self, Awaits};
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
 use crate::run::op::of_tokio::{permits, tellings};
@@ -24,12 +24,18 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     sort_by_key(&mut waits, |w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
     let tasks = waits.iter().map(|w| columns(&names.task(w.task)));
     let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
+    let Awaits { of_threads, of_tasks } = waiting::awaits(run);
     for wait in waits.iter().take(WAITS_MAX) {
         let mut line = Line::default();
         line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
         line.put(left, Paint::Plain, &names.wait(wait));
         place(screen, line, &wait.place.to_string());
         callers(screen, left, &waiting::called_from(run, wait));
+        if let Some(at) = of_threads.get(&wait.task) {
+            let mut line = Line::default();
+            line.put(left, Paint::Faint, "its future awaits");
+            place(screen, line, at);
+        }
         for (text, at, called) in reasons(run, all, wait, names) {
             let mut line = Line::default();
             line.put(left, Paint::Faint, &text);
@@ -43,6 +49,15 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     if waits.len() > WAITS_MAX {
         let left_out = plural((waits.len() - WAITS_MAX) as u64, "task");
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
+    }
+    for at in of_tasks.iter().take(WAITS_MAX) {
+        let mut line = Line::default();
+        line.put(left, Paint::Plain, "a task of tokio awaits");
+        place(screen, line, at);
+    }
+    if of_tasks.len() > WAITS_MAX {
+        let left_out = plural((of_tasks.len() - WAITS_MAX) as u64, "task");
+        screen.line(Line::of(Paint::Notice, &format!("  … {left_out} of tokio more …")));
     }
     if circle.is_empty() {
         // A task that waits for something foreign may be woken from outside the run. So may a task that waits for a message

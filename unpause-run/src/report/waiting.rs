@@ -3,6 +3,7 @@
 //! A thread that waits inside a library waits for a word of memory. A reader needs the line of the call in the package
 //! under test, and the thread that last changed the memory read by this call.
 
+mod futures;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,8 @@ use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
 use crate::run::{CallRecord, Run, Wait};
+
+pub(super) use self::futures::{Awaits, awaits};
 
 /// The name of calls that wait for the threads of a scope.
 pub(super) const SCOPE: &str = "thread::scope";

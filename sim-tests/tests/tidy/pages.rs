@@ -11,11 +11,16 @@ const SHORT: &[(&str, usize)] = &[
     ("ARCHITECTURE.md", 5),
     ("CHANGELOG.md", 5),
     ("docs/cluster.md", 5),
+    ("docs/found.md", 0),
     ("docs/guide.md", 3),
+    ("docs/known-bugs.md", 0),
     ("docs/method.md", 3),
     ("docs/native-limits.md", 5),
     ("docs/native.md", 5),
+    ("docs/scale.md", 0),
+    ("docs/search.md", 0),
     ("docs/std.md", 5),
+    ("docs/suites.md", 5),
     ("docs/tokio.md", 5),
 ];
 

@@ -4,7 +4,7 @@
 //! two processes differ only while both exist. A run that does not read the variable pays nothing. Only the function
 //! `getenv` returns the folder: the environment keeps its value, which threads of the system and other processes read.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -39,12 +39,12 @@ fn find() -> Option<(PathBuf, CString)> {
     // SAFETY: libc's function, with a text; system calls without arguments.
     let (parent, user) =
         unsafe { (real!(c"getenv", Get)(VARIABLE.as_ptr()), libc::syscall(libc::SYS_geteuid)) };
-    let parent = match parent.is_null() {
-        true => Path::new("/tmp"),
+    let parent = if parent.is_null() {
+        Path::new("/tmp")
+    } else {
         // SAFETY: a text of libc, which is read before the variable changes.
-        false => {
-            Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(parent) }.to_bytes()))
-        }
+        let name = unsafe { CStr::from_ptr(parent) };
+        Path::new(OsStr::from_bytes(name.to_bytes()))
     };
     (0..PROCESSES).find_map(|number| {
         let path = parent.join(format!("unpause-{user}-{number}"));

@@ -1,0 +1,235 @@
+//! Instructions of a run and of a step, beside a table: no change makes them dearer without a line of this file that says so.
+//!
+//! A clock on a shared machine is off by tens of per cent. So a second process of this test stops at the start of a run, and
+//! the first process steps it from instruction to instruction until the next run. Tables grow in the first runs, which are not
+//! counted.
+//!
+//! The table holds for one compiler, library of C and processor, and for the build of the gate. Elsewhere the test says that
+//! it compares nothing. To write the table anew, with the variables that `.ci/run` exports:
+//! `UPDATE_EXPECT=1 cargo test --workspace --test instructions`.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures::StreamExt;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, raise};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, gettid};
+use sim::Ordering::SeqCst;
+use sim::task::yield_now;
+use sim::{Atomic, Mutex, Runner};
+
+/// The variable that names the program of the second process.
+const PROGRAM: &str = "UNPAUSE_COUNTED_PROGRAM";
+
+/// The first counted run.
+const WARM: u64 = 300;
+
+/// A program may take so many instructions more or less than the table says: 1 in so many.
+const TOLERANCE: u64 = 100;
+
+/// The programs: those of `sim-bench`, smaller.
+const PROGRAMS: [(&str, fn()); 7] = [
+    ("an empty body", || counted(async || {})),
+    ("2 tasks x 20 yields", || counted(async || yields(2, 20).await)),
+    ("2 tasks x 10 x (load; store)", || counted(async || load_store(10).await)),
+    ("2 tasks x (load; store)", || counted(async || load_store(1).await)),
+    ("2 tasks x 5 lock/unlock", || counted(lock)),
+    ("10 messages", || counted(messages)),
+    ("10 tasks x 4 yields", || counted(async || yields(10, 4).await)),
+];
+
+async fn yields(tasks: u64, rounds: u64) {
+    let task = |_| {
+        sim::spawn(async move {
+            for _ in 0..rounds {
+                yield_now().await;
+            }
+        })
+    };
+    for task in (0..tasks).map(task).collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}
+
+async fn load_store(rounds: u64) {
+    let counter = Arc::new(Atomic::new(0_u64));
+    let tasks = [(); 2].map(|()| {
+        let counter = counter.clone();
+        sim::spawn(async move {
+            for _ in 0..rounds {
+                let value = counter.load(SeqCst).await;
+                counter.store(value + 1, SeqCst).await;
+            }
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+async fn lock() {
+    let counter = Arc::new(Mutex::new(0_u64));
+    let tasks = [(); 2].map(|()| {
+        let counter = counter.clone();
+        sim::spawn(async move {
+            for _ in 0..5 {
+                *counter.lock().await += 1;
+            }
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+async fn messages() {
+    let (sender, mut receiver) = futures::channel::mpsc::unbounded();
+    let producer = sim::spawn(async move {
+        for n in 0..10_u64 {
+            sender.unbounded_send(n).unwrap();
+            yield_now().await;
+        }
+    });
+    while receiver.next().await.is_some() {}
+    producer.await.unwrap();
+}
+
+/// Runs a program; stops at the start of two consecutive runs.
+fn counted(body: impl AsyncFn() + Sync) {
+    let runs = AtomicU64::new(0);
+    // The watchdog is a thread of its own, and only one thread is stepped.
+    let runner = Runner::new().hermetic().jobs(1).hang(Duration::ZERO).strategy("random");
+    let report = runner.seeds(0..WARM + 2).run(async || {
+        let run = runs.fetch_add(1, Relaxed);
+        if run == WARM || run == WARM + 1 {
+            raise(Signal::SIGTRAP).unwrap();
+        }
+        body().await;
+    });
+    assert!(report.passed(), "{report:?}");
+}
+
+/// The instructions of a run of a program.
+fn instructions(number: usize) -> u64 {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "runs_and_steps_take_the_instructions_of_the_table", "--nocapture"])
+        .env(PROGRAM, number.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Only the thread of the test asks to be traced.
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let thread = Pid::from_raw(line.trim().parse().unwrap_or_else(|_| panic!("no thread: {line}")));
+    let wait = || waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
+    let trapped = WaitStatus::Stopped(thread, Signal::SIGTRAP);
+    assert_eq!(wait(), trapped, "it stops at the counted run");
+    let mut steps = 0;
+    loop {
+        ptrace::step(thread, None).unwrap();
+        assert_eq!(wait(), trapped, "after {steps} instructions");
+        // A step ends with the same signal, but the signal is then sent by the kernel.
+        if ptrace::getsiginfo(thread).unwrap().si_code <= 0 {
+            break;
+        }
+        steps += 1;
+    }
+    child.kill().unwrap();
+    // The process ends when its tracer has seen the end of the thread.
+    wait();
+    child.wait().unwrap();
+    steps
+}
+
+fn table() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions.txt")
+}
+
+/// What the number of instructions depends on: the compiler, the library of C, and the processor, for which that library
+/// selects its functions.
+fn machine() -> String {
+    let first_line = |program: &OsStr| {
+        let output = Command::new(program).arg("--version").output().ok();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        text.and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_default()
+    };
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model.unwrap_or_default().trim_matches([' ', '\t', ':']);
+    format!("{}; {}; {model}", first_line(&rustc), first_line("ldd".as_ref()))
+}
+
+/// Keeps this thread and the processes that it starts on one processor: each step is a switch between two processes.
+fn stay_on_one_processor() {
+    let own = Pid::from_raw(0);
+    let permitted = sched_getaffinity(own).unwrap();
+    let mut one = CpuSet::new();
+    let is_permitted = |number: &usize| permitted.is_set(*number).unwrap_or(false);
+    one.set((0..CpuSet::count()).find(is_permitted).unwrap()).unwrap();
+    sched_setaffinity(own, &one).unwrap();
+}
+
+#[test]
+fn runs_and_steps_take_the_instructions_of_the_table() {
+    if let Ok(number) = env::var(PROGRAM) {
+        ptrace::traceme().unwrap();
+        eprintln!("{}", gettid());
+        let (_, program) = PROGRAMS[number.parse::<usize>().unwrap()];
+        program();
+        return;
+    }
+    let of_gate = [("CODEGEN_UNITS", "1"), ("DEBUG", "0"), ("LTO", "off")];
+    let is_set = |(name, value): &(&str, &str)| {
+        env::var(format!("CARGO_PROFILE_DEV_{name}")).is_ok_and(|set| set == *value)
+    };
+    if !sim::SIMULATED || !of_gate.iter().all(is_set) {
+        println!("SKIPPED: the table of instructions is of the build of the gate");
+        return;
+    }
+    let updates = env::var_os("UPDATE_EXPECT").is_some();
+    let text = fs::read_to_string(table()).unwrap_or_default();
+    let machine = machine();
+    if !updates && text.lines().next() != Some(&*machine) {
+        println!("SKIPPED: the table of instructions is not for {machine}");
+        return;
+    }
+    stay_on_one_processor();
+    let counts: Vec<u64> = (0..PROGRAMS.len()).map(instructions).collect();
+    if updates {
+        let rows =
+            PROGRAMS.iter().zip(&counts).map(|((name, _), count)| format!("{count:>9}  {name}\n"));
+        fs::write(table(), format!("{machine}\n{}", rows.collect::<String>())).unwrap();
+        return;
+    }
+    let mut far = Vec::new();
+    for ((name, _), count) in PROGRAMS.iter().zip(counts) {
+        let row = text
+            .lines()
+            .find_map(|line| line.trim_start().split_once("  ").filter(|row| row.1 == *name));
+        let (known, _) = row.unwrap_or_else(|| panic!("no row of {}: {name}", table().display()));
+        let known: u64 = known.parse().unwrap();
+        println!("{count:>9}  {name} (table: {known})");
+        if count.abs_diff(known) * TOLERANCE > known {
+            far.push(format!("{name}: {count} instructions, the table says {known}"));
+        }
+    }
+    assert!(
+        far.is_empty(),
+        "{far:#?}\nIf the change is worth it, write the table anew as the head of this file says, and say why in the \
+         commit."
+    );
+}

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 ///
 /// `compare` says if the element at a position is before or behind the wanted element. The last position is asked first:
 /// most elements arrive in order.
+#[inline]
 pub(crate) fn search(
     length: usize,
     compare: &mut dyn FnMut(usize) -> Ordering,

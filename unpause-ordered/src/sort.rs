@@ -88,6 +88,7 @@ pub fn sort_by_number<T>(items: &mut [T], number: impl Fn(&T) -> u64) {
 }
 
 /// The positions in sorted order.
+#[inline]
 fn order(length: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
     let mut order = positions(length);
     order.sort_by(|a, b| compare(*a, *b));
@@ -95,6 +96,7 @@ fn order(length: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
 }
 
 /// The positions in the order of their numbers.
+#[inline]
 fn order_of_numbers(length: usize, number: &dyn Fn(u32) -> u64) -> Vec<u32> {
     let mut pairs = Vec::with_capacity(length);
     for at in positions(length) {
@@ -105,12 +107,14 @@ fn order_of_numbers(length: usize, number: &dyn Fn(u32) -> u64) -> Vec<u32> {
     pairs.into_iter().map(|(_, at)| at).collect()
 }
 
+#[inline]
 fn positions(length: usize) -> Vec<u32> {
     let end = u32::try_from(length).expect("fewer than 2^32 elements");
     (0..end).collect()
 }
 
 /// Brings the element at `order[i]` to `i`, for each `i`, by swaps: along each cycle of the permutation.
+#[inline]
 fn arrange(mut order: Vec<u32>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut at = start;

@@ -27,9 +27,9 @@ pub(super) enum Hold {
     Shared,
 }
 
-/// The bits of a lock of std that tell who has it: the number of its readers, or all of them for a writer.
+/// The bits of a lock of std with the number of its readers. All of these bits are set for a writer.
 const STD_WRITER: u64 = (1 << 30) - 1;
-/// The bit of a lock of parking_lot that a writer has.
+/// The bit of a lock of parking_lot for a writer.
 const RAW_WRITER: u64 = 0b1000;
 /// The number that a reader adds to a lock of parking_lot.
 const RAW_READER: u64 = 0b10000;

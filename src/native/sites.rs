@@ -211,7 +211,7 @@ fn is_of_lock_crate(frame: &Frame) -> bool {
     ["/parking_lot-", "/lock_api-"].iter().any(|package| frame.file.contains(package))
 }
 
-/// The number of innermost functions that are searched for a function that spins with a bound.
+/// So many of the innermost functions are searched for a function that spins with a bound.
 const BACKING: usize = 12;
 
 /// Returns `true` for a function that spins with a bound, or with pauses that grow, and sees nothing but memory.

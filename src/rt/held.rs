@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Like [`did_last`](Self::did_last), for an object that the task does not hold for that.
+    /// Like [`did_last`](Self::did_last), for an object that the task need not hold.
     pub(crate) fn did_last_alone(&self, op: &'static Op, object: &Object, place: Place) {
         let mut state = self.state();
         if let Some(object) = state.find_object(object) {

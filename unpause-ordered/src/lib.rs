@@ -17,4 +17,4 @@ mod sort;
 
 pub use map::{Entry, Iter, Map};
 pub use set::Set;
-pub use sort::{sort, sort_by, sort_by_key, sort_by_number};
+pub use sort::{order_of_numbers, sort, sort_by, sort_by_key, sort_by_number};

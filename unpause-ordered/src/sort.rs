@@ -95,14 +95,23 @@ fn order(length: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
     order
 }
 
-/// The positions in the order of their numbers.
+/// The positions `0..length` in the order of their numbers. Of equal numbers, the first position comes first.
+///
+/// # Panics
+///
+/// If there are 2³² positions or more, and if `number` does.
+///
+/// ```
+/// let times = [30, 10, 20];
+/// let order = unpause_ordered::order_of_numbers(3, &|at| times[at as usize]);
+/// assert_eq!(order, [1, 2, 0]);
+/// ```
 #[inline]
-fn order_of_numbers(length: usize, number: &dyn Fn(u32) -> u64) -> Vec<u32> {
+pub fn order_of_numbers(length: usize, number: &dyn Fn(u32) -> u64) -> Vec<u32> {
     let mut pairs = Vec::with_capacity(length);
     for at in positions(length) {
         pairs.push((number(at), at));
     }
-    // Of two equal numbers the first position comes first: stable.
     pairs.sort_unstable();
     pairs.into_iter().map(|(_, at)| at).collect()
 }

@@ -7,9 +7,7 @@ pub(super) fn by_key(keys: &[u64]) -> Vec<u32> {
     const ROOM_PER_KEY: u64 = 8;
     let last = keys.iter().copied().filter(|key| *key != u64::MAX).max().unwrap_or(0);
     if last / ROOM_PER_KEY > keys.len() as u64 + 16 {
-        let mut pairs: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
-        pairs.sort_unstable();
-        return pairs.into_iter().map(|(_, number)| number).collect();
+        return unpause_ordered::order_of_numbers(keys.len(), &|number| keys[number as usize]);
     }
     // First the count of each key, then the place of the next of each key.
     let never = last as usize + 1;

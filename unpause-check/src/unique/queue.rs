@@ -16,7 +16,7 @@
 //! removal of an item that it must come before. The i-th deadline needs i such removals invoked
 //! before it. Together with the operations that found the queue empty, that is enough for a
 //! violation, and for consistency if all of these have their moments all the same; otherwise the
-//! history is undecided, and so is one with a peek.
+//! history is undecided, and so is a history with a peek.
 //!
 //! The order is made by two cursors, one over additions and one over removals, that pass every item that can be
 //! next; an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).

@@ -39,7 +39,7 @@ impl Readings {
     /// A thread that changes nothing between its readings waits for a time: the sleep doubles with
     /// each reading, so that some dozen readings reach any time. A thread that changes something
     /// may do work with as many readings as needed, such as a cache that notes the time of each
-    /// entry. Here the nth sleep is n times the first one, so that 1,400 readings take a second,
+    /// entry. Here the nth sleep is n times the first sleep, so that 1,400 readings take a second,
     /// and a million would take days.
     fn count(&mut self) -> Option<u64> {
         if std::mem::take(&mut self.has_changed) {

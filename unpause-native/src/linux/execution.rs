@@ -86,9 +86,9 @@ impl Execution {
         Ok(Execution(Some(Side::Here(Local::begin(workers, body, memory)))))
     }
 
-    /// The same in a process of its own. Returns first in that process, which makes the run and
-    /// ends when the execution is dropped; and then in this one, where all answers come from that
-    /// process. The caller must ask the same questions in both.
+    /// The same in a process of its own. Returns twice. In the new process it returns first: that process makes the run, and
+    /// ends when the execution is dropped. Then it returns in this process, with the answers of the new process. The caller
+    /// must ask the same questions in both processes.
     ///
     /// # Errors
     /// The same as for [`begin`](Self::begin). If the system refuses a process.

@@ -14,7 +14,7 @@ const KEPT: usize = 16 << 10;
 
 struct Shared(UnsafeCell<Vec<u8>>);
 
-// SAFETY: used by the one carrier of a run and by its threads, which run one at a time, on the carrier's thread of the
+// SAFETY: used by the only carrier of a run and by its threads, which run one at a time, on the carrier's thread of the
 // system.
 unsafe impl Sync for Shared {}
 

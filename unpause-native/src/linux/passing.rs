@@ -46,7 +46,7 @@ struct Passing {
 
 struct Shared(UnsafeCell<Passing>);
 
-// SAFETY: read and written by the one carrier of a run and by its threads, which run one at a time, on the carrier's
+// SAFETY: read and written by the only carrier of a run and by its threads, which run one at a time, on the carrier's
 // thread of the system.
 unsafe impl Sync for Shared {}
 

@@ -355,13 +355,13 @@ impl Thread {
     }
 }
 
-/// A routine that a thread runs itself instead of a new thread: std then gives the thread the name of the new one.
+/// A routine that a thread runs itself, so that no new thread is created. The thread then has the name of the new thread.
 #[derive(Clone, Copy)]
 pub(crate) enum Own {
     None,
-    /// The next one that a thread is made for.
+    /// The next routine for which a thread is created.
     Next,
-    /// This one, when the thread made for it is joined.
+    /// This routine, when the thread that was created for it is joined.
     Routine(Start, *mut c_void),
 }
 

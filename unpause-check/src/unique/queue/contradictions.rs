@@ -56,7 +56,7 @@ impl QueueCheck {
         let mut candidates = self.by_add_end.iter().map(|item| &self.items[*item as usize]);
         let mut furthest: Option<&QueueItem> = None;
         let mut next = candidates.next();
-        // The fewest items: of the items added before the last one left, always the item that stays
+        // The fewest items: of the items added before the last item left, always the item that stays
         // longest.
         while reached < end {
             while let Some(item) = next.filter(|item| item.add.1 < reached) {

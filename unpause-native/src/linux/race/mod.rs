@@ -78,7 +78,7 @@ pub(crate) struct Detector {
 
 struct Shared(UnsafeCell<Option<Box<Detector>>>);
 
-// SAFETY: used by the one carrier of a run and by its threads, which run one at a time.
+// SAFETY: used by the only carrier of a run and by its threads, which run one at a time.
 unsafe impl Sync for Shared {}
 
 static DETECTOR: Shared = Shared(UnsafeCell::new(None));

@@ -152,7 +152,7 @@ impl RunState {
             self.set_enabled(id, is_open);
         } else if is_open {
             self.heard.push(id);
-            self.attention = true;
+            self.needs_work();
         }
     }
 

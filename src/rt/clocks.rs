@@ -204,7 +204,7 @@ impl World {
             state.happened(&ADJUST, Some(time), place, Values::None);
             state.retime(clock);
         }
-        state.attention = true;
+        state.needs_work();
     }
 
     /// Reads the state of the clock of a node.

@@ -94,7 +94,7 @@ impl World {
     pub(crate) fn hear(&self, id: AnnouncementId) {
         let mut state = self.state();
         state.heard.push(id);
-        state.attention = true;
+        state.needs_work();
     }
 
     /// An ear for an operation of the current run. It may have been called for another one: see [`Ear::open`].

@@ -49,7 +49,7 @@ impl Executor<'_> {
             }
             let mut state = self.world.unsettled();
             let plain = state.leave_plain_step(stop)
-                || (!state.attention && state.leave_waiting_step(stop));
+                || (!state.has_work() && state.leave_waiting_step(stop));
             if !plain && !state.invariants.is_empty() {
                 drop(state);
                 self.world.check_invariants();
@@ -68,10 +68,10 @@ impl Executor<'_> {
             }
             let Some((task, turn)) = self.choose(&mut state) else { return };
             let step = state.board.step;
-            let attention = !plain && state.attention;
+            let has_work = !plain && state.has_work();
             drop(state);
             self.progress.store(step, Ordering::Relaxed);
-            if !attention {
+            if !has_work {
                 self.poll(step, task, turn);
             } else if !self.take_step(step, task) {
                 return;
@@ -114,8 +114,10 @@ impl Executor<'_> {
         if state.board.step >= self.limits.steps_max && !self.continues(state) {
             return false;
         }
-        state.attention |= self.limits.hang.is_some_and(|(hang, _)| hang == state.board.step);
-        state.attention |= self.spawns_hand(state.board.step);
+        let step = state.board.step;
+        if self.limits.hang.is_some_and(|(hang, _)| hang == step) || self.spawns_hand(step) {
+            state.needs_work();
+        }
         true
     }
 

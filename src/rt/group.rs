@@ -192,7 +192,7 @@ impl World {
             state.groups.dying.push(task);
             ended += 1;
         }
-        state.attention = true;
+        state.needs_work();
         drop(state);
         drop(wakers);
         ended
@@ -219,7 +219,7 @@ impl World {
                 false => {}
             }
         }
-        state.attention = true;
+        state.needs_work();
         tasks
     }
 }
@@ -297,7 +297,7 @@ impl RunState {
             // A destructor of the dead spawned it.
             self.close_task(task, true, &mut Vec::new());
             self.groups.dying.push(task);
-            self.attention = true;
+            self.needs_work();
         }
     }
 

@@ -92,7 +92,7 @@ impl World {
         let mut state = self.state();
         state.timers.hand_op = Some(id);
         state.timers.hand_rests = rests;
-        state.attention = true;
+        state.needs_work();
     }
 
     /// Records that the hand has made all moves that it may make.
@@ -100,7 +100,7 @@ impl World {
         let mut state = self.state();
         state.timers.hand_op = None;
         state.timers.hand_retired = true;
-        state.attention = true;
+        state.needs_work();
     }
 
     /// Does the announced operation `pending`: moves the time to the next deadline.

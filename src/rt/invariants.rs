@@ -84,7 +84,7 @@ impl World {
         state.invariants.next += 1;
         let (condition, objects) = (Some(condition), Vec::new());
         state.invariants.rows.push(InvariantRow { number, name, place, condition, objects, seen });
-        state.attention = true;
+        state.needs_work();
         number
     }
 

@@ -215,7 +215,7 @@ impl RunState {
         if !row.dirty {
             row.dirty = true;
             self.dirty.push(object);
-            self.attention = true;
+            self.needs_work();
         }
     }
 

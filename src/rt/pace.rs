@@ -65,7 +65,7 @@ impl World {
         for task in state.living(at) {
             state.happened(&PACE, None, place, Values::Task(task));
         }
-        state.attention = true;
+        state.needs_work();
     }
 }
 

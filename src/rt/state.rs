@@ -69,11 +69,9 @@ pub(crate) struct RunState {
     pub(super) parkings: Vec<Option<Arc<Parking>>>,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
-    /// True if the end of the step needs more work than to record one event and one announcement: the step is
-    /// the first or the last, or it spawned a task, or locked or freed something; or a task was aborted, waits
-    /// for a change, or has a waker of a combinator. Set by the functions that cause such work, cleared by
-    /// `leave_step`, which does it.
-    pub(super) attention: bool,
+    /// True if the step needs more work than to record one event and one announcement. Set by
+    /// [`needs_work`](Self::needs_work), cleared by `leave_step`, which does that work.
+    attention: bool,
     /// The number of tasks that were aborted and have not ended.
     pub(super) aborts: u32,
     /// True if a panic was kept for a handle.
@@ -151,7 +149,7 @@ impl RunState {
         self.polls.clear();
         self.parkings.clear();
         self.dirty.clear();
-        self.attention = true;
+        self.needs_work();
         self.aborts = 0;
         self.has_panics = false;
         self.goes_on = false;
@@ -170,9 +168,28 @@ impl RunState {
         self.end();
     }
 
+    /// Makes the executor look for more work than one event and one announcement when the current step ends, and when
+    /// the next step begins. Whoever causes such work calls this.
+    #[inline]
+    pub(super) fn needs_work(&mut self) {
+        self.attention = true;
+    }
+
+    /// Returns `true` if a step may need more work: see [`needs_work`](Self::needs_work).
+    #[inline(always)]
+    pub(super) fn has_work(&self) -> bool {
+        self.attention
+    }
+
+    /// The work that was caused so far is done. Further work remains if `more` is true.
+    #[inline]
+    pub(super) fn did_work(&mut self, more: bool) {
+        self.attention = more;
+    }
+
     pub(super) fn end(&mut self) {
         self.over = true;
-        self.attention = true;
+        self.needs_work();
     }
 
     // ---- tasks
@@ -180,7 +197,7 @@ impl RunState {
     /// Keeps the body of a spawned task until the executor takes it in, at the end of the step.
     pub(crate) fn take_body(&mut self, task: TaskId, body: Option<BoxBody>) {
         self.inbox.push((task, body));
-        self.attention = true;
+        self.needs_work();
     }
 
     #[inline]
@@ -198,7 +215,7 @@ impl RunState {
         let row = self.board.tasks.at_mut(task.index());
         if row.status != Status::Done && !std::mem::replace(&mut row.aborted, true) {
             self.aborts += 1;
-            self.attention = true;
+            self.needs_work();
             self.insert_ready(task);
         }
     }

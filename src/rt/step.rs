@@ -18,7 +18,7 @@ impl RunState {
     #[inline(always)]
     pub(crate) fn leave_plain_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
-        if self.attention || step >= stop || !now::announces_in(self.board.step) {
+        if self.has_work() || step >= stop || !now::announces_in(self.board.step) {
             return false;
         }
         let task = self.board.current;
@@ -55,7 +55,7 @@ impl RunState {
     #[inline(never)]
     pub(crate) fn leave_waiting_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
-        let is_other = self.attention || step >= stop || now::announces_in(self.board.step);
+        let is_other = self.has_work() || step >= stop || now::announces_in(self.board.step);
         // The hand of the clock is updated after each step that is not plain.
         if is_other || self.timers.hand.is_some() {
             return false;
@@ -109,12 +109,13 @@ impl RunState {
         }
         // A step that is counted is no plain one.
         let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
-        self.attention = !self.board.watches.is_empty()
+        let more = !self.board.watches.is_empty()
             || !self.foreign.is_empty()
             || self.aborts > 0
             || self.groups.slow.is_some()
             || !self.invariants.is_empty()
             || counts;
+        self.did_work(more);
     }
 
     fn update_ready(&mut self, task: TaskId, announced: Option<Announced>) {
@@ -144,7 +145,7 @@ impl RunState {
     }
 
     /// Begins the step of the chosen task. Returns the key of the announcement whose turn it is; valid only if the
-    /// state needs no attention, else see [`turn`](Self::turn).
+    /// state has no work, else see [`turn`](Self::turn).
     #[inline]
     pub(crate) fn enter_step(&mut self, task: TaskId) -> u32 {
         let candidates = self.board.ready.len() as u32;

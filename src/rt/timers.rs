@@ -162,7 +162,7 @@ impl RunState {
             return;
         }
         if !is_due {
-            self.attention = true;
+            self.needs_work();
             self.happened(&UNSET, object, place, Values::Wrote(timer.until.at));
         } else if id.task() == self.current() {
             // The death of its node would find the timer no more.
@@ -215,7 +215,7 @@ impl RunState {
     pub(super) fn hear_due(&mut self, place: Place) {
         let RunState { timers, heard, .. } = self;
         heard.extend(timers.due());
-        self.attention = true;
+        self.needs_work();
         self.end_rests(Some(place));
     }
 
@@ -313,7 +313,9 @@ impl World {
         let (clock, place) = (pending.object, pending.place);
         let is_due = due <= state.timers.now;
         let may_move = state.timers.hand.is_some();
-        state.attention |= is_due || may_move;
+        if is_due || may_move {
+            state.needs_work();
+        }
         if may_move {
             state.tells();
         }
@@ -343,13 +345,15 @@ impl World {
         let mut waker = None;
         if due <= state.timers.now {
             state.heard.push(id);
-            state.attention = true;
+            state.needs_work();
             // A mock that polled it by hand is called in the reset, as by tokio.
             waker = state.take_foreign(id);
         } else {
             state.set_enabled(id, false);
         }
-        state.attention |= state.timers.hand.is_some();
+        if state.timers.hand.is_some() {
+            state.needs_work();
+        }
         if id.task() != state.current() || state.timers.hand.is_some() {
             state.happened(op, pending.object, pending.place, Values::None);
         }

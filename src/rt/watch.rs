@@ -133,7 +133,7 @@ impl World {
         let ReadSet { objects, changes, .. } = before;
         let (key, seen) = (announced.key, state.board.events.len());
         state.board.watches.push(Watch { task, key, place, objects, changes, seen });
-        state.attention = true;
+        state.needs_work();
         Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
     }
 
@@ -149,7 +149,7 @@ impl World {
         let mut state = self.state();
         let (task, key) = (id.task(), id.key());
         state.board.watches.push(Watch { task, key, place, objects, changes: Vec::new(), seen });
-        state.attention = true;
+        state.needs_work();
         HeldOp { run: state.run, step: state.board.step, id }
     }
 

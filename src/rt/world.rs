@@ -272,7 +272,7 @@ impl World {
             Ok(at) => Some(std::mem::replace(&mut state.foreign[at].1, waker)),
             Err(at) => {
                 state.foreign.insert(at, (id, waker));
-                state.attention = true;
+                state.needs_work();
                 None
             }
         };

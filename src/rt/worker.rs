@@ -1,0 +1,288 @@
+//! Runs test bodies one after the other on one thread, and returns each run as data.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use unpause_ordered::Set;
+
+use super::body::Body;
+use super::executor::Executor;
+use super::numbers::Numbers;
+use super::ordinals;
+use super::record::RunRecord;
+use super::state::RunState;
+use super::task_waker::{Seats, Signals};
+use super::world::{WORLD, World};
+use super::{fault, now};
+use crate::run::choice::Strategy;
+use crate::run::clock::ClockMode;
+use crate::run::faults::Faults;
+use crate::run::ids::{Place, Seed, TaskId, TaskPath};
+use crate::run::recording::HistorySource;
+use crate::run::schedule::Schedule;
+use crate::run::untried::Untried;
+use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
+
+/// The limits of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RunLimits {
+    /// The maximum number of steps of a run.
+    pub(crate) steps_max: u32,
+    /// The maximum number of further steps. A run with such steps has fewer points in them.
+    pub(crate) beyond: u32,
+    /// A step before which the run must stop, as hung, and the number of seconds for the report.
+    pub(crate) hang: Option<(u32, u64)>,
+    /// When its time moves.
+    pub(crate) clock: ClockMode,
+    /// The faults that it may have.
+    pub(crate) faults: Faults,
+    /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
+    pub(crate) searched: bool,
+}
+
+/// Runs test bodies, one after the other, on one thread.
+pub(crate) struct Worker {
+    world: World,
+    seats: Seats,
+    /// The numbers of the next runs.
+    numbers: Numbers,
+    /// The current step, for the watchdog.
+    progress: Arc<AtomicU32>,
+}
+
+impl Worker {
+    pub(crate) fn new(strategy: Box<dyn Strategy>) -> Worker {
+        let mut numbers = Numbers::default();
+        let signals = Arc::new(Signals {
+            world: numbers.next(),
+            running: AtomicBool::new(false),
+            strayed: AtomicU32::new(0),
+        });
+        Worker {
+            world: World::new(strategy, signals.clone()),
+            seats: Seats::new(signals),
+            numbers,
+            progress: Arc::default(),
+        }
+    }
+
+    /// Replaces the strategy, from the next run on. Returns the previous one.
+    pub(crate) fn set_strategy(&mut self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
+        self.world.set_strategy(strategy)
+    }
+
+    /// Gives the strategy the seed of the next run that is not a rehearsal.
+    #[inline]
+    pub(crate) fn prepare(&self, seed: Seed) {
+        self.world.prepare(seed);
+    }
+
+    /// The number of rehearsals that the strategy still needs before it can serve a seed.
+    pub(crate) fn rehearsals(&self) -> u32 {
+        self.world.rehearsals()
+    }
+
+    /// The number of the current step, kept up to date during a run.
+    pub(crate) fn progress(&self) -> Arc<AtomicU32> {
+        self.progress.clone()
+    }
+
+    /// Runs `body` once. Returns its failure, if it fails; [`Worker::extract`] returns the whole run.
+    pub(crate) fn run(
+        &mut self,
+        seed: Seed,
+        limits: &RunLimits,
+        place: Place,
+        main: Pin<&mut dyn Body>,
+    ) -> Option<Failure> {
+        let number = self.numbers.next();
+        {
+            let mut state = self.world.state();
+            let stale = state.begin(number);
+            state.faults.wanted.clone_from(&limits.faults);
+            state.add_task(None, None, place);
+            drop(state);
+            drop(stale);
+        }
+        self.world.seed.set((!limits.searched).then_some(seed));
+        self.world.beyond.take();
+        self.world.state().begin_choices(seed);
+        self.world.signals.running.store(true, Ordering::Relaxed);
+        let Worker { world, seats, progress, .. } = self;
+        let mut executor = Executor { world, seats, main, limits, progress };
+        WORLD.set(world, || {
+            fault::during(limits.faults.weak, || {
+                now::during(number, || {
+                    executor.run();
+                    executor.finish();
+                    // A kept value may hold ends of links, which then tell nobody.
+                    world.state().groups.all_over = true;
+                    let kept = world.state().kept.clear();
+                    let invariants = world.state().invariants.clear();
+                    drop((kept, invariants));
+                    executor.fail_unseen_panics();
+                });
+            });
+        });
+        self.world.signals.running.store(false, Ordering::Relaxed);
+        self.world.signals.strayed.store(0, Ordering::Relaxed);
+        let tasks = self.world.state().board.tasks.len();
+        self.seats.retire_kept(tasks);
+        self.world.state().failure.clone()
+    }
+
+    /// Makes the next runs describe messages in words.
+    pub(crate) fn show_messages(&self) {
+        self.world.state().record.is_shown = true;
+    }
+
+    /// The last run as data of its own.
+    pub(crate) fn extract(&self, seed: Seed, strategy: &str) -> Run {
+        let mut run = self.outline(seed, strategy);
+        let (histories, programs) = {
+            let record = &self.world.state().record;
+            (record.histories.clone(), record.programs.clone())
+        };
+        // The texts of operations are made by user code.
+        run.histories = histories.iter().map(|source| source.record()).collect();
+        run.programs = programs.iter().map(|source| source.record()).collect();
+        run
+    }
+
+    /// The places of histories of the last run that were recorded and neither checked nor read.
+    pub(crate) fn unchecked(&self) -> Vec<Place> {
+        let histories = self.world.state().record.histories.clone();
+        histories.iter().filter_map(|source| source.unchecked()).collect()
+    }
+
+    /// The last run as data of its own, without its histories and programs.
+    pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
+        let state = self.world.state();
+        let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
+        for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
+            let name = row.name.as_deref().map(str::to_owned);
+            let route = row.route;
+            let from = route.map(|route| route.from.to_string());
+            let node = route.map(|route| route.to.to_string());
+            let node = node.or_else(|| state.node_of(TaskId(tasks.len() as u32)));
+            tasks.push(TaskRecord { path, name, place: row.place, node, from, message: None });
+        }
+        for (task, text) in &state.record.messages {
+            tasks[task.index()].message = Some(text.clone());
+        }
+        let mut objects: Vec<_> = state.objects.rows.iter().map(|row| row.record).collect();
+        ordinals::number(&mut objects);
+        let outcome = match &state.failure {
+            Some(failure) => Outcome::Failed(failure.clone()),
+            None => Outcome::Passed,
+        };
+        let leaked = leaked(&state);
+        Run {
+            seed,
+            strategy: strategy.to_owned(),
+            outcome,
+            tasks,
+            objects,
+            steps: state.record.steps.iter().map(|step| step.record()).collect(),
+            draws: state.record.draws.clone(),
+            events: state.board.events.clone(),
+            calls: Vec::new(),
+            histories: Vec::new(),
+            programs: Vec::new(),
+            leaked,
+            stuck: state.record.stuck.clone(),
+            circle: state.record.circle.clone(),
+            foreign: state.record.foreign,
+            time_moves: state.board.time_moves.clone(),
+            output: state.record.output.clone(),
+            conditions: state.record.conditions.clone(),
+            faults: state.record.faults.clone(),
+        }
+    }
+
+    /// A history of the last run, by its number.
+    pub(crate) fn history(&self, number: usize) -> Option<Arc<dyn HistorySource>> {
+        self.world.state().record.histories.get(number).cloned()
+    }
+
+    /// Adds the conditions of the last run to `all`.
+    pub(crate) fn add_conditions(&self, all: &mut Vec<Condition>) {
+        self.world.state().record.conditions.iter().for_each(|condition| condition.add(all));
+    }
+
+    /// Adds the faults of the last run to `all`.
+    pub(crate) fn add_faults(&self, all: &mut Vec<FaultCount>) {
+        self.world.state().record.faults.iter().for_each(|count| count.add(all));
+    }
+
+    /// Adds the parts of the behaviour of the last run that searches do not try.
+    pub(crate) fn add_untried(&self, all: &mut Set<Untried>) {
+        all.extend(self.world.state().record.untried.iter().copied());
+    }
+
+    /// Returns `true` if tasks of the last run wait for ever: see [`Run::stuck`] and [`Run::circle`].
+    pub(crate) fn left_waiting(&self) -> bool {
+        let record = &self.world.state().record;
+        !record.stuck.is_empty() || !record.circle.is_empty()
+    }
+
+    /// Returns `true` if the last run continued after its step limit.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.world.is_beyond()
+    }
+
+    /// The number of steps of the last run.
+    pub(crate) fn steps(&self) -> u64 {
+        u64::from(self.world.state().board.step)
+    }
+
+    /// The number of model steps that the generation of the last run's programs took.
+    pub(crate) fn planned(&self) -> u64 {
+        self.world.state().record.programs.iter().map(|program| program.work()).sum()
+    }
+
+    /// The decisions of the last run.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let state = self.world.state();
+        let RunRecord { steps, draws, programs, .. } = &state.record;
+        let commands: Vec<_> = programs.iter().flat_map(|source| source.layout()).collect();
+        let steps: Vec<_> = steps.iter().map(|step| step.record()).collect();
+        Schedule::of_records(paths(&state), &steps, draws, &commands)
+    }
+
+    /// Drops the histories and programs of the last run.
+    pub(crate) fn forget_histories(&mut self) {
+        let mut state = self.world.state();
+        let histories = std::mem::take(&mut state.record.histories);
+        let programs = std::mem::take(&mut state.record.programs);
+        drop(state);
+        drop((histories, programs));
+    }
+}
+
+/// The spawn paths of the tasks.
+fn paths(state: &RunState) -> Vec<TaskPath> {
+    let mut paths: Vec<TaskPath> = Vec::with_capacity(state.board.tasks.len());
+    for row in state.board.tasks.iter() {
+        paths.push(match row.parent {
+            Some(parent) => paths[parent.index()].child(row.nth),
+            None => TaskPath::main(),
+        });
+    }
+    paths
+}
+
+fn leaked(state: &RunState) -> Vec<TaskId> {
+    if state.failure.is_some() || state.faults.has_stalled {
+        return Vec::new();
+    }
+    let last = state.board.step.saturating_sub(1);
+    (1..state.board.tasks.len())
+        .filter(|i| {
+            let slot = &state.slots[*i];
+            slot.left_over && slot.detached.is_none_or(|step| step >= last && step > 0)
+        })
+        .map(|i| TaskId(i as u32))
+        .collect()
+}

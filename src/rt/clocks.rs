@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use super::group::Group;
 use super::pending::object_id;
 use super::state::RunState;
-use super::timers::CLOCK;
+use super::timers::{CLOCK, Timers};
 use super::world::World;
+use crate::run::board::Life;
 use crate::run::clock::{ClockChange, ClockMet, ClockState};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
@@ -31,13 +31,13 @@ const LATE_TIMER: usize = 15;
 /// The times by which a timer may be late, in nanoseconds: 0, 1 ms, 20 ms, 500 ms.
 const LATE: [u64; 4] = [0, 1_000_000, 20_000_000, 500_000_000];
 
-/// A moment on the clock of a group.
+/// A moment on the clock of a life.
 ///
-/// Each group has a span of 2^40 seconds of the run's time. The spans are so far apart that moments
-/// of different groups never meet.
+/// Each life has a span of 2^40 seconds of the run's time. The spans are so far apart that moments
+/// of different lives never meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
-    pub(crate) group: Group,
+    pub(crate) life: Life,
     /// Nanoseconds that the clock has counted.
     pub(crate) at: u64,
 }
@@ -50,11 +50,11 @@ impl Moment {
         let seconds = since.as_secs() & ((1 << Moment::SPAN_BITS) - 1);
         let within = Duration::new(seconds, since.subsec_nanos());
         let at = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
-        Moment { group: Group::numbered(span.try_into().unwrap_or(u32::MAX)), at }
+        Moment { life: Life(span.try_into().unwrap_or(u32::MAX)), at }
     }
 
     pub(crate) fn since_start(self) -> Duration {
-        let span = u64::from(self.group.number()) << Moment::SPAN_BITS;
+        let span = u64::from(self.life.0) << Moment::SPAN_BITS;
         Duration::from_secs(span) + Duration::from_nanos(self.at)
     }
 }
@@ -141,23 +141,23 @@ fn signed(nanoseconds: u64) -> i64 {
 }
 
 impl RunState {
-    /// The clock of a group. `None` outside of nodes: there the clock is true.
-    pub(super) fn clock_of(&mut self, group: Group) -> Option<&mut NodeClock> {
-        let clock = self.groups.clock_of(group)?;
-        self.groups.clocks.get_mut(clock as usize)
+    /// The clock of a life. `None` outside of nodes: there the clock is true.
+    pub(super) fn clock_of(&mut self, life: Life) -> Option<&mut NodeClock> {
+        let clock = self.lives.node_of(life)?;
+        self.nodes.clocks.get_mut(clock as usize)
     }
 
-    /// The time on the clock of a group.
-    fn moment(&mut self, group: Group) -> Moment {
-        let now = self.timers.now;
-        Moment { group, at: self.clock_of(group).map_or(now, |clock| clock.count(now)) }
+    /// The time on the clock of a life.
+    fn moment(&mut self, life: Life) -> Moment {
+        let now = self.timers().now;
+        Moment { life, at: self.clock_of(life).map_or(now, |clock| clock.count(now)) }
     }
 
     /// The present on the clock of the code that runs.
     pub(super) fn local_now(&mut self) -> Moment {
-        let group = self.running_group();
-        let moment = self.moment(group);
-        if let Some(clock) = self.clock_of(group) {
+        let life = self.running_life();
+        let moment = self.moment(life);
+        if let Some(clock) = self.clock_of(life) {
             clock.met.timers += u64::from(clock.drift != 0);
         }
         moment
@@ -165,29 +165,29 @@ impl RunState {
 
     /// The time of the run at which a moment is reached.
     pub(super) fn due(&mut self, moment: Moment) -> u64 {
-        self.clock_of(moment.group).map_or(moment.at, |clock| clock.due(moment.at))
+        self.clock_of(moment.life).map_or(moment.at, |clock| clock.due(moment.at))
     }
 
     /// Computes anew the times at which timers of a clock are due.
     fn retime(&mut self, clock: u32) {
         let mut moved = 0;
-        for nth in 0..self.timers.announced.len() {
-            let timer = self.timers.announced[nth];
-            let is_of_clock = self.groups.clock_of(timer.until.group) == Some(clock);
-            if is_of_clock && self.moment(timer.until.group).at < timer.until.at {
+        for nth in 0..self.timers().announced.len() {
+            let timer = self.timers().announced[nth];
+            let is_of_clock = self.lives.node_of(timer.until.life) == Some(clock);
+            if is_of_clock && self.moment(timer.until.life).at < timer.until.at {
                 let due = self.due(timer.until).saturating_add(timer.late);
                 moved += u64::from(due != timer.due);
-                self.timers.announced[nth].due = due;
+                self.parts.get_mut::<Timers>().announced[nth].due = due;
             }
         }
-        self.groups.clocks[clock as usize].met.timers += moved;
+        self.nodes.clocks[clock as usize].met.timers += moved;
     }
 }
 
 impl World {
     /// Adds the clock of a node, whose changes are operations on `mark`. Returns its number.
     pub(crate) fn add_clock(&self, mark: ObjectId) -> u32 {
-        let clocks = &mut self.state().groups.clocks;
+        let clocks = &mut self.state().nodes.clocks;
         clocks.push(NodeClock::new(mark));
         clocks.len() as u32 - 1
     }
@@ -196,7 +196,7 @@ impl World {
     pub(crate) fn change_clock(&self, clock: u32, change: ClockChange, place: Place) {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
-        let (now, row) = (state.timers.now, &mut state.groups.clocks[clock as usize]);
+        let (now, row) = (state.timers().now, &mut state.nodes.clocks[clock as usize]);
         row.change(change, now);
         let mark = row.mark;
         state.happened(&CHANGE, Some(mark), place, Values::None);
@@ -211,7 +211,7 @@ impl World {
     pub(crate) fn clock_state(&self, clock: u32, place: Place) -> ClockState {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
-        let (now, row) = (state.timers.now, &state.groups.clocks[clock as usize]);
+        let (now, row) = (state.timers().now, &state.nodes.clocks[clock as usize]);
         let (mark, read) = (row.mark, ClockState { offset: row.offset(now), drift: row.drift });
         state.happened(&SEE, Some(mark), place, Values::None);
         state.happened(&READ, Some(time), place, Values::None);
@@ -220,15 +220,15 @@ impl World {
 
     /// The number of events that saw that the clock of a node is not true.
     pub(crate) fn clock_met(&self, clock: u32) -> ClockMet {
-        self.state().groups.clocks[clock as usize].met
+        self.state().nodes.clocks[clock as usize].met
     }
 
     /// Reads the wall clock of the code that runs, in nanoseconds from the begin of the run, by the operation `op`.
     pub(crate) fn read_wall(&self, op: &'static Op, time: ObjectId, place: Place) -> i64 {
         let mut state = self.state();
-        let (now, group) = (state.timers.now, state.running_group());
+        let (now, life) = (state.timers().now, state.running_life());
         let (mut wall, mut mark) = (signed(now), None);
-        if let Some(clock) = state.clock_of(group) {
+        if let Some(clock) = state.clock_of(life) {
             wall = clock.wall(now);
             mark = Some(clock.mark);
             clock.met.walls += u64::from(wall != signed(now));
@@ -244,7 +244,7 @@ impl World {
     /// The name of the life of the node whose clock a moment is of, for messages.
     pub(crate) fn clock_name(&self, moment: Moment) -> String {
         let state = self.state();
-        match state.groups.life_of(moment.group) {
+        match state.lives.name_of(moment.life) {
             Some((name, 1)) => name.to_string(),
             Some((name, life)) => format!("{name} in life {life}"),
             None => "the test outside of nodes".to_owned(),
@@ -254,8 +254,8 @@ impl World {
     /// Draws the time by which a timer of the current task is late.
     pub(super) fn draw_lateness(&self) -> u64 {
         let mut state = self.state();
-        let group = state.running_group();
-        let Some(budget) = state.clock_of(group).map(|clock| clock.late).filter(|late| *late > 0)
+        let life = state.running_life();
+        let Some(budget) = state.clock_of(life).map(|clock| clock.late).filter(|late| *late > 0)
         else {
             return 0;
         };
@@ -311,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn moments_of_groups_have_nothing_to_do_with_each_other() {
+    fn moments_of_lives_have_nothing_to_do_with_each_other() {
         for (number, at) in [(0, 0), (0, u64::MAX), (1, 5), (70_000, u64::MAX)] {
-            let moment = Moment { group: Group::numbered(number), at };
+            let moment = Moment { life: Life(number), at };
             assert_eq!(Moment::of(moment.since_start()), moment);
         }
     }

@@ -17,7 +17,10 @@ fn waits(state: &RunState) -> Vec<Wait> {
     let mut waits = Vec::new();
     for (index, row) in state.board.tasks.iter().enumerate() {
         let task = TaskId(index as u32);
-        if state.is_done(task) || state.timers.is_hand(task) || row.held & TaskRow::STALLED != 0 {
+        if state.is_done(task)
+            || state.slots.at(task.index()).is_of_run
+            || row.held & TaskRow::STALLED != 0
+        {
             continue;
         }
         if row.announced.is_empty() {

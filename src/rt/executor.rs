@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use super::RunLimits;
+use super::Parts;
 use super::body::Body;
 use super::carrier::Carried;
 use super::choose::Choice;
@@ -17,11 +17,10 @@ use super::object::AnnouncementId;
 use super::panics::{self, Panicked};
 use super::state::RunState;
 use super::task_waker::{Seat, Seats};
-use super::timers::CLOCK;
+use super::worker::RunLimits;
 use super::world::World;
 use crate::run::Failure;
 use crate::run::board::{Announced, Status, TaskRow};
-use crate::run::clock::ClockMode;
 use crate::run::ids::TaskId;
 
 /// The maximum number of rounds at the end of a run. A round drops the tasks that the destructors
@@ -55,7 +54,7 @@ impl Executor<'_> {
                 self.world.check_invariants();
                 state = self.world.unsettled();
             }
-            let kept = if !plain && state.groups.has_dying() {
+            let kept = if !plain && !state.lives.dying.is_empty() {
                 drop(state);
                 let kept = self.bury();
                 state = self.world.unsettled();
@@ -97,7 +96,10 @@ impl Executor<'_> {
             state.fail(failure);
             return false;
         }
-        if state.board.ready.is_empty() && !state.advance_time() {
+        if state.board.ready.is_empty() && state.parts.is_any_used() {
+            Parts::unblock(state);
+        }
+        if state.board.ready.is_empty() {
             match state.waits_for_stalled_only() {
                 true => {
                     state.board.ends_stalled = true;
@@ -115,7 +117,7 @@ impl Executor<'_> {
             return false;
         }
         let step = state.board.step;
-        if self.limits.hang.is_some_and(|(hang, _)| hang == step) || self.spawns_hand(step) {
+        if self.limits.hang.is_some_and(|(hang, _)| hang == step) {
             state.needs_work();
         }
         true
@@ -151,14 +153,15 @@ impl Executor<'_> {
         let aborted = state.takes_abort();
         let branches = !state.foreign.is_empty();
         let turn = state.turn();
+        let uses_parts = state.parts.is_any_used();
         drop(state);
         if aborted {
             self.cancel(step, task);
             return true;
         }
-        if self.spawns_hand(step) {
+        if step == 0 && uses_parts {
             now::enter_step(step, task, now::NO_KEY, &self.seats.at(task).waker);
-            self.world.spawn_hand(self.limits.clock, CLOCK.place());
+            Parts::begin_body(self.world);
         }
         // A message that arrives has no seat and no branches.
         if branches && self.seats.get(task).is_some() {
@@ -166,11 +169,6 @@ impl Executor<'_> {
         }
         self.poll(step, task, turn);
         true
-    }
-
-    /// Returns `true` for the step that spawns the hand of the clock, in runs that may have one.
-    fn spawns_hand(&self, step: u32) -> bool {
-        step == 0 && self.limits.clock != ClockMode::Last
     }
 
     /// Takes the bodies of spawned tasks out of the inbox.
@@ -225,7 +223,7 @@ impl Executor<'_> {
         self.end(task, true);
     }
 
-    /// Drops the futures of the tasks whose groups ended in this step. Returns the announcement of the step, which their
+    /// Drops the futures of the tasks whose lives ended in this step. Returns the announcement of the step, which their
     /// destructors must not replace.
     #[cold]
     fn bury(&mut self) -> Option<Announced> {
@@ -240,14 +238,14 @@ impl Executor<'_> {
             let next = {
                 let mut state = self.world.state();
                 self.empty_inbox(&mut state);
-                state.groups.take_dying()
+                state.lives.dying.pop()
             };
             let Some(task) = next else { break };
             let Some(body) = self.seats.at(task).body.take() else { continue };
-            let group = self.world.state().slots[task.index()].group;
+            let life = self.world.state().life_of(task);
             now::enter_step(step, current, now::NO_KEY, &self.seats.at(current).waker);
             let dropped = catch_unwind(AssertUnwindSafe(|| {
-                self.world.in_group(group, || drop(body));
+                self.world.in_life(life, || drop(body));
             }));
             if let Err(payload) = dropped {
                 // The deeds of the dead have no effect.
@@ -380,7 +378,10 @@ impl Executor<'_> {
             note_stuck(&mut state);
         }
         note_circle(&mut state);
-        state.check_groups();
+        if state.parts.is_any_used() {
+            Parts::judge(&mut state);
+        }
+        state.check_nodes();
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
         let (main, world) = (self.main.as_mut(), self.world);
@@ -476,8 +477,10 @@ fn note_stuck(state: &mut RunState) {
     for index in 1..state.board.tasks.len() {
         let task = TaskId(index as u32);
         let waits = state.board.tasks[index].status == Status::Blocked;
-        let waits = waits && !state.timers.has(task) && !state.timers.is_hand(task);
-        if waits && state.slots[index].detached.is_some_and(|step| step < last || step == 0) {
+        if waits
+            && !state.slots[index].is_of_run
+            && state.slots[index].detached.is_some_and(|step| step < last || step == 0)
+        {
             let waiting = waiting(state, task);
             state.record.stuck.push((task, waiting));
         }

@@ -374,7 +374,9 @@ impl RunState {
 
     /// Returns `true` for a task that was spawned and is no fault and not the clock.
     pub(super) fn is_victim(&self, task: TaskId) -> bool {
-        task != TaskId::MAIN && !self.faults.tasks.contains(&task) && !self.timers.is_hand(task)
+        task != TaskId::MAIN
+            && !self.faults.tasks.contains(&task)
+            && !self.slots.at(task.index()).is_of_run
     }
 
     /// Has `task` take no step any more.

@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Adds an object of this kind without a group, created by the current task's operation `op`.
+    /// Adds an object of this kind outside of lives, created by the current task's operation `op`.
     /// Enables the announcements that `each` passes to its argument.
     #[inline]
     pub(crate) fn create_by(

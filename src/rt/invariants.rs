@@ -16,12 +16,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::group::Group;
 use super::now;
 use super::panics::{self, Panicked};
 use super::watch::changes;
 use super::world::World;
 use crate::run::Failure;
+use crate::run::board::Life;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::{Access, Op, word};
@@ -187,8 +187,7 @@ impl World {
         };
         let before = self.before();
         // It must not read the statics of the node that took the step.
-        let holds =
-            catch_unwind(AssertUnwindSafe(|| self.in_group(Group::OUTSIDE, &mut condition)));
+        let holds = catch_unwind(AssertUnwindSafe(|| self.in_life(Life::OUTSIDE, &mut condition)));
         let objects = self.looked_at(&before);
         let state = &mut *self.state();
         let (task, events) = (state.current(), state.board.events.len());

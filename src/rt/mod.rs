@@ -18,14 +18,15 @@ mod diagnose;
 mod ear;
 mod executor;
 mod fault;
-mod group;
 mod hand;
 mod held;
 mod interned;
 mod invariants;
 mod kept;
+mod lives;
 mod lock;
 mod memory;
+mod nodes;
 mod now;
 mod numbers;
 mod object;
@@ -34,7 +35,9 @@ mod own_steps;
 mod pace;
 mod panics;
 mod parking;
+mod part;
 mod pending;
+mod polls;
 mod ready;
 mod record;
 mod services;
@@ -56,7 +59,6 @@ pub(crate) use self::carrier::{Carried, Carrying};
 pub(crate) use self::clocks::Moment;
 pub(crate) use self::ear::Ear;
 pub(crate) use self::fault::{Buggify, Cancellation, may_fail_weakly};
-pub(crate) use self::group::Group;
 pub(crate) use self::held::Hold;
 pub(crate) use self::interned::interned;
 pub(crate) use self::lock::Vacancy;
@@ -70,3 +72,11 @@ pub(crate) use self::timers::CLOCK;
 pub(crate) use self::watch::{HeldOp, ReadSet};
 pub(crate) use self::worker::{RunLimits, Worker};
 pub(crate) use self::world::{WORLD, World};
+
+use self::state::RunState;
+use crate::run::ids::{ObjectId, Place, TaskId};
+
+part::parts! {
+    timers: Timers,
+    hand: Hand,
+}

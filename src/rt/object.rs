@@ -13,11 +13,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::group::Group;
 use super::lock::Vacancy;
 use super::now;
 use super::numbers::Numbers;
 use super::state::RunState;
+use crate::run::board::Life;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Access;
@@ -220,12 +220,12 @@ pub(crate) struct ObjectRow {
     pub(crate) record: ObjectRecord,
     number: u64,
     /// For an object with one row per node: the life of the node.
-    of_node: Group,
+    of_node: Life,
     pub(super) owner: Owner,
     /// See [`View::key_of`](crate::run::choice::View::key_of).
     pub(crate) key: u64,
-    /// The group that created it, if the run knows its creator.
-    pub(crate) group: Group,
+    /// The life that created it, if the run knows its creator.
+    pub(crate) life: Life,
     /// Its holder, if it is a lock that a task holds alone.
     pub(crate) holder: Option<Holder>,
     /// The tasks that hold it together, if it is a lock. Empty while it has a holder.
@@ -246,7 +246,7 @@ pub(crate) struct Objects {
     pub(crate) rows: crate::run::pool::Pool<ObjectRow>,
     run: u64,
     /// Shared objects whose slot another worker's run overwrote, or another node's use: number, node and index. In order.
-    contended: Vec<((u64, Group), ObjectId)>,
+    contended: Vec<((u64, Life), ObjectId)>,
     /// Numbers for shared objects.
     numbers: Numbers,
 }
@@ -282,7 +282,7 @@ impl Objects {
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
-        node: Group,
+        node: Life,
     ) -> Result<Lookup, UnusableObject> {
         match object.in_run(self.run, now::statics()) {
             Some(id) => Ok(Lookup::Known(id)),
@@ -291,7 +291,7 @@ impl Objects {
     }
 
     #[cold]
-    fn find_contended(&mut self, number: u64, node: Group) -> Option<ObjectId> {
+    fn find_contended(&mut self, number: u64, node: Life) -> Option<ObjectId> {
         let sought = (number, node);
         match self.contended.binary_search_by_key(&sought, |(known, _)| *known) {
             Ok(at) => Some(self.contended[at].1),
@@ -303,7 +303,7 @@ impl Objects {
         }
     }
 
-    fn find_row(&self, number: u64, node: Group) -> Option<ObjectId> {
+    fn find_row(&self, number: u64, node: Life) -> Option<ObjectId> {
         let is_it = |row: &ObjectRow| row.number == number && row.of_node == node;
         self.rows.iter().position(is_it).map(|index| ObjectId::new(index as u32))
     }
@@ -313,7 +313,7 @@ impl Objects {
         object: &Object,
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
-        node: Group,
+        node: Life,
     ) -> Result<Lookup, UnusableObject> {
         let mut slot = object.slot.load(Ordering::Relaxed);
         if slot & NAMED != 0 {
@@ -345,7 +345,7 @@ impl Objects {
     pub(crate) fn add(
         &mut self,
         object: &Object,
-        (number, node): (u64, Group),
+        (number, node): (u64, Life),
         values: ValueKind,
         creator: Option<(TaskId, u32)>,
     ) -> Result<ObjectId, UnusableObject> {
@@ -362,7 +362,7 @@ impl Objects {
         Ok(id)
     }
 
-    /// Adds the row of an object that only this run knows, and no group has.
+    /// Adds the row of an object that only this run knows, outside of lives.
     pub(super) fn add_of_run(
         &mut self,
         kind: &'static str,
@@ -373,14 +373,14 @@ impl Objects {
         let creator = Some(creator);
         let record =
             ObjectRecord { kind, name: None, values, place, creator, node: None, ordinal: 0 };
-        self.add_row(record, (0, Group::OUTSIDE, Owner::Creator), key)
+        self.add_row(record, (0, Life::OUTSIDE, Owner::Creator), key)
     }
 
     #[inline(always)]
     fn add_row(
         &mut self,
         record: ObjectRecord,
-        (number, of_node, owner): (u64, Group, Owner),
+        (number, of_node, owner): (u64, Life, Owner),
         key: u64,
     ) -> Result<ObjectId, UnusableObject> {
         if self.rows.len() as u64 > INDEX_MAX {
@@ -393,7 +393,7 @@ impl Objects {
             of_node,
             owner,
             key,
-            group: Group::OUTSIDE,
+            life: Life::OUTSIDE,
             holder: None,
             sharers: Vec::new(),
             queued: Vec::new(),
@@ -403,7 +403,7 @@ impl Objects {
         });
         row.record = record;
         (row.number, row.of_node, row.owner, row.key) = (number, of_node, owner, key);
-        row.group = Group::OUTSIDE;
+        row.life = Life::OUTSIDE;
         row.holder = None;
         row.sharers.clear();
         row.queued.clear();
@@ -420,7 +420,7 @@ impl Objects {
 
     /// The row of `object`, if it has one in this run. For destructors, which must not add rows. `node` as in
     /// [`find_or_add`](Self::find_or_add).
-    pub(crate) fn find(&self, object: &Object, node: Group) -> Option<ObjectId> {
+    pub(crate) fn find(&self, object: &Object, node: Life) -> Option<ObjectId> {
         let slot = object.slot.load(Ordering::Relaxed) & !NAMED;
         let of = slot >> INDEX_BITS;
         if of == self.run || of == now::statics() {

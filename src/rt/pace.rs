@@ -1,11 +1,13 @@
 //! The pace of nodes: each step of a task of a slow node takes time. The task rests during this
 //! time.
 
-use super::group::Group;
+use super::lives;
+use super::nodes::Nodes;
 use super::pending::object_id;
 use super::state::RunState;
-use super::timers::CLOCK;
+use super::timers::{CLOCK, Timers};
 use super::world::World;
+use crate::run::board::Life;
 use crate::run::board::{Contact, TaskRow};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{Place, TaskId};
@@ -20,29 +22,31 @@ const REST: Op = Op::of_kind("rest", Access::Peek, clock::SET).quiet();
 const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 
 impl World {
-    /// Makes each step of a task of the group take so many nanoseconds, from the next step on.
-    pub(crate) fn set_pace(&self, group: Group, rest: u64, place: Place) {
+    /// Makes each step of a task of the life take so many nanoseconds, from the next step on.
+    pub(crate) fn set_pace(&self, life: Life, rest: u64, place: Place) {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
-        let Some(at) = group.row() else { return };
-        state.groups.rows[at].rest = rest;
-        let is_slow = state.groups.rows.iter().any(|row| row.rest > 0);
-        state.groups.slow = is_slow.then_some(time);
-        self.touch_members(&mut state, group, place);
+        let Some(at) = lives::row(life) else { return };
+        let Nodes { rests, slow, .. } = &mut state.nodes;
+        rests.resize(rests.len().max(at + 1), 0);
+        rests[at] = rest;
+        let is_slow = rests.iter().any(|rest| *rest > 0);
+        *slow = is_slow.then_some(time);
+        self.touch_members(&mut state, life, place);
     }
 
-    /// Has so many timers of each task of a node, whose tasks are in this group, fire late.
-    pub(crate) fn set_late_timers(&self, clock: u32, late: u8, group: Option<Group>, place: Place) {
+    /// Has so many timers of each task of a node, whose tasks are in this life, fire late.
+    pub(crate) fn set_late_timers(&self, clock: u32, late: u8, life: Option<Life>, place: Place) {
         let mut state = self.state();
-        state.groups.clocks[clock as usize].late = late;
-        if let Some(group) = group {
-            self.touch_members(&mut state, group, place);
+        state.nodes.clocks[clock as usize].late = late;
+        if let Some(life) = life {
+            self.touch_members(&mut state, life, place);
         }
     }
 
     /// Records that a property of the node was changed from outside of this module that all steps of its tasks depend on.
-    pub(crate) fn touch_group(&self, group: Group, place: Place) {
-        self.touch_members(&mut self.state(), group, place);
+    pub(crate) fn touch_life(&self, life: Life, place: Place) {
+        self.touch_members(&mut self.state(), life, place);
     }
 
     /// Records that the current task changed a setting of the run that all steps of all other tasks depend on.
@@ -59,10 +63,12 @@ impl World {
         }
     }
 
-    /// Records that a property of the node was changed that all steps of the tasks of the group depend on.
-    fn touch_members(&self, state: &mut RunState, group: Group, place: Place) {
-        let Some(at) = group.row() else { return };
-        for task in state.living(at) {
+    /// Records that a property of the node was changed that all steps of the tasks of the life depend on.
+    fn touch_members(&self, state: &mut RunState, life: Life, place: Place) {
+        if life == Life::OUTSIDE {
+            return;
+        }
+        for task in state.living(life) {
             state.happened(&PACE, None, place, Values::Task(task));
         }
         state.needs_work();
@@ -73,37 +79,38 @@ impl RunState {
     /// At the end of a step: has its task rest, if its node is slow.
     #[cold]
     pub(super) fn rest(&mut self) {
-        let (task, now) = (self.current(), self.timers.now);
-        let group = self.group_of(task);
-        let Some(row) = group.row().map(|row| &self.groups.rows[row]) else { return };
-        if row.rest == 0 || row.is_over || self.over || self.is_done(task) {
+        let (task, now) = (self.current(), self.timers().now);
+        let life = self.life_of(task);
+        let Some(at) = lives::row(life) else { return };
+        let rest = self.nodes.rests.get(at).copied().unwrap_or(0);
+        if rest == 0 || self.lives.rows[at].is_over || self.over || self.is_done(task) {
             return;
         }
-        let until = now.saturating_add(row.rest);
+        let until = now.saturating_add(rest);
         let slot = self.slots.at_mut(task.index());
         if slot.rests >= RESTS_MAX {
             return;
         }
         slot.rests += 1;
-        if let Some(clock) = self.clock_of(group) {
+        if let Some(clock) = self.clock_of(life) {
             clock.met.steps += 1;
         }
-        let time = self.groups.slow;
+        let time = self.nodes.slow;
         self.happened(&REST, time, CLOCK.place(), Values::Wrote(until));
         self.board.tasks.at_mut(task.index()).held |= TaskRow::RESTS;
         self.remove_ready(task);
-        self.timers.resting.push((until, task));
+        self.parts.get_mut::<Timers>().resting.push((until, task));
     }
 
     /// Lets tasks continue when their rest is over. `place` is the place of the operation that
     /// moved the time, if any.
     pub(super) fn end_rests(&mut self, place: Option<Place>) {
-        if self.timers.resting.is_empty() {
+        if self.timers().resting.is_empty() {
             return;
         }
-        let now = self.timers.now;
+        let now = self.timers().now;
         let mut rested: Vec<TaskId> = Vec::new();
-        self.timers.resting.retain(|(until, task)| {
+        self.parts.get_mut::<Timers>().resting.retain(|(until, task)| {
             rested.extend((*until <= now).then_some(*task));
             *until > now
         });

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ear::Ear;
-use super::group::Group;
 use super::object::Object;
 use super::world::World;
 use crate::rt::object::Lookup;
+use crate::run::board::Life;
 use crate::run::event::ValueKind;
 use crate::run::ids::TaskId;
 
@@ -68,7 +68,7 @@ impl World {
         }
         let object = Object::new("token", state.board.tasks[task.index()].place, false);
         let creator = Some((task, NTH));
-        let added = state.objects.find_or_add(&object, ValueKind::Opaque, creator, Group::OUTSIDE);
+        let added = state.objects.find_or_add(&object, ValueKind::Opaque, creator, Life::OUTSIDE);
         if let Ok(Lookup::New(id)) = added {
             state.add_object(id, 0);
         }

@@ -3,7 +3,6 @@
 use super::body::BoxBody;
 use super::carrier::{Carried, FAULT_KINDS};
 use super::fault::FaultCounts;
-use super::group::Group;
 use super::object::AnnouncementId;
 use super::task_panics::KeptPanic;
 
@@ -30,11 +29,12 @@ pub(crate) struct TaskSlot {
     pub(super) objects: u32,
     /// The faults that it has decided on.
     pub(super) faults: FaultCounts,
-    pub(super) group: Group,
     /// The faults of the net that it has caused, by kind.
     pub(super) net_faults: [u8; FAULT_KINDS],
     /// The number of its steps that took time.
     pub(super) rests: u16,
+    /// It is a task of the run itself, such as the hand of the clock, and in no report.
+    pub(super) is_of_run: bool,
     /// The task had not ended when the body of the test ended.
     pub(crate) left_over: bool,
 }
@@ -53,7 +53,7 @@ impl TaskSlot {
         self.gives_panic = false;
         self.objects = 0;
         self.left_over = false;
-        self.group = Group::OUTSIDE;
+        self.is_of_run = false;
         self.net_faults = [0; FAULT_KINDS];
         self.rests = 0;
     }

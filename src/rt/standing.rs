@@ -27,7 +27,7 @@ impl World {
         let mut on_their_way = Vec::new();
         for (index, row) in state.board.tasks.iter().enumerate() {
             let task = TaskId(index as u32);
-            if task == own || row.status == Status::Done || state.timers.is_hand(task) {
+            if task == own || row.status == Status::Done || state.slots.at(task.index()).is_of_run {
                 continue;
             }
             match &row.route {

@@ -8,20 +8,21 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use super::Parts;
 use super::at_end::Ends;
 use super::body::BoxBody;
-use super::branches::PollLog;
 use super::choose::Chooser;
 use super::fault::FaultState;
-use super::group::Groups;
 use super::invariants::Invariants;
 use super::kept::Kept;
+use super::lives::Lives;
+use super::nodes::Nodes;
 use super::now;
 use super::object::{AnnouncementId, Objects};
 use super::parking::Parking;
+use super::polls::PollLog;
 use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot};
-use super::timers::Timers;
 use crate::rt::memory::Memory;
 use crate::run::Failure;
 use crate::run::board::{Announced, Announcements, Board, Contact, ContactMark, Status};
@@ -55,11 +56,12 @@ pub(crate) struct RunState {
     pub(super) ears: Vec<Arc<super::ear::Ear>>,
     /// Announcements whose objects woke them in this step.
     pub(super) heard: Vec<AnnouncementId>,
-    /// Tasks that wait until a time.
-    pub(super) timers: Timers,
+    /// What the run has besides: see [`part`](super::part).
+    pub(super) parts: Parts,
     /// The faults of the run.
     pub(super) faults: FaultState,
-    pub(super) groups: Groups,
+    pub(super) lives: Lives,
+    pub(super) nodes: Nodes,
     pub(super) kept: Kept,
     pub(super) invariants: Invariants,
     /// The polls of the current step, for combinators.
@@ -101,9 +103,10 @@ impl RunState {
             foreign: Vec::new(),
             ears: Vec::new(),
             heard: Vec::new(),
-            timers: Timers::default(),
+            parts: Parts::default(),
             faults: FaultState::default(),
-            groups: Groups::default(),
+            lives: Lives::default(),
+            nodes: Nodes::default(),
             kept: Kept::default(),
             invariants: Invariants::default(),
             polls: PollLog::default(),
@@ -143,9 +146,9 @@ impl RunState {
         self.failure = None;
         self.over = false;
         self.heard.clear();
-        self.timers.clear();
         self.faults.clear();
-        self.groups.clear();
+        self.lives.clear();
+        self.nodes.clear();
         self.polls.clear();
         self.parkings.clear();
         self.dirty.clear();
@@ -388,7 +391,7 @@ impl RunState {
             (Access::Join, _, Some(target)) => {
                 self.slots.at_mut(target.index()).joiners.retain(|joiner| *joiner != id);
             }
-            (Access::Wait, ..) => self.forget_timer(id, announced.object, announced.place),
+            (Access::Wait, ..) => self.end_wait(id, announced.object, announced.place),
             _ => {}
         }
         let waker = self.take_foreign(id);
@@ -400,6 +403,14 @@ impl RunState {
             }
         }
         waker
+    }
+
+    /// Tells the parts that an operation that waited is announced no more.
+    #[inline]
+    pub(super) fn end_wait(&mut self, id: AnnouncementId, object: Option<ObjectId>, place: Place) {
+        if self.parts.is_any_used() {
+            Parts::retracted(self, id, (object, place));
+        }
     }
 
     /// Records an operation of the current task that took effect.

@@ -1,6 +1,7 @@
 //! The transition between two steps: takes in the effect and the announcement of the polled task, updates the ready
 //! set, and records the next chosen task.
 
+use super::Parts;
 use super::now;
 use super::ready::{NOT_READY, can_step};
 use super::record::PackedStep;
@@ -55,9 +56,7 @@ impl RunState {
     #[inline(never)]
     pub(crate) fn leave_waiting_step(&mut self, stop: u32) -> bool {
         let step = self.record.steps.len() as u32;
-        let is_other = self.has_work() || step >= stop || now::announces_in(self.board.step);
-        // The hand of the clock is updated after each step that is not plain.
-        if is_other || self.timers.hand.is_some() {
+        if self.has_work() || step >= stop || now::announces_in(self.board.step) {
             return false;
         }
         if now::is_done() {
@@ -97,29 +96,40 @@ impl RunState {
     /// `kept` is the announcement, if it was taken out before.
     pub(crate) fn leave_step(&mut self, kept: Option<Announced>) {
         let steps = self.record.steps.len() as u32;
-        if steps > self.board.step {
+        let is_first = steps == self.board.step;
+        if !is_first {
             let announced = || now::announces_in(self.board.step).then(now::announced);
             let announced = kept.or_else(announced);
             self.pass_over();
-            if self.groups.slow.is_some() {
+            if self.parts.is_any_used() {
+                Parts::leave(self);
+            }
+            if self.nodes.slow.is_some() {
                 self.rest();
             }
             self.board.step = steps;
-            self.update_ready(self.board.current, announced);
+            self.take_in_announced(announced);
         }
         // A step that is counted is no plain one.
         let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
         let more = !self.board.watches.is_empty()
             || !self.foreign.is_empty()
             || self.aborts > 0
-            || self.groups.slow.is_some()
+            || self.nodes.slow.is_some()
             || !self.invariants.is_empty()
             || counts;
         self.did_work(more);
+        if self.parts.is_any_used() {
+            Parts::settle(self);
+        }
+        if !is_first {
+            self.update_current();
+        }
     }
 
-    fn update_ready(&mut self, task: TaskId, announced: Option<Announced>) {
-        let row = self.board.tasks.at_mut(task.index());
+    /// Takes in the announcement of the step, and enables and disables the operations that wait for what the step did.
+    fn take_in_announced(&mut self, announced: Option<Announced>) {
+        let row = self.board.tasks.at_mut(self.board.current.index());
         if let Some(announced) = announced {
             row.announced.push(announced);
             row.enabled += 1;
@@ -131,15 +141,25 @@ impl RunState {
         while let Some(id) = self.heard.pop() {
             self.set_enabled(id, true);
         }
-        self.update_hand();
+    }
+
+    /// Removes the current task from the ready set if it cannot step.
+    #[inline]
+    pub(super) fn remove_current(&mut self) {
+        let task = self.board.current;
         let row = self.board.tasks.at_mut(task.index());
         if row.ready_at != NOT_READY && !can_step(row) {
             self.remove_ready(task);
         }
+    }
+
+    /// Updates the ready set for the task of the step, after all others.
+    fn update_current(&mut self) {
+        self.remove_current();
         if !self.board.watches.is_empty() {
             self.update_watches();
         }
-        let row = self.board.tasks.at_mut(task.index());
+        let row = self.board.tasks.at_mut(self.board.current.index());
         let does_more = |row: &TaskRow| row.announced.any(|a| a.op.access != Access::Yield);
         self.goes_on = row.ready_at != NOT_READY && does_more(row);
     }

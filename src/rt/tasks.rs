@@ -17,12 +17,12 @@ impl RunState {
     ) -> TaskId {
         let id = self.add_task_outside(parent, name, place);
         if let Some(parent) = parent {
-            self.join_group(id, parent);
+            self.join_life(id, parent);
         }
         id
     }
 
-    /// Like [`add_task`](Self::add_task), in no group.
+    /// Like [`add_task`](Self::add_task), outside of lives.
     #[inline]
     pub(super) fn add_task_outside(
         &mut self,

@@ -10,17 +10,16 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::clocks::Moment;
-use super::group::Group;
 use super::object::{AnnouncementId, Object};
+use super::part::Part;
 use super::pending::{PendingOp, object_id};
 use super::state::RunState;
 use super::world::World;
+use crate::run::board::Life;
 use crate::run::board::{Contact, TimeMove};
-use crate::run::clock::ClockMode;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock};
-use crate::run::untried::Untried;
 
 const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
 const MOVE_TO: Op = Op::of_kind("move_time", Access::Act, clock::ADVANCE);
@@ -51,27 +50,39 @@ pub(super) struct Timers {
     pub(super) announced: Vec<Timer>,
     /// Tasks of slow nodes, and the times until which they take no step.
     pub(super) resting: Vec<(u64, TaskId)>,
-    /// The [hand](super::hand), if the run has one: its time may move at any moment.
-    pub(super) hand: Option<TaskId>,
-    /// The announcement of the hand, from its first step on.
-    pub(super) hand_op: Option<AnnouncementId>,
-    /// True if that waits until the time has moved because no task could step.
-    pub(super) hand_rests: bool,
-    /// True if the hand has made all moves that it may make.
-    pub(super) hand_retired: bool,
     /// Times, in nanoseconds, and the tasks of plain threads that wait for them.
     waiting: Vec<(u64, TaskId)>,
 }
 
-impl Timers {
-    pub(super) fn clear(&mut self) {
-        (self.now, self.hand, self.hand_op) = (0, None, None);
-        (self.hand_rests, self.hand_retired) = (false, false);
+impl Part for Timers {
+    fn forget(&mut self) {
+        self.now = 0;
         self.announced.clear();
         self.resting.clear();
         self.waiting.clear();
     }
 
+    fn retracted(state: &mut RunState, id: AnnouncementId, at: (Option<ObjectId>, Place)) {
+        state.forget_timer(id, at);
+    }
+
+    fn given_up(state: &mut RunState, id: AnnouncementId) {
+        state.give_up_due(id);
+    }
+
+    fn unblock(state: &mut RunState) {
+        state.advance_time();
+    }
+
+    fn judge(state: &mut RunState) {
+        // A task that sleeps is not stuck.
+        let RunState { parts, record, .. } = state;
+        let timers: &Timers = parts.get();
+        record.stuck.retain(|(task, _)| !timers.has(*task));
+    }
+}
+
+impl Timers {
     /// The earliest deadline to come.
     pub(super) fn next(&self) -> Option<u64> {
         let deadlines = self.announced.iter().map(|timer| timer.due);
@@ -86,13 +97,8 @@ impl Timers {
         Some((to_come().min()? - self.now, to_come().max()? - self.now))
     }
 
-    /// Returns `true` for the task that moves the time.
-    pub(super) fn is_hand(&self, task: TaskId) -> bool {
-        self.hand == Some(task)
-    }
-
     /// Returns `true` if the task waits for a time.
-    pub(super) fn has(&self, task: TaskId) -> bool {
+    fn has(&self, task: TaskId) -> bool {
         self.announced.iter().any(|timer| timer.id.task() == task)
     }
 
@@ -103,31 +109,35 @@ impl Timers {
 }
 
 impl RunState {
-    /// Moves the time on, from deadline to deadline, because no task can step. Returns `false` if still no task can step.
+    /// The timers of the run.
+    pub(super) fn timers(&self) -> &Timers {
+        self.parts.get()
+    }
+
+    fn timers_mut(&mut self) -> &mut Timers {
+        self.parts.get_mut()
+    }
+
+    /// Moves the time on, from deadline to deadline, because no task can step.
     #[cold]
-    pub(super) fn advance_time(&mut self) -> bool {
+    fn advance_time(&mut self) {
         // A task that is due may be paused.
-        while self.board.ready.is_empty() {
-            if !self.move_time() {
-                return false;
-            }
-        }
-        true
+        while self.board.ready.is_empty() && self.move_time() {}
     }
 
     /// Moves the time to the earliest deadline, and enables what waits for it. Returns `false` if there is none.
     fn move_time(&mut self) -> bool {
         // An operation that is due and not enabled was passed over by its task: time does not help it.
-        let deadline = self.timers.next();
-        let of_thread = self.timers.waiting.iter().map(|(time, _)| *time).min();
+        let deadline = self.timers().next();
+        let of_thread = self.timers().waiting.iter().map(|(time, _)| *time).min();
         match (deadline, of_thread) {
             (Some(deadline), other) if other.is_none_or(|other| deadline <= other) => {
-                self.timers.now = deadline;
+                self.timers_mut().now = deadline;
                 self.wake_hand();
                 let to = Duration::from_nanos(deadline);
                 self.board.time_moves.push(TimeMove { step: self.board.step, to });
-                for at in 0..self.timers.announced.len() {
-                    let Timer { due, id, .. } = self.timers.announced[at];
+                for at in 0..self.timers().announced.len() {
+                    let Timer { due, id, .. } = self.timers().announced[at];
                     if due <= deadline {
                         self.set_enabled(id, true);
                     }
@@ -141,24 +151,18 @@ impl RunState {
     }
 
     /// Forgets the deadline of an announcement that is retracted.
-    #[inline]
-    pub(super) fn forget_timer(
-        &mut self,
-        id: AnnouncementId,
-        object: Option<ObjectId>,
-        place: Place,
-    ) {
-        if self.timers.announced.is_empty()
-            || self.objects.find(&CLOCK, Group::OUTSIDE).is_some_and(|clock| object != Some(clock))
+    fn forget_timer(&mut self, id: AnnouncementId, (object, place): (Option<ObjectId>, Place)) {
+        if self.timers().announced.is_empty()
+            || self.objects.find(&CLOCK, Life::OUTSIDE).is_some_and(|clock| object != Some(clock))
         {
             // It waits for something else.
             return;
         }
-        let Timers { now, announced, hand, .. } = &mut self.timers;
+        let Timers { now, announced, .. } = self.timers_mut();
         let Some(at) = announced.iter().position(|timer| timer.id == id) else { return };
         let timer = announced.swap_remove(at);
         let is_due = timer.due <= *now;
-        if hand.is_none() || self.over {
+        if !self.has_hand() || self.over {
             return;
         }
         if !is_due {
@@ -176,12 +180,12 @@ impl RunState {
     /// Records that the current task drops an announcement after its deadline: before that move of
     /// the time, the task would have given up a wait. An operation that is done records this
     /// itself.
-    pub(super) fn give_up_due(&mut self, id: AnnouncementId) {
-        if self.timers.hand.is_none() || self.over || id.task() != self.current() {
+    fn give_up_due(&mut self, id: AnnouncementId) {
+        if !self.has_hand() || self.over || id.task() != self.current() {
             return;
         }
-        let now = self.timers.now;
-        let due = self.timers.announced.iter().find(|timer| timer.id == id && timer.due <= now);
+        let Timers { now, announced, .. } = self.timers();
+        let due = announced.iter().find(|timer| timer.id == id && timer.due <= *now);
         let announced = self.board.tasks.at(id.task().index()).announced.find(id.key()).copied();
         if let (Some(timer), Some(announced)) = (due.copied(), announced) {
             let values = Values::Read(timer.until.at);
@@ -189,32 +193,10 @@ impl RunState {
         }
     }
 
-    /// At the end of a step, enables the hand if there is a deadline to come, and disables it otherwise.
-    pub(super) fn update_hand(&mut self) {
-        let Timers { hand_op, hand_rests, hand_retired, .. } = self.timers;
-        match hand_op {
-            Some(hand) if !hand_rests => {
-                let has_deadline = self.timers.next().is_some();
-                self.set_enabled(hand, has_deadline);
-            }
-            None if hand_retired && self.timers.next().is_some() => {
-                self.record.untried.insert(Untried::Beyond(ClockMode::BEYOND));
-            }
-            _ => {}
-        }
-    }
-
-    /// Ends the rest of the hand: the time moves because no task can step.
-    fn wake_hand(&mut self) {
-        if let Some(hand) = self.timers.hand_op.filter(|_| self.timers.hand_rests) {
-            self.set_enabled(hand, true);
-        }
-    }
-
     /// Enables, at the end of the step, the announcements that are due.
     pub(super) fn hear_due(&mut self, place: Place) {
-        let RunState { timers, heard, .. } = self;
-        heard.extend(timers.due());
+        let RunState { parts, heard, .. } = self;
+        heard.extend(parts.get::<Timers>().due());
         self.needs_work();
         self.end_rests(Some(place));
     }
@@ -222,7 +204,7 @@ impl RunState {
     /// Wakes the tasks that wait until `time` or an earlier one.
     fn end_timers(&mut self, time: u64) {
         let mut due: Vec<TaskId> = Vec::new();
-        self.timers.waiting.retain(|(until, task)| {
+        self.timers_mut().waiting.retain(|(until, task)| {
             let is_due = *until <= time;
             due.extend(is_due.then_some(*task));
             !is_due
@@ -263,7 +245,7 @@ impl RunState {
 impl World {
     /// The times until the earliest and the latest timer that tasks wait for; `None` if none does.
     pub(crate) fn timer_span(&self) -> Option<(Duration, Duration)> {
-        let (first, last) = self.state().timers.span()?;
+        let (first, last) = self.state().timers().span()?;
         Some((Duration::from_nanos(first), Duration::from_nanos(last)))
     }
 
@@ -298,7 +280,7 @@ impl World {
         deadline: Moment,
     ) -> bool {
         let mut state = self.state();
-        let now = state.timers.now;
+        let now = state.timers().now;
         state.happened(op, Some(clock), place, Values::Read(now));
         now >= state.due(deadline)
     }
@@ -309,10 +291,10 @@ impl World {
         let mut state = self.state();
         let id = pending.announcement.id;
         let due = state.due(until).saturating_add(late);
-        state.timers.announced.push(Timer { id, until, late, due });
+        state.timers_mut().announced.push(Timer { id, until, late, due });
         let (clock, place) = (pending.object, pending.place);
-        let is_due = due <= state.timers.now;
-        let may_move = state.timers.hand.is_some();
+        let is_due = due <= state.timers().now;
+        let may_move = state.has_hand();
         if is_due || may_move {
             state.needs_work();
         }
@@ -336,14 +318,14 @@ impl World {
         let mut state = self.state();
         let id = pending.announcement.id;
         let due = state.due(until);
-        let timers = state.timers.announced.iter_mut();
+        let timers = state.timers_mut().announced.iter_mut();
         let found = timers.into_iter().find(|timer| timer.id == id);
         let Some(found) = found.filter(|_| pending.announcement.run == super::now::run()) else {
             return;
         };
         *found = Timer { id, until, late: 0, due };
         let mut waker = None;
-        if due <= state.timers.now {
+        if due <= state.timers().now {
             state.heard.push(id);
             state.needs_work();
             // A mock that polled it by hand is called in the reset, as by tokio.
@@ -351,10 +333,10 @@ impl World {
         } else {
             state.set_enabled(id, false);
         }
-        if state.timers.hand.is_some() {
+        if state.has_hand() {
             state.needs_work();
         }
-        if id.task() != state.current() || state.timers.hand.is_some() {
+        if id.task() != state.current() || state.has_hand() {
             state.happened(op, pending.object, pending.place, Values::None);
         }
         drop(state);
@@ -364,7 +346,7 @@ impl World {
     /// Records that the operation `pending`, which waited for the time, is done.
     pub(crate) fn reach(&self, pending: &PendingOp) {
         let mut state = self.state();
-        let now = state.timers.now;
+        let now = state.timers().now;
         state.happened(pending.op, pending.object, pending.place, Values::Read(now));
     }
 
@@ -372,12 +354,12 @@ impl World {
     pub(super) fn move_time_to(&self, deadline: Moment, place: Place) {
         let clock = Some(object_id(&CLOCK, ValueKind::Time, place, || 0));
         let mut state = self.state();
-        let (before, deadline) = (state.timers.now, state.due(deadline));
+        let (before, deadline) = (state.timers().now, state.due(deadline));
         if deadline <= before {
             state.happened(&FIND_PASSED, clock, place, Values::Read(before));
             return;
         }
-        state.timers.now = deadline;
+        state.timers_mut().now = deadline;
         state.happened(&MOVE_TO, clock, place, Values::Changed(before, deadline));
         state.hear_due(place);
     }
@@ -385,9 +367,10 @@ impl World {
     /// Does the announced operation `pending`: moves the time on by `nanoseconds`.
     pub(crate) fn advance_by(&self, pending: &PendingOp, nanoseconds: u64) {
         let mut state = self.retract_to_do(&pending.announcement);
-        let before = state.timers.now;
-        state.timers.now = before.saturating_add(nanoseconds);
-        let values = Values::Changed(before, state.timers.now);
+        let before = state.timers().now;
+        let now = before.saturating_add(nanoseconds);
+        state.timers_mut().now = now;
+        let values = Values::Changed(before, now);
         state.happened(pending.op, pending.object, pending.place, values);
         state.hear_due(pending.place);
     }
@@ -400,7 +383,7 @@ impl World {
         let mut state = self.state();
         let task = state.current();
         state.touch(task, Contact::Sleeps);
-        state.timers.waiting.push((time, task));
+        state.timers_mut().waiting.push((time, task));
     }
 
     /// Moves the time on to `time`, because a timer of the current task ends although other tasks can step. Timers that
@@ -421,8 +404,9 @@ impl World {
     pub(crate) fn clear_timer(&self) -> bool {
         let mut state = self.state();
         let task = state.current();
-        let before = state.timers.waiting.len();
-        state.timers.waiting.retain(|(_, waiting)| *waiting != task);
-        state.timers.waiting.len() < before
+        let waiting = &mut state.timers_mut().waiting;
+        let before = waiting.len();
+        waiting.retain(|(_, waiting)| *waiting != task);
+        waiting.len() < before
     }
 }

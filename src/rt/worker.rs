@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use unpause_ordered::Set;
 
+use super::Parts;
 use super::body::Body;
 use super::executor::Executor;
 use super::numbers::Numbers;
@@ -100,6 +101,7 @@ impl Worker {
         {
             let mut state = self.world.state();
             let stale = state.begin(number);
+            Parts::begin(&mut state, limits);
             state.faults.wanted.clone_from(&limits.faults);
             state.add_task(None, None, place);
             drop(state);
@@ -117,7 +119,7 @@ impl Worker {
                     executor.run();
                     executor.finish();
                     // A kept value may hold ends of links, which then tell nobody.
-                    world.state().groups.all_over = true;
+                    world.state().lives.all_over = true;
                     let kept = world.state().kept.clear();
                     let invariants = world.state().invariants.clear();
                     drop((kept, invariants));

@@ -13,9 +13,9 @@ use std::task::Waker;
 
 use scoped_tls::scoped_thread_local;
 
+use super::Parts;
 use super::beyond::Beyond;
 use super::choose::Choice;
-use super::group::Group;
 use super::now;
 use super::object::{AnnouncementId, Lookup, Object, UnusableObject};
 use super::panics::halt;
@@ -24,6 +24,7 @@ use super::slot::Announcement;
 use super::state::RunState;
 use super::task_waker::Signals;
 use crate::run::board::Announced;
+use crate::run::board::Life;
 use crate::run::choice::{Draw, Strategy};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, Seed, TaskId};
@@ -154,7 +155,7 @@ impl World {
         initial: impl FnOnce() -> u64,
     ) -> ObjectId {
         let mut state = self.unsettled();
-        let node = state.node_for(object);
+        let node = state.life_for(object);
         match state.objects.find_or_add(object, values, None, node) {
             Ok(Lookup::Known(id)) => id,
             Ok(Lookup::New(id)) => {
@@ -184,7 +185,7 @@ impl World {
     ) -> Option<ObjectId> {
         let mut state = self.unsettled();
         let creator = Some(state.next_creation());
-        match state.objects.find_or_add(object, values, creator, Group::OUTSIDE) {
+        match state.objects.find_or_add(object, values, creator, Life::OUTSIDE) {
             Ok(Lookup::New(id)) => {
                 state.add_object(id, initial);
                 state.own(id);
@@ -194,7 +195,7 @@ impl World {
         }
     }
 
-    /// Like [`created`](Self::created), for an object of no group. With a `key` any task may be the
+    /// Like [`created`](Self::created), for an object outside of lives. With a `key` any task may be the
     /// first to use it: the body, which makes fewer objects, then counts as its creator, so that
     /// the order of first uses makes no other objects.
     pub(crate) fn created_for_all(&self, object: &Object, values: ValueKind, key: Option<u32>) {
@@ -202,7 +203,7 @@ impl World {
         let mut state = self.unsettled();
         let keyed = key.map(|key| (TaskId::MAIN, KEYED | key));
         let creator = Some(keyed.unwrap_or_else(|| state.next_creation()));
-        let added = state.objects.find_or_add(object, values, creator, Group::OUTSIDE);
+        let added = state.objects.find_or_add(object, values, creator, Life::OUTSIDE);
         if let Ok(Lookup::New(id)) = added {
             state.add_object(id, 0);
         }
@@ -332,7 +333,7 @@ impl World {
             row.announced.take_first();
             row.enabled -= 1;
             if op.access == Access::Wait {
-                state.forget_timer(id, object, place);
+                state.end_wait(id, object, place);
             }
             return true;
         }
@@ -365,7 +366,9 @@ impl World {
         let mut state = self.state();
         let mut waker = None;
         if announcement.run == state.run {
-            state.give_up_due(announcement.id);
+            if state.parts.is_any_used() {
+                Parts::given_up(&mut state, announcement.id);
+            }
             waker = state.retract(announcement.id);
         }
         drop(state);

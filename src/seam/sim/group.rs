@@ -6,11 +6,12 @@ use super::clock::NodeClock;
 use super::{Here, in_run};
 use crate::real::groups;
 use crate::rt::{self, WORLD};
+use crate::run::board::Life;
 
 /// A group of tasks; see [`node`](mod@crate::node).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Group {
-    Run(rt::Group),
+    Run(Life),
     Real(u32),
 }
 
@@ -18,13 +19,13 @@ impl Group {
     /// Begins a group of this name, whose tasks have this clock.
     pub(crate) fn begin(name: Arc<str>, clock: &NodeClock) -> Group {
         match clock.number() {
-            Some(clock) => Group::Run(WORLD.with(|world| world.begin_group(name, clock))),
+            Some(clock) => Group::Run(WORLD.with(|world| world.begin_life(name, clock))),
             None => Group::Real(groups::begin()),
         }
     }
 
     /// The group of the run; none of those outside of runs.
-    pub(super) fn in_run(self) -> Option<rt::Group> {
+    pub(super) fn in_run(self) -> Option<Life> {
         match self {
             Group::Run(group) if in_run() => Some(group),
             _ => None,
@@ -33,13 +34,13 @@ impl Group {
 
     /// The group of tasks that are in no other.
     pub(crate) fn outside() -> Group {
-        if in_run() { Group::Run(rt::Group::OUTSIDE) } else { Group::Real(groups::OUTSIDE) }
+        if in_run() { Group::Run(Life::OUTSIDE) } else { Group::Real(groups::OUTSIDE) }
     }
 
     /// The group of the code that runs.
     pub(crate) fn current() -> Group {
         match in_run() {
-            true => Group::Run(WORLD.with(rt::World::group)),
+            true => Group::Run(WORLD.with(rt::World::life)),
             false => Group::Real(groups::current()),
         }
     }
@@ -47,7 +48,7 @@ impl Group {
     /// Calls `act` as code of the group.
     pub(crate) fn enter<R>(self, act: impl FnOnce() -> R) -> R {
         match self {
-            Group::Run(group) if in_run() => WORLD.with(|world| world.in_group(group, act)),
+            Group::Run(group) if in_run() => WORLD.with(|world| world.in_life(group, act)),
             Group::Run(_) => act(),
             Group::Real(group) => groups::within(group, act),
         }
@@ -64,7 +65,7 @@ impl Group {
     /// Ends the group with its tasks. Returns their number.
     pub(crate) fn end(self, here: Here) -> u32 {
         match self {
-            Group::Run(group) if in_run() => WORLD.with(|world| world.end_group(group, here)),
+            Group::Run(group) if in_run() => WORLD.with(|world| world.end_life(group, here)),
             Group::Run(_) => 0,
             Group::Real(group) => {
                 groups::end(group);
@@ -94,14 +95,14 @@ impl Group {
     /// Records a change that all steps of its tasks depend on.
     pub(crate) fn touch(self, here: Here) {
         if let Some(group) = self.in_run() {
-            WORLD.with(|world| world.touch_group(group, here));
+            WORLD.with(|world| world.touch_life(group, here));
         }
     }
 
     /// Has objects used by several groups on purpose.
     pub(crate) fn share_objects(here: Here) {
         if in_run() {
-            WORLD.with(|world| world.share_between_groups(here));
+            WORLD.with(|world| world.share_between_lives(here));
         }
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn timer_span() -> Option<(Duration, Duration)> {
 pub(crate) fn of_one_clock(one: Instant, other: Instant, here: Here) {
     if in_run() && one != other {
         let [one, other] = [moment(one), moment(other)];
-        if one.group != other.group {
+        if one.life != other.life {
             refuse([one, other], here);
         }
     }

@@ -71,7 +71,7 @@ pub struct Route {
 }
 
 /// The life of a node, by its number in the run: its tasks end together. 0 is the outside, which has no end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Life(pub u32);
 
 impl Life {

@@ -1,0 +1,216 @@
+//! The parts of a run: all that a run may have besides tasks, points, steps, memory and locks, which are its core.
+//!
+//! The core names no part. A part is a type in a file of its own: the state that it has in a run. The same file has the
+//! functions of [`World`] and [`RunState`] by which primitives and other parts use it. A row in the list of `mod.rs` makes
+//! it a part of every run, and the core calls it at these moments:
+//!
+//! | moment | functions |
+//! |---|---|
+//! | a run begins | [`begin`](Part::begin), [`begin_body`](Part::begin_body) |
+//! | a task is spawned | [`spawned`](Part::spawned) |
+//! | a step is left with [work](RunState::needs_work) to do | [`look`](Part::look), [`leave`](Part::leave), [`settle`](Part::settle) |
+//! | an operation that waited is announced no more | [`retracted`](Part::retracted) |
+//! | no task can step | [`unblock`](Part::unblock) |
+//! | a task ends | [`end_task`](Part::end_task) |
+//! | the run ends | [`judge`](Part::judge), [`end`](Part::end) |
+//!
+//! A run *uses* a part from the first time that it changes the state of the part. The core calls no part that the run does
+//! not use, so such a part costs nothing: see [`Parts::is_any_used`](super::Parts::is_any_used).
+
+use super::Parts;
+use super::object::AnnouncementId;
+use super::state::RunState;
+use super::worker::RunLimits;
+use super::world::World;
+use crate::run::ids::{ObjectId, Place, TaskId};
+
+/// A part of a run. Its value is its state, which is the default at the start of a run.
+///
+/// Functions with an argument `&World` may call user code. The others are called while the state is borrowed.
+pub(super) trait Part: Default {
+    /// Forgets the previous run, which used the part. May keep allocations.
+    fn forget(&mut self);
+
+    /// A run with these limits begins. Called for all parts, because no run uses a part yet.
+    fn begin(_: &mut RunState, _: &RunLimits) {}
+
+    /// The body of the test begins its first step, which has work to do. The part may spawn tasks as its children.
+    fn begin_body(_: &World) {}
+
+    /// The current task has spawned a task at this place.
+    fn spawned(_: &World, _: TaskId, _: Place) {}
+
+    /// A step ends. Its announcement, if any, is still kept by the thread.
+    fn look(_: &World) {}
+
+    /// A step ends. The number of the step, in new events, is still that of the step.
+    fn leave(_: &mut RunState) {}
+
+    /// A step has ended, and the waiters of its locks are up to date. The part may enable and disable other announcements,
+    /// and fail the run. If it [needs to work](RunState::needs_work) after the next step too, it says so here.
+    fn settle(_: &mut RunState) {}
+
+    /// An announcement with [`Access::Wait`](crate::run::op::Access::Wait) is retracted: its operation, on this
+    /// object at this place, is done or given up.
+    fn retracted(_: &mut RunState, _: AnnouncementId, _: (Option<ObjectId>, Place)) {}
+
+    /// An announcement of the current task is about to be retracted, because its future is dropped.
+    fn given_up(_: &mut RunState, _: AnnouncementId) {}
+
+    /// No task can step. The part may enable one, or end the run as passed. Otherwise the run fails as stuck.
+    fn unblock(_: &mut RunState) {}
+
+    /// Returns `true` if [`end_task`](Self::end_task) has work for a task of the run.
+    fn has_ends(&self) -> bool {
+        false
+    }
+
+    /// A task, which is the current one, ends.
+    fn end_task(_: &World, _: TaskId) {}
+
+    /// The run has no further step, and its tasks are not dropped yet. The part may fail the run.
+    fn judge(_: &mut RunState) {}
+
+    /// All tasks of the run are dropped. Values of users must not outlive this.
+    fn end(_: &World) {}
+}
+
+/// A part of the list.
+pub(super) trait Listed: Part {
+    /// Tells the part apart from the others.
+    const BIT: u32;
+
+    fn of(parts: &Parts) -> &Self;
+    fn of_mut(parts: &mut Parts) -> &mut Self;
+}
+
+impl Parts {
+    /// Returns `true` if the run uses a part.
+    #[inline(always)]
+    pub(super) fn is_any_used(&self) -> bool {
+        self.used != 0
+    }
+
+    /// The state of a part.
+    #[inline(always)]
+    pub(super) fn get<P: Listed>(&self) -> &P {
+        P::of(self)
+    }
+
+    /// The state of a part, to change it: the run uses the part from now on.
+    #[inline(always)]
+    pub(super) fn get_mut<P: Listed>(&mut self) -> &mut P {
+        self.used |= P::BIT;
+        P::of_mut(self)
+    }
+}
+
+impl RunState {
+    /// Returns `true` if the run uses this part.
+    #[inline(always)]
+    pub(super) fn uses<P: Listed>(&self) -> bool {
+        self.parts.used & P::BIT != 0
+    }
+}
+
+impl World {
+    /// Returns `true` if the run uses this part.
+    #[inline(always)]
+    pub(super) fn uses<P: Listed>(&self) -> bool {
+        self.unsettled().uses::<P>()
+    }
+
+    /// Returns `true` if the run uses a part.
+    #[inline(always)]
+    pub(super) fn uses_any(&self) -> bool {
+        self.unsettled().parts.is_any_used()
+    }
+}
+
+/// Defines [`Parts`](super::Parts): the states of the parts in this list, `file: Type`, and a function for each moment, which
+/// calls the parts that the run uses, in the order of the list.
+macro_rules! parts {
+    ($($file:ident: $Part:ident,)*) => {
+        /// The parts of a run.
+        #[derive(Default)]
+        pub(super) struct Parts {
+            /// The parts that the run uses, as bits.
+            used: u32,
+            $($file: self::$file::$Part,)*
+        }
+
+        /// The position of each part in the list.
+        #[allow(non_camel_case_types)]
+        enum Nth { $($file,)* }
+
+        $(impl self::part::Listed for self::$file::$Part {
+            const BIT: u32 = 1 << Nth::$file as u32;
+
+            #[inline(always)]
+            fn of(parts: &Parts) -> &Self {
+                &parts.$file
+            }
+
+            #[inline(always)]
+            fn of_mut(parts: &mut Parts) -> &mut Self {
+                &mut parts.$file
+            }
+        })*
+
+        impl Parts {
+            /// A run with these limits begins.
+            #[inline]
+            pub(super) fn begin(state: &mut self::state::RunState, limits: &RunLimits) {
+                if state.parts.is_any_used() {
+                    state.parts.forget();
+                }
+                $(<self::$file::$Part as self::part::Part>::begin(state, limits);)*
+            }
+
+            /// Forgets the previous run.
+            #[cold]
+            fn forget(&mut self) {
+                $(if self.used & <self::$file::$Part as self::part::Listed>::BIT != 0 {
+                    self::part::Part::forget(&mut self.$file);
+                })*
+                self.used = 0;
+            }
+
+            /// Returns `true` if a part has work at the ends of tasks.
+            pub(super) fn has_ends(&self) -> bool {
+                false $(|| self::part::Part::has_ends(&self.$file))*
+            }
+        }
+
+        self::part::moment! { begin_body(world: &World) => (world) [$($file::$Part)*] }
+        self::part::moment! { spawned(world: &World, task: TaskId, place: Place) => (world, task, place) [$($file::$Part)*] }
+        self::part::moment! { look(world: &World) => (world) [$($file::$Part)*] }
+        self::part::moment! { leave(state: &mut RunState) => (state) [$($file::$Part)*] }
+        self::part::moment! { settle(state: &mut RunState) => (state) [$($file::$Part)*] }
+        self::part::moment! {
+            retracted(state: &mut RunState, id: AnnouncementId, at: (Option<ObjectId>, Place))
+                => (state, id, at) [$($file::$Part)*]
+        }
+        self::part::moment! { given_up(state: &mut RunState, id: AnnouncementId) => (state, id) [$($file::$Part)*] }
+        self::part::moment! { unblock(state: &mut RunState) => (state) [$($file::$Part)*] }
+        self::part::moment! { end_task(world: &World, task: TaskId) => (world, task) [$($file::$Part)*] }
+        self::part::moment! { judge(state: &mut RunState) => (state) [$($file::$Part)*] }
+        self::part::moment! { end(world: &World) => (world) [$($file::$Part)*] }
+    };
+}
+
+/// Defines the function of [`Parts`](super::Parts) for a moment.
+macro_rules! moment {
+    ($moment:ident($run:ident: $($arguments:tt)*) => $call:tt [$($file:ident::$Part:ident)*]) => {
+        impl Parts {
+            /// Calls the parts that the run uses: see the function of the same name of [`Part`](self::part::Part).
+            pub(super) fn $moment($run: $($arguments)*) {
+                $(if $run.uses::<self::$file::$Part>() {
+                    <self::$file::$Part as self::part::Part>::$moment $call;
+                })*
+            }
+        }
+    };
+}
+
+pub(super) use {moment, parts};

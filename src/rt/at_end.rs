@@ -1,5 +1,6 @@
 //! Work at the ends of tasks.
 
+use super::part::Part;
 use super::state::RunState;
 use super::world::World;
 use crate::run::ids::TaskId;
@@ -14,10 +15,20 @@ const ROUNDS_MAX: u32 = 16;
 #[derive(Default)]
 pub(super) struct Ends(Vec<(TaskId, AtEnd)>);
 
-impl Ends {
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+impl Part for Ends {
+    fn forget(&mut self) {}
+
+    fn has_ends(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn end_task(world: &World, task: TaskId) {
+        world.do_at_end(task);
+    }
+
+    fn end(world: &World) {
+        // Work that was added when its task had ended. Not dropped, because a destructor might add more.
+        std::mem::forget(std::mem::take(world.state().parts.get_mut::<Ends>()));
     }
 }
 
@@ -26,25 +37,12 @@ impl World {
     pub(crate) fn at_end(&self, work: AtEnd) {
         let mut state = self.state();
         let task = state.current();
-        state.ends.0.push((task, work));
+        state.parts.get_mut::<Ends>().0.push((task, work));
     }
 
     /// Does the work of the end of `task`, which is the current one, the last first.
-    #[inline]
-    pub(super) fn do_at_end(&self, task: TaskId) {
-        let has_none = self.state().ends.is_empty();
-        if !has_none {
-            self.do_all_at_end(task);
-        }
-    }
-
-    /// Forgets work that was added when its task had ended. Not dropped, because a destructor might add more.
-    pub(super) fn forget_ends(&self) {
-        std::mem::forget(std::mem::take(&mut self.state().ends));
-    }
-
     #[cold]
-    fn do_all_at_end(&self, task: TaskId) {
+    fn do_at_end(&self, task: TaskId) {
         for _ in 0..ROUNDS_MAX {
             let work = self.state().take_ends(task);
             if work.is_empty() {
@@ -60,9 +58,10 @@ impl World {
 
 impl RunState {
     fn take_ends(&mut self, task: TaskId) -> Vec<AtEnd> {
-        let all = std::mem::take(&mut self.ends.0).into_iter();
+        let Ends(ends) = self.parts.get_mut();
+        let all = std::mem::take(ends).into_iter();
         let (own, others): (Vec<_>, Vec<_>) = all.partition(|(of, _)| *of == task);
-        self.ends.0 = others;
+        *ends = others;
         own.into_iter().map(|(_, work)| work).collect()
     }
 }

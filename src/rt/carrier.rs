@@ -201,7 +201,7 @@ impl Executor<'_> {
     fn end_carrier(&mut self, task: TaskId) {
         let mut state = self.world.state();
         let row = state.board.tasks.at(task.index());
-        if !row.announced.is_empty() || row.aborted || !state.ends.is_empty() {
+        if !row.announced.is_empty() || row.aborted || state.parts.has_ends() {
             drop(state);
             return self.end(task, false);
         }

@@ -9,6 +9,7 @@ use std::task::Wake;
 
 use super::now::in_run;
 use super::object::AnnouncementId;
+use super::part::Part;
 use super::pending::PendingOp;
 use super::task_waker::Signals;
 use super::world::{WORLD, World};
@@ -24,6 +25,14 @@ pub(crate) struct Ear {
     key: AtomicU64,
     /// True if it was called since the operation was last tried.
     woken: AtomicBool,
+}
+
+/// Ears for later operations.
+#[derive(Default)]
+pub(super) struct Ears(Vec<Arc<Ear>>);
+
+impl Part for Ears {
+    fn forget(&mut self) {}
 }
 
 impl Ear {
@@ -99,7 +108,7 @@ impl World {
 
     /// An ear for an operation of the current run. It may have been called for another one: see [`Ear::open`].
     pub(crate) fn ear(&self) -> Arc<Ear> {
-        let spare = self.state().ears.pop();
+        let spare = self.state().parts.get_mut::<Ears>().0.pop();
         spare.unwrap_or_else(|| Ear::new(self.signals.clone()))
     }
 
@@ -107,7 +116,7 @@ impl World {
     /// again.
     pub(crate) fn keep_ear(&self, mut ear: Arc<Ear>) {
         if Arc::get_mut(&mut ear).is_some() {
-            self.state().ears.push(ear);
+            self.state().parts.get_mut::<Ears>().0.push(ear);
         }
     }
 }

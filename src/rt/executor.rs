@@ -49,9 +49,9 @@ impl Executor<'_> {
             let mut state = self.world.unsettled();
             let plain = state.leave_plain_step(stop)
                 || (!state.has_work() && state.leave_waiting_step(stop));
-            if !plain && !state.invariants.is_empty() {
+            if !plain && state.parts.is_any_used() {
                 drop(state);
-                self.world.check_invariants();
+                Parts::look(self.world);
                 state = self.world.unsettled();
             }
             let kept = if !plain && !state.lives.dying.is_empty() {
@@ -264,9 +264,9 @@ impl Executor<'_> {
     pub(super) fn end(&mut self, task: TaskId, cancelled: bool) {
         let world = self.world;
         let mut state = world.state();
-        if !state.ends.is_empty() {
+        if state.parts.has_ends() {
             drop(state);
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| world.do_at_end(task))) {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| Parts::end_task(world, task))) {
                 self.panicked(task, payload);
             }
             state = world.state();
@@ -387,7 +387,7 @@ impl Executor<'_> {
         let (main, world) = (self.main.as_mut(), self.world);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| {
             main.clear();
-            world.do_at_end(TaskId::MAIN);
+            Parts::end_task(world, TaskId::MAIN);
         })) {
             self.panicked(TaskId::MAIN, payload);
         }
@@ -405,8 +405,6 @@ impl Executor<'_> {
             next = tasks;
             let state = self.world.unsettled();
             if state.inbox.is_empty() && state.board.tasks.len() == tasks {
-                drop(state);
-                self.world.forget_ends();
                 return;
             }
         }
@@ -425,7 +423,7 @@ impl Executor<'_> {
     /// The first of these tasks that may have left something to drop.
     fn first_left(&mut self, mut tasks: Range<usize>) -> Option<usize> {
         let state = self.world.unsettled();
-        let has_ends = !state.ends.is_empty();
+        let has_ends = state.parts.has_ends();
         tasks.find(|index| {
             let slot = state.slots.at(*index);
             let mut has_body =
@@ -438,7 +436,7 @@ impl Executor<'_> {
     #[inline]
     fn drop_task(&mut self, task: TaskId) {
         let mut state = self.world.unsettled();
-        let has_ends = !state.ends.is_empty();
+        let has_ends = state.parts.has_ends();
         let slot = state.slots.at_mut(task.index());
         let (mut ended, body) = (slot.ended.take(), self.seats.take_body(task));
         let carried = slot.carried.take();
@@ -453,7 +451,7 @@ impl Executor<'_> {
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             drop(left.take());
             carried.into_iter().for_each(Carried::lose);
-            world.do_at_end(task);
+            Parts::end_task(world, task);
             drop(ended.take());
         }));
         if let Err(payload) = dropped {

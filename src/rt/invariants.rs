@@ -18,6 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::now;
 use super::panics::{self, Panicked};
+use super::part::Part;
+use super::state::RunState;
 use super::watch::changes;
 use super::world::World;
 use crate::run::Failure;
@@ -62,17 +64,22 @@ struct Before {
     by_hand: u32,
 }
 
-impl Invariants {
-    /// Returns `true` if there are none.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+impl Part for Invariants {
+    fn forget(&mut self) {}
+
+    fn look(world: &World) {
+        world.check_invariants();
     }
 
-    /// Takes the conditions out. The caller drops them without a borrow.
-    #[must_use]
-    pub(super) fn clear(&mut self) -> Invariants {
-        std::mem::take(self)
+    fn settle(state: &mut RunState) {
+        if !state.parts.get::<Invariants>().rows.is_empty() {
+            state.needs_work();
+        }
+    }
+
+    fn end(world: &World) {
+        let invariants = std::mem::take(world.state().parts.get_mut::<Invariants>());
+        drop(invariants);
     }
 }
 
@@ -80,17 +87,21 @@ impl World {
     /// Adds a condition, which is evaluated first at the end of this step. Returns its number.
     pub(crate) fn add_invariant(&self, name: String, place: Place, condition: Condition) -> u32 {
         let mut state = self.state();
-        let (number, seen) = (state.invariants.next, state.board.events.len());
-        state.invariants.next += 1;
+        let seen = state.board.events.len();
+        let Invariants { next, rows } = state.parts.get_mut();
+        let number = *next;
+        *next += 1;
         let (condition, objects) = (Some(condition), Vec::new());
-        state.invariants.rows.push(InvariantRow { number, name, place, condition, objects, seen });
+        rows.push(InvariantRow { number, name, place, condition, objects, seen });
         state.needs_work();
         number
     }
 
     /// Ends a condition of this run, which must still hold.
     pub(crate) fn remove_invariant(&self, run: u64, number: u32) {
-        let find = || self.state().invariants.rows.iter().position(|row| row.number == number);
+        let find = || {
+            self.state().parts.get::<Invariants>().rows.iter().position(|row| row.number == number)
+        };
         let Some(at) = find().filter(|_| now::run() == run) else { return };
         if !std::thread::panicking() {
             self.check_invariant(at);
@@ -98,7 +109,7 @@ impl World {
         let Some(at) = find() else { return };
         let row = {
             let state = &mut *self.state();
-            let row = state.invariants.rows.remove(at);
+            let row = state.parts.get_mut::<Invariants>().rows.remove(at);
             if !state.over {
                 for object in &row.objects {
                     let op = &Op::PEEK_OF_INVARIANT;
@@ -163,8 +174,7 @@ impl InvariantRow {
 impl World {
     /// Evaluates the conditions that the step may have changed. Fails the run at the first false
     /// one.
-    #[cold]
-    pub(super) fn check_invariants(&self) {
+    fn check_invariants(&self) {
         let mut at = 0;
         while self.check_invariant(at) {
             at += 1;
@@ -176,7 +186,8 @@ impl World {
         let (number, mut condition) = {
             let state = &mut *self.state();
             let events = &state.board.events;
-            let Some(row) = state.invariants.rows.get_mut(at).filter(|_| !state.over) else {
+            let Invariants { rows, .. } = state.parts.get_mut();
+            let Some(row) = rows.get_mut(at).filter(|_| !state.over) else {
                 return false;
             };
             if !row.is_due(events) {
@@ -191,7 +202,7 @@ impl World {
         let objects = self.looked_at(&before);
         let state = &mut *self.state();
         let (task, events) = (state.current(), state.board.events.len());
-        let rows = &mut state.invariants.rows;
+        let Invariants { rows, .. } = state.parts.get_mut();
         let Some(row) = rows.iter_mut().find(|row| row.number == number) else { return true };
         row.condition = Some(condition);
         row.seen = events;

@@ -3,17 +3,19 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use super::part::Part;
 use super::world::World;
 
 /// The values of a run, by type.
 #[derive(Default)]
 pub(super) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
-impl Kept {
-    /// Takes the values out. The caller drops them without a borrow.
-    #[must_use]
-    pub(super) fn clear(&mut self) -> Kept {
-        std::mem::take(self)
+impl Part for Kept {
+    fn forget(&mut self) {}
+
+    fn end(world: &World) {
+        let kept = std::mem::take(world.state().parts.get_mut::<Kept>());
+        drop(kept);
     }
 }
 
@@ -23,11 +25,12 @@ impl World {
         let id = TypeId::of::<T>();
         let known = {
             let state = self.state();
-            state.kept.0.iter().find(|(known, _)| *known == id).map(|(_, value)| value.clone())
+            let Kept(kept) = state.parts.get();
+            kept.iter().find(|(known, _)| *known == id).map(|(_, value)| value.clone())
         };
         let value = known.unwrap_or_else(|| {
             let value: Arc<dyn Any + Send + Sync> = Arc::new(T::default());
-            self.state().kept.0.push((id, value.clone()));
+            self.state().parts.get_mut::<Kept>().0.push((id, value.clone()));
             value
         });
         value.downcast().unwrap_or_else(|_| unreachable!("it is found by its type"))

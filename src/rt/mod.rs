@@ -79,4 +79,10 @@ use crate::run::ids::{ObjectId, Place, TaskId};
 part::parts! {
     timers: Timers,
     hand: Hand,
+    watch: Watches,
+    ear: Ears,
+    parking: Parkings,
+    at_end: Ends,
+    kept: Kept,
+    invariants: Invariants,
 }

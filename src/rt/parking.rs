@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ear::Ear;
 use super::object::Object;
+use super::part::Part;
 use super::world::World;
 use crate::rt::object::Lookup;
 use crate::run::board::Life;
@@ -18,6 +19,16 @@ pub(crate) struct Parking {
     is_there: AtomicBool,
     /// Called when the token is given, while the task waits for it.
     sleeper: Mutex<Option<Arc<Ear>>>,
+}
+
+/// The tokens of tasks that were used, by task.
+#[derive(Default)]
+pub(super) struct Parkings(Vec<Option<Arc<Parking>>>);
+
+impl Part for Parkings {
+    fn forget(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl Parking {
@@ -63,7 +74,7 @@ impl World {
     /// The token of a task of this run.
     pub(crate) fn parking(&self, task: TaskId) -> Arc<Parking> {
         let mut state = self.state();
-        if let Some(Some(parking)) = state.parkings.get(task.index()) {
+        if let Some(Some(parking)) = state.parts.get::<Parkings>().0.get(task.index()) {
             return parking.clone();
         }
         let object = Object::new("token", state.board.tasks[task.index()].place, false);
@@ -74,10 +85,9 @@ impl World {
         }
         let (is_there, sleeper) = (AtomicBool::new(false), Mutex::default());
         let parking = Arc::new(Parking { object, is_there, sleeper });
-        if state.parkings.len() <= task.index() {
-            state.parkings.resize(task.index() + 1, None);
-        }
-        state.parkings[task.index()] = Some(parking.clone());
+        let Parkings(parkings) = state.parts.get_mut();
+        parkings.resize(parkings.len().max(task.index() + 1), None);
+        parkings[task.index()] = Some(parking.clone());
         parking
     }
 }

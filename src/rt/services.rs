@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
+use super::Parts;
 use super::body::BoxBody;
 use super::object::Object;
 use super::slot::Announcement;
@@ -107,7 +108,7 @@ impl World {
     /// Ends the current task, which was spawned by [`World::lend`].
     pub(crate) fn end_lent(&self) {
         let task = self.state().current();
-        self.do_at_end(task);
+        Parts::end_task(self, task);
         let mut state = self.state();
         let (_, wakers) = state.end_task(task, None, false);
         drop(state);

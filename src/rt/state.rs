@@ -5,21 +5,16 @@
 //!
 //! A task can step if it was woken, was aborted, or has an enabled pending operation: see [`ready`](super::ready).
 
-use std::sync::Arc;
 use std::task::Waker;
 
 use super::Parts;
-use super::at_end::Ends;
 use super::body::BoxBody;
 use super::choose::Chooser;
 use super::fault::FaultState;
-use super::invariants::Invariants;
-use super::kept::Kept;
 use super::lives::Lives;
 use super::nodes::Nodes;
 use super::now;
 use super::object::{AnnouncementId, Objects};
-use super::parking::Parking;
 use super::polls::PollLog;
 use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot};
@@ -52,8 +47,6 @@ pub(crate) struct RunState {
     pub(crate) inbox: Vec<(TaskId, Option<BoxBody>)>,
     /// Wakers of announcements made inside combinators that have wakers of their own. Invariant: sorted.
     pub(crate) foreign: Vec<(AnnouncementId, Waker)>,
-    /// Wakers for objects of other libraries that no operation uses.
-    pub(super) ears: Vec<Arc<super::ear::Ear>>,
     /// Announcements whose objects woke them in this step.
     pub(super) heard: Vec<AnnouncementId>,
     /// What the run has besides: see [`part`](super::part).
@@ -62,13 +55,8 @@ pub(crate) struct RunState {
     pub(super) faults: FaultState,
     pub(super) lives: Lives,
     pub(super) nodes: Nodes,
-    pub(super) kept: Kept,
-    pub(super) invariants: Invariants,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
-    pub(super) ends: Ends,
-    /// The tokens of tasks that were used to park, by task.
-    pub(super) parkings: Vec<Option<Arc<Parking>>>,
     /// Locks taken or freed in this step.
     pub(super) dirty: Vec<ObjectId>,
     /// True if the step needs more work than to record one event and one announcement. Set by
@@ -101,17 +89,12 @@ impl RunState {
             over: false,
             inbox: Vec::new(),
             foreign: Vec::new(),
-            ears: Vec::new(),
             heard: Vec::new(),
             parts: Parts::default(),
             faults: FaultState::default(),
             lives: Lives::default(),
             nodes: Nodes::default(),
-            kept: Kept::default(),
-            invariants: Invariants::default(),
             polls: PollLog::default(),
-            ends: Ends::default(),
-            parkings: Vec::new(),
             dirty: Vec::new(),
             attention: true,
             aborts: 0,
@@ -150,7 +133,6 @@ impl RunState {
         self.lives.clear();
         self.nodes.clear();
         self.polls.clear();
-        self.parkings.clear();
         self.dirty.clear();
         self.needs_work();
         self.aborts = 0;

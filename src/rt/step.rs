@@ -112,12 +112,8 @@ impl RunState {
         }
         // A step that is counted is no plain one.
         let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
-        let more = !self.board.watches.is_empty()
-            || !self.foreign.is_empty()
-            || self.aborts > 0
-            || self.nodes.slow.is_some()
-            || !self.invariants.is_empty()
-            || counts;
+        let more =
+            !self.foreign.is_empty() || self.aborts > 0 || self.nodes.slow.is_some() || counts;
         self.did_work(more);
         if self.parts.is_any_used() {
             Parts::settle(self);
@@ -156,9 +152,6 @@ impl RunState {
     /// Updates the ready set for the task of the step, after all others.
     fn update_current(&mut self) {
         self.remove_current();
-        if !self.board.watches.is_empty() {
-            self.update_watches();
-        }
         let row = self.board.tasks.at_mut(self.board.current.index());
         let does_more = |row: &TaskRow| row.announced.any(|a| a.op.access != Access::Yield);
         self.goes_on = row.ready_at != NOT_READY && does_more(row);

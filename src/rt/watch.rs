@@ -14,6 +14,7 @@ use std::task::Waker;
 
 use super::now;
 use super::object::AnnouncementId;
+use super::part::Part;
 use super::state::RunState;
 use super::world::{WORLD, World};
 use crate::run::board::Watch;
@@ -22,6 +23,23 @@ use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
+
+/// The waits for changes. They are on the board, because strategies read them.
+#[derive(Default)]
+pub(super) struct Watches;
+
+impl Part for Watches {
+    fn forget(&mut self) {}
+
+    fn settle(state: &mut RunState) {
+        if !state.board.watches.is_empty() {
+            // The order of the candidates is a part of the meaning of a seed: first the task of the step.
+            state.remove_current();
+            state.update_watches();
+            state.needs_work();
+        }
+    }
+}
 
 /// The objects that one evaluation of a condition reads.
 #[derive(Debug)]
@@ -132,8 +150,7 @@ impl World {
         }
         let ReadSet { objects, changes, .. } = before;
         let (key, seen) = (announced.key, state.board.events.len());
-        state.board.watches.push(Watch { task, key, place, objects, changes, seen });
-        state.needs_work();
+        state.watch(Watch { task, key, place, objects, changes, seen });
         Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
     }
 
@@ -148,8 +165,7 @@ impl World {
     ) -> HeldOp {
         let mut state = self.state();
         let (task, key) = (id.task(), id.key());
-        state.board.watches.push(Watch { task, key, place, objects, changes: Vec::new(), seen });
-        state.needs_work();
+        state.watch(Watch { task, key, place, objects, changes: Vec::new(), seen });
         HeldOp { run: state.run, step: state.board.step, id }
     }
 
@@ -197,10 +213,15 @@ impl Drop for HeldOp {
 }
 
 impl RunState {
+    fn watch(&mut self, watch: Watch) {
+        self.parts.get_mut::<Watches>();
+        self.board.watches.push(watch);
+        self.needs_work();
+    }
+
     /// At the end of a step, enables the held operations whose objects it changed. Disables the
     /// operations that it began to hold.
-    #[cold]
-    pub(super) fn update_watches(&mut self) {
+    fn update_watches(&mut self) {
         let mut watches = std::mem::take(&mut self.board.watches);
         for watch in &mut watches {
             for event in &self.board.events[watch.seen..] {

@@ -120,9 +120,9 @@ impl Worker {
                     executor.finish();
                     // A kept value may hold ends of links, which then tell nobody.
                     world.state().lives.all_over = true;
-                    let kept = world.state().kept.clear();
-                    let invariants = world.state().invariants.clear();
-                    drop((kept, invariants));
+                    if world.uses_any() {
+                        Parts::end(world);
+                    }
                     executor.fail_unseen_panics();
                 });
             });

@@ -92,24 +92,14 @@ impl Executor<'_> {
         if state.over {
             return false;
         }
-        if let Some(failure) = state.count_own_step() {
-            state.fail(failure);
-            return false;
-        }
         if state.board.ready.is_empty() && state.parts.is_any_used() {
             Parts::unblock(state);
         }
         if state.board.ready.is_empty() {
-            match state.waits_for_stalled_only() {
-                true => {
-                    state.board.ends_stalled = true;
-                    state.end();
-                }
-                false => {
-                    let failure = stuck(self.world, state);
-                    let failure = state.failure_or_panic(failure);
-                    state.fail(failure);
-                }
+            if !state.over {
+                let failure = stuck(self.world, state);
+                let failure = state.failure_or_panic(failure);
+                state.fail(failure);
             }
             return false;
         }
@@ -374,7 +364,7 @@ impl Executor<'_> {
                 state.fail(mismatch.failure());
             }
         }
-        if state.failure.is_none() && state.board.ready.is_empty() && !state.faults.has_stalled {
+        if state.failure.is_none() && state.board.ready.is_empty() && !state.has_stalled() {
             note_stuck(&mut state);
         }
         note_circle(&mut state);
@@ -486,6 +476,11 @@ fn note_stuck(state: &mut RunState) {
 }
 
 impl RunState {
+    /// Returns `true` if a task has stalled for good.
+    pub(super) fn has_stalled(&self) -> bool {
+        self.board.tasks.iter().any(|row| row.held & TaskRow::STALLED != 0)
+    }
+
     /// Makes `task` the current one while its future is dropped after the end of the run.
     fn resume(&mut self, task: TaskId) {
         self.board.current = task;

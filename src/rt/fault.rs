@@ -15,9 +15,10 @@ use std::task::{Context, Poll, Wake};
 use super::clocks::Moment;
 use super::ear::Ear;
 use super::object::Object;
-use super::own_steps::OwnSteps;
+use super::part::Part;
 use super::pending::PendingOp;
 use super::state::RunState;
+use super::worker::RunLimits;
 use super::world::{WORLD, World};
 use crate::run::FaultCount;
 use crate::run::board::{Contact, Status, TaskRow};
@@ -52,14 +53,6 @@ pub(crate) fn may_fail_weakly() -> bool {
     WEAK.get()
 }
 
-/// Calls `act`, a run in which a `compare_exchange_weak` may fail so if `weak` is true.
-pub(super) fn during<T>(weak: bool, act: impl FnOnce() -> T) -> T {
-    let outer = WEAK.replace(weak);
-    let done = act();
-    WEAK.set(outer);
-    done
-}
-
 /// A fault to come.
 enum Fault {
     /// A task is aborted.
@@ -76,7 +69,7 @@ enum Fault {
 
 /// The number of faults that a task has decided on, by kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FaultCounts {
+struct FaultCounts {
     aborts: u32,
     stalls: u32,
     cancels: u32,
@@ -95,23 +88,60 @@ pub(crate) enum Buggify {
     Given(u64),
 }
 
-/// The faults of a run.
+/// The faults of a run that may have some.
 #[derive(Debug, Default)]
 pub(super) struct FaultState {
     /// The faults that it may have.
-    pub(super) wanted: Faults,
+    wanted: Faults,
     /// The tasks that are faults.
     tasks: Vec<TaskId>,
-    pub(super) own_steps: OwnSteps,
+    /// The faults that tasks have decided on, by task. Shorter than the list of tasks if it ends with tasks without decisions.
+    counts: Vec<FaultCounts>,
     /// True if a task has stalled for good.
-    pub(super) has_stalled: bool,
+    has_stalled: bool,
+}
+
+impl Part for FaultState {
+    fn forget(&mut self) {
+        self.wanted = Faults::default();
+        self.tasks.clear();
+        self.counts.clear();
+        self.has_stalled = false;
+    }
+
+    fn begin(state: &mut RunState, limits: &RunLimits) {
+        WEAK.set(limits.faults.weak);
+        if limits.faults != Faults::default() {
+            state.parts.get_mut::<FaultState>().wanted.clone_from(&limits.faults);
+        }
+    }
+
+    fn spawned(world: &World, task: TaskId, place: Place) {
+        let in_danger = world.state().faults().wanted.befall_tasks();
+        if in_danger {
+            world.endanger(task, place);
+        }
+    }
+
+    fn unblock(state: &mut RunState) {
+        if state.board.ready.is_empty() && state.waits_for_stalled_only() {
+            state.board.ends_stalled = true;
+            state.end();
+        }
+    }
+
+    fn end(_: &World) {
+        WEAK.set(false);
+    }
 }
 
 impl FaultState {
-    pub(super) fn clear(&mut self) {
-        self.tasks.clear();
-        self.own_steps.clear();
-        self.has_stalled = false;
+    /// The faults that a task has decided on.
+    fn counts_of(&mut self, task: TaskId) -> &mut FaultCounts {
+        if self.counts.len() <= task.index() {
+            self.counts.resize(task.index() + 1, FaultCounts::default());
+        }
+        &mut self.counts[task.index()]
     }
 }
 
@@ -179,10 +209,10 @@ impl Future for FaultBody {
 impl World {
     /// Decides which faults a task that was just spawned may have.
     #[cold]
-    pub(super) fn endanger(&self, task: TaskId, place: Place) {
+    fn endanger(&self, task: TaskId, place: Place) {
         let (faults, name) = {
             let state = self.state();
-            (state.faults.wanted.clone(), state.board.tasks[task.index()].name.clone())
+            (state.faults().wanted.clone(), state.board.tasks[task.index()].name.clone())
         };
         if faults.cancels(name.as_deref()) {
             self.may_have(Fault::Abort(task), place);
@@ -212,7 +242,7 @@ impl World {
 
     /// Returns `true` if the deadlines that time-outs and branches of `select!` wait for may pass at any moment.
     pub(crate) fn cancels_selects(&self) -> bool {
-        self.state().faults.wanted.selects
+        self.state().faults().wanted.selects
     }
 
     /// Decides if the deadline of the timer may pass at any moment.
@@ -233,7 +263,7 @@ impl World {
 
     /// Decides if the wait that begins may end without a notification.
     pub(crate) fn wakes_spuriously(&self) -> bool {
-        let is_possible = self.state().faults.wanted.spurious;
+        let is_possible = self.state().faults().wanted.spurious;
         is_possible && self.decides(|counts| &mut counts.spurious, "a spurious wake-up")
     }
 
@@ -244,13 +274,14 @@ impl World {
     /// which then has the same stream with and without these decisions. A search tries both, for two of each task.
     pub(crate) fn buggify(&self, name: &str) -> Option<Buggify> {
         let mut state = self.state();
-        if !state.faults.wanted.buggify || state.over {
+        if !state.faults().wanted.buggify || state.over {
             return None;
         }
         let task = state.current();
-        let slot = state.slots.at_mut(task.index());
-        let (number, passes, has_been) = (slot.number, slot.faults.passes, slot.faults.buggified);
-        slot.faults.passes += 1;
+        let number = state.slots.at(task.index()).number;
+        let counts = state.faults_mut().counts_of(task);
+        let (passes, has_been) = (counts.passes, counts.buggified);
+        counts.passes += 1;
         let Some(seed) = self.seed() else {
             if has_been < FAULTS_MAX {
                 return Some(Buggify::Searched);
@@ -267,7 +298,7 @@ impl World {
     pub(crate) fn buggified(&self, name: &'static str, is_true: bool) {
         let mut state = self.state();
         let task = state.current();
-        state.slots.at_mut(task.index()).faults.buggified += u32::from(is_true);
+        state.faults_mut().counts_of(task).buggified += u32::from(is_true);
         let count = FaultCount { kind: name, times: 1, met: u64::from(is_true) };
         state.tells();
         count.add(&mut state.record.faults);
@@ -277,14 +308,14 @@ impl World {
     fn decides(&self, count: fn(&mut FaultCounts) -> &mut u32, why: &'static str) -> bool {
         let mut state = self.state();
         let task = state.current();
-        if *count(&mut state.slots.at_mut(task.index()).faults) >= FAULTS_MAX {
+        if *count(state.faults_mut().counts_of(task)) >= FAULTS_MAX {
             // A search that never asks must say so.
             state.leave_untried(Untried::Beyond(BEYOND));
             return false;
         }
         drop(state);
         let has = self.draw(2, why) == 1;
-        *count(&mut self.state().slots.at_mut(task.index()).faults) += u32::from(has);
+        *count(self.state().faults_mut().counts_of(task)) += u32::from(has);
         has
     }
 
@@ -310,7 +341,7 @@ impl World {
         let task = self.spawn_safe(body, Some(name.into()), place);
         {
             let mut state = self.state();
-            state.faults.tasks.push(task);
+            state.faults_mut().tasks.push(task);
             state.board.tasks.at_mut(task.index()).fault_of = Some(victim);
         }
         // It is not reported if it has not ended.
@@ -363,6 +394,14 @@ impl World {
 }
 
 impl RunState {
+    fn faults(&self) -> &FaultState {
+        self.parts.get()
+    }
+
+    fn faults_mut(&mut self) -> &mut FaultState {
+        self.parts.get_mut()
+    }
+
     /// The tasks spawned by `spawner` that are no faults and not the clock.
     fn victims(&self, spawner: TaskId) -> impl Iterator<Item = TaskId> + '_ {
         let tasks = (1..self.board.tasks.len()).map(|index| TaskId(index as u32));
@@ -375,7 +414,7 @@ impl RunState {
     /// Returns `true` for a task that was spawned and is no fault and not the clock.
     pub(super) fn is_victim(&self, task: TaskId) -> bool {
         task != TaskId::MAIN
-            && !self.faults.tasks.contains(&task)
+            && !self.faults().tasks.contains(&task)
             && !self.slots.at(task.index()).is_of_run
     }
 
@@ -387,14 +426,14 @@ impl RunState {
         }
         self.remove_ready(task);
         self.board.tasks.at_mut(task.index()).held |= TaskRow::STALLED;
-        self.faults.has_stalled = true;
+        self.faults_mut().has_stalled = true;
         self.happened(&STALL, None, place, Values::Task(task));
     }
 
     /// Returns `true` if each remaining task has stalled, or waits for a stalled task: the run is
     /// over, and passed.
-    pub(super) fn waits_for_stalled_only(&self) -> bool {
-        if !self.faults.has_stalled {
+    fn waits_for_stalled_only(&self) -> bool {
+        if !self.faults().has_stalled {
             return false;
         }
         let count = self.board.tasks.len();

@@ -79,6 +79,8 @@ use crate::run::ids::{ObjectId, Place, TaskId};
 part::parts! {
     timers: Timers,
     hand: Hand,
+    fault: FaultState,
+    own_steps: OwnSteps,
     watch: Watches,
     ear: Ears,
     parking: Parkings,

@@ -8,7 +8,9 @@
 //! The count depends on the task's own steps alone, so it is equal in runs that differ only in the
 //! order of independent steps. If a search finds no operation beyond the bound, none exists.
 
+use super::part::Part;
 use super::state::RunState;
+use super::worker::RunLimits;
 use crate::run::Failure;
 use crate::run::board::CallPoint;
 use crate::run::faults::Progress;
@@ -16,39 +18,48 @@ use crate::run::faults::Progress;
 /// The steps of the operations of a run, counted only if the test asks for wait-freedom.
 #[derive(Debug, Default)]
 pub(super) struct OwnSteps {
+    /// The number of steps within which an operation must end; `None` if any number is right.
+    bound: Option<u32>,
     /// By task, the steps of its operation; none before its first step.
     counts: Vec<Option<u32>>,
     /// The number of points of calls that were read.
     calls: usize,
 }
 
-impl OwnSteps {
-    pub(super) fn clear(&mut self) {
+impl Part for OwnSteps {
+    fn forget(&mut self) {
+        self.bound = None;
         self.counts.clear();
         self.calls = 0;
+    }
+
+    fn begin(state: &mut RunState, limits: &RunLimits) {
+        if let Progress::WaitFree(bound) = limits.faults.progress {
+            state.parts.get_mut::<OwnSteps>().bound = Some(bound);
+        }
+    }
+
+    fn settle(state: &mut RunState) {
+        // A step that is counted is no plain one.
+        state.needs_work();
+        let bound = state.parts.get::<OwnSteps>().bound;
+        let failure = bound.filter(|_| !state.over).and_then(|bound| state.count_own_step(bound));
+        failure.into_iter().for_each(|failure| state.fail(failure));
     }
 }
 
 impl RunState {
     /// Counts the step that was just taken. Returns the failure if the operation of its task did not end within its bound.
-    #[inline]
-    pub(super) fn count_own_step(&mut self) -> Option<Failure> {
-        match self.faults.wanted.progress {
-            Progress::WaitFree(bound) => self.count_towards(bound),
-            _ => None,
-        }
-    }
-
     #[cold]
-    fn count_towards(&mut self, bound: u32) -> Option<Failure> {
+    fn count_own_step(&mut self, bound: u32) -> Option<Failure> {
         let task = self.board.current;
-        let news = &self.board.calls[self.faults.own_steps.calls..];
+        let OwnSteps { counts, calls, .. } = self.parts.get_mut();
+        let news = &self.board.calls[*calls..];
         let begins = news.iter().any(|mark| {
             let turns = matches!(mark.point, CallPoint::Announced(_) | CallPoint::Returned(_));
             mark.task == task && turns
         });
-        self.faults.own_steps.calls = self.board.calls.len();
-        let counts = &mut self.faults.own_steps.counts;
+        *calls = self.board.calls.len();
         if counts.len() <= task.index() {
             counts.resize(task.index() + 1, None);
         }

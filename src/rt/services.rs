@@ -64,9 +64,9 @@ impl World {
         name: Option<Arc<str>>,
         place: Place,
     ) -> (TaskId, u64) {
-        let (task, number, in_danger) = self.add_task(Some(body), name, place);
-        if in_danger {
-            self.endanger(task, place);
+        let (task, number, uses_parts) = self.add_task(Some(body), name, place);
+        if uses_parts {
+            Parts::spawned(self, task, place);
         }
         (task, number)
     }
@@ -81,15 +81,15 @@ impl World {
     /// task, and call [`World::end_lent`] when the part is ready. Returns the task, and the number
     /// of its path.
     pub(crate) fn lend(&self, place: Place) -> (TaskId, u64) {
-        let (task, number, in_danger) = self.add_task(None, None, place);
-        if in_danger {
-            self.endanger(task, place);
+        let (task, number, uses_parts) = self.add_task(None, None, place);
+        if uses_parts {
+            Parts::spawned(self, task, place);
         }
         (task, number)
     }
 
-    /// Adds a task of the current one. Returns its id, its path number, and whether faults may be
-    /// injected into it.
+    /// Adds a task of the current one. Returns its id, its path number, and whether the run uses
+    /// a part.
     fn add_task(
         &self,
         body: Option<BoxBody>,
@@ -102,7 +102,7 @@ impl World {
         state.take_body(task, body);
         state.happened(&SPAWN, None, place, Values::Task(task));
         let number = state.slots[task.index()].number;
-        (task, number, state.faults.wanted.befall_tasks())
+        (task, number, state.parts.is_any_used())
     }
 
     /// Ends the current task, which was spawned by [`World::lend`].

@@ -2,7 +2,6 @@
 
 use super::body::BoxBody;
 use super::carrier::{Carried, FAULT_KINDS};
-use super::fault::FaultCounts;
 use super::object::AnnouncementId;
 use super::task_panics::KeptPanic;
 
@@ -27,8 +26,6 @@ pub(crate) struct TaskSlot {
     pub(super) panic: Option<Box<KeptPanic>>,
     /// The number of objects that the task has created.
     pub(super) objects: u32,
-    /// The faults that it has decided on.
-    pub(super) faults: FaultCounts,
     /// The faults of the net that it has caused, by kind.
     pub(super) net_faults: [u8; FAULT_KINDS],
     /// The number of its steps that took time.
@@ -44,7 +41,6 @@ impl TaskSlot {
     pub(super) fn begin(&mut self, number: u64) {
         self.number = number;
         self.cancelled = false;
-        self.faults = FaultCounts::default();
         self.joiners.clear();
         self.detached = None;
         // A message that was sent after the end of its run. Not dropped, because its destructor

@@ -10,7 +10,6 @@ use std::task::Waker;
 use super::Parts;
 use super::body::BoxBody;
 use super::choose::Chooser;
-use super::fault::FaultState;
 use super::lives::Lives;
 use super::nodes::Nodes;
 use super::now;
@@ -51,8 +50,6 @@ pub(crate) struct RunState {
     pub(super) heard: Vec<AnnouncementId>,
     /// What the run has besides: see [`part`](super::part).
     pub(super) parts: Parts,
-    /// The faults of the run.
-    pub(super) faults: FaultState,
     pub(super) lives: Lives,
     pub(super) nodes: Nodes,
     /// The polls of the current step, for combinators.
@@ -91,7 +88,6 @@ impl RunState {
             foreign: Vec::new(),
             heard: Vec::new(),
             parts: Parts::default(),
-            faults: FaultState::default(),
             lives: Lives::default(),
             nodes: Nodes::default(),
             polls: PollLog::default(),
@@ -129,7 +125,6 @@ impl RunState {
         self.failure = None;
         self.over = false;
         self.heard.clear();
-        self.faults.clear();
         self.lives.clear();
         self.nodes.clear();
         self.polls.clear();

@@ -8,7 +8,6 @@ use super::record::PackedStep;
 use super::state::RunState;
 use crate::run::board::{Announced, TaskRow};
 use crate::run::event::Event;
-use crate::run::faults::Progress;
 use crate::run::ids::TaskId;
 use crate::run::op::Access;
 
@@ -110,10 +109,7 @@ impl RunState {
             self.board.step = steps;
             self.take_in_announced(announced);
         }
-        // A step that is counted is no plain one.
-        let counts = matches!(self.faults.wanted.progress, Progress::WaitFree(_));
-        let more =
-            !self.foreign.is_empty() || self.aborts > 0 || self.nodes.slow.is_some() || counts;
+        let more = !self.foreign.is_empty() || self.aborts > 0 || self.nodes.slow.is_some();
         self.did_work(more);
         if self.parts.is_any_used() {
             Parts::settle(self);

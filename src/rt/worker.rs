@@ -9,13 +9,13 @@ use unpause_ordered::Set;
 use super::Parts;
 use super::body::Body;
 use super::executor::Executor;
+use super::now;
 use super::numbers::Numbers;
 use super::ordinals;
 use super::record::RunRecord;
 use super::state::RunState;
 use super::task_waker::{Seats, Signals};
 use super::world::{WORLD, World};
-use super::{fault, now};
 use crate::run::choice::Strategy;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
@@ -102,7 +102,6 @@ impl Worker {
             let mut state = self.world.state();
             let stale = state.begin(number);
             Parts::begin(&mut state, limits);
-            state.faults.wanted.clone_from(&limits.faults);
             state.add_task(None, None, place);
             drop(state);
             drop(stale);
@@ -114,17 +113,15 @@ impl Worker {
         let Worker { world, seats, progress, .. } = self;
         let mut executor = Executor { world, seats, main, limits, progress };
         WORLD.set(world, || {
-            fault::during(limits.faults.weak, || {
-                now::during(number, || {
-                    executor.run();
-                    executor.finish();
-                    // A kept value may hold ends of links, which then tell nobody.
-                    world.state().lives.all_over = true;
-                    if world.uses_any() {
-                        Parts::end(world);
-                    }
-                    executor.fail_unseen_panics();
-                });
+            now::during(number, || {
+                executor.run();
+                executor.finish();
+                // A kept value may hold ends of links, which then tell nobody.
+                world.state().lives.all_over = true;
+                if world.uses_any() {
+                    Parts::end(world);
+                }
+                executor.fail_unseen_panics();
             });
         });
         self.world.signals.running.store(false, Ordering::Relaxed);
@@ -276,7 +273,7 @@ fn paths(state: &RunState) -> Vec<TaskPath> {
 }
 
 fn leaked(state: &RunState) -> Vec<TaskId> {
-    if state.failure.is_some() || state.faults.has_stalled {
+    if state.failure.is_some() || state.has_stalled() {
         return Vec::new();
     }
     let last = state.board.step.saturating_sub(1);

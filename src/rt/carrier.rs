@@ -2,16 +2,13 @@
 //! like any task, so strategies, traces, searches and shrinking treat its arrival as they treat all
 //! steps.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-
 use super::body::BoxBody;
-use super::executor::Executor;
-use super::now;
+use super::carried::Carried;
 use super::object::AnnouncementId;
+use super::part::Part;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::{Announced, Route, Status};
+use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -23,26 +20,16 @@ const SEND: Op = Op::new("send", Access::Spawn);
 const BEYOND: &str = "more faults of one kind than one task may cause or suffer";
 
 /// The number of kinds of faults that [`World::suffers`] tells apart.
-pub(crate) const FAULT_KINDS: usize = 16;
+const FAULT_KINDS: usize = 16;
 
-/// Something that keeps messages on their way, each by a number: a stream, or what a socket sends over.
-pub(crate) trait Carrying: Send + Sync {
-    /// Lets a message arrive, in the step of its carrier.
-    fn arrive(self: Arc<Self>, number: u64);
+/// The faults of the net that the tasks of a run have caused, by task and kind. Shorter than the list of tasks if it ends with
+/// tasks that caused none.
+#[derive(Default)]
+pub(super) struct Suffered(Vec<[u8; FAULT_KINDS]>);
 
-    /// Drops a message, which does not arrive any more.
-    fn lose(&self, number: u64);
-}
-
-/// A message on its way.
-pub(crate) struct Carried {
-    pub(crate) by: Arc<dyn Carrying>,
-    pub(crate) number: u64,
-}
-
-impl Carried {
-    pub(super) fn lose(self) {
-        self.by.lose(self.number);
+impl Part for Suffered {
+    fn forget(&mut self) {
+        self.0.clear();
     }
 }
 
@@ -133,14 +120,14 @@ impl World {
         }
         let mut state = self.state();
         let task = state.current();
-        if state.slots.at_mut(task.index()).net_faults[kind] >= budget {
+        if *state.suffered(task, kind) >= budget {
             // A search that never asks must say so.
             state.leave_untried(Untried::Beyond(BEYOND));
             return 0;
         }
         drop(state);
         let drawn = self.draw(bound, why);
-        self.state().slots.at_mut(task.index()).net_faults[kind] += u8::from(is_fault(drawn));
+        *self.state().suffered(task, kind) += u8::from(is_fault(drawn));
         drawn
     }
 }
@@ -156,6 +143,13 @@ impl RunState {
         }
     }
 
+    /// The number of faults of a kind that a task has caused.
+    fn suffered(&mut self, task: TaskId, kind: usize) -> &mut u8 {
+        let Suffered(all) = self.parts.get_mut();
+        all.resize(all.len().max(task.index() + 1), [0; FAULT_KINDS]);
+        &mut all[task.index()][kind]
+    }
+
     /// Adds a carrier: a task that nobody waits for.
     fn add_carrier(&mut self, route: &'static Route, place: Place) -> TaskId {
         // The net is no node's.
@@ -165,48 +159,5 @@ impl RunState {
         self.slots.at_mut(task.index()).detached = Some(0);
         self.board.tasks.at_mut(task.index()).route = Some(route);
         task
-    }
-
-    /// Begins the arrival of a message in the turn of its carrier, which is the current task: it was announced.
-    fn begin_arrival(&mut self) {
-        let row = self.board.tasks.at_mut(self.board.current.index());
-        let Announced { op, object, place, enabled, .. } = row.announced.first;
-        debug_assert!(row.announced.only().is_some() && enabled, "it has its turn");
-        row.announced.take_first();
-        row.enabled -= 1;
-        self.happened(op, object, place, Values::None);
-    }
-}
-
-impl Executor<'_> {
-    /// Lets the message of a task arrive. Returns `false` if it is no carrier without a future.
-    #[inline(never)]
-    pub(super) fn arrive(&mut self, step: u32, task: TaskId) -> bool {
-        let mut state = self.world.unsettled();
-        let Some(Carried { by, number }) = state.slots.at_mut(task.index()).carried.take() else {
-            return false;
-        };
-        now::enter_step_unpolled(step, task);
-        state.begin_arrival();
-        drop(state);
-        // The destructor of a message that is lost is user code.
-        match catch_unwind(AssertUnwindSafe(|| by.arrive(number))) {
-            Ok(()) => self.end_carrier(task),
-            Err(payload) => self.panicked(task, payload),
-        }
-        true
-    }
-
-    /// Ends a task that has no body, no handle and, nearly always, nothing announced.
-    fn end_carrier(&mut self, task: TaskId) {
-        let mut state = self.world.state();
-        let row = state.board.tasks.at(task.index());
-        if !row.announced.is_empty() || row.aborted || state.parts.has_ends() {
-            drop(state);
-            return self.end(task, false);
-        }
-        now::end();
-        state.remove_ready(task);
-        state.board.tasks.at_mut(task.index()).status = Status::Done;
     }
 }

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::nodes::Nodes;
 use super::pending::object_id;
 use super::state::RunState;
 use super::timers::{CLOCK, Timers};
@@ -144,7 +145,7 @@ impl RunState {
     /// The clock of a life. `None` outside of nodes: there the clock is true.
     pub(super) fn clock_of(&mut self, life: Life) -> Option<&mut NodeClock> {
         let clock = self.lives.node_of(life)?;
-        self.nodes.clocks.get_mut(clock as usize)
+        self.parts.get_mut::<Nodes>().clocks.get_mut(clock as usize)
     }
 
     /// The time on the clock of a life.
@@ -180,14 +181,15 @@ impl RunState {
                 self.parts.get_mut::<Timers>().announced[nth].due = due;
             }
         }
-        self.nodes.clocks[clock as usize].met.timers += moved;
+        self.parts.get_mut::<Nodes>().clocks[clock as usize].met.timers += moved;
     }
 }
 
 impl World {
     /// Adds the clock of a node, whose changes are operations on `mark`. Returns its number.
     pub(crate) fn add_clock(&self, mark: ObjectId) -> u32 {
-        let clocks = &mut self.state().nodes.clocks;
+        let mut state = self.state();
+        let Nodes { clocks, .. } = state.parts.get_mut();
         clocks.push(NodeClock::new(mark));
         clocks.len() as u32 - 1
     }
@@ -196,7 +198,8 @@ impl World {
     pub(crate) fn change_clock(&self, clock: u32, change: ClockChange, place: Place) {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
-        let (now, row) = (state.timers().now, &mut state.nodes.clocks[clock as usize]);
+        let now = state.timers().now;
+        let row = &mut state.parts.get_mut::<Nodes>().clocks[clock as usize];
         row.change(change, now);
         let mark = row.mark;
         state.happened(&CHANGE, Some(mark), place, Values::None);
@@ -211,7 +214,7 @@ impl World {
     pub(crate) fn clock_state(&self, clock: u32, place: Place) -> ClockState {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
-        let (now, row) = (state.timers().now, &state.nodes.clocks[clock as usize]);
+        let (now, row) = (state.timers().now, &state.parts.get::<Nodes>().clocks[clock as usize]);
         let (mark, read) = (row.mark, ClockState { offset: row.offset(now), drift: row.drift });
         state.happened(&SEE, Some(mark), place, Values::None);
         state.happened(&READ, Some(time), place, Values::None);
@@ -220,7 +223,7 @@ impl World {
 
     /// The number of events that saw that the clock of a node is not true.
     pub(crate) fn clock_met(&self, clock: u32) -> ClockMet {
-        self.state().nodes.clocks[clock as usize].met
+        self.state().parts.get::<Nodes>().clocks[clock as usize].met
     }
 
     /// Reads the wall clock of the code that runs, in nanoseconds from the begin of the run, by the operation `op`.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::Parts;
 use super::body::Body;
-use super::carrier::Carried;
+use super::carried::Carried;
 use super::choose::Choice;
 use super::diagnose::{circle, doing, stuck, waiting, woken_from_outside};
 use super::now;
@@ -371,7 +371,6 @@ impl Executor<'_> {
         if state.parts.is_any_used() {
             Parts::judge(&mut state);
         }
-        state.check_nodes();
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
         let (main, world) = (self.main.as_mut(), self.world);

@@ -11,6 +11,7 @@ mod at_end;
 mod beyond;
 mod body;
 mod branches;
+mod carried;
 mod carrier;
 mod choose;
 mod clocks;
@@ -55,7 +56,7 @@ mod world;
 
 pub(crate) use self::body::{Body, TaskBody};
 pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
-pub(crate) use self::carrier::{Carried, Carrying};
+pub(crate) use self::carried::{Carried, Carrying};
 pub(crate) use self::clocks::Moment;
 pub(crate) use self::ear::Ear;
 pub(crate) use self::fault::{Buggify, Cancellation, may_fail_weakly};
@@ -81,6 +82,9 @@ part::parts! {
     hand: Hand,
     fault: FaultState,
     own_steps: OwnSteps,
+    nodes: Nodes,
+    pace: Pace,
+    carrier: Suffered,
     watch: Watches,
     ear: Ears,
     parking: Parkings,

@@ -8,6 +8,7 @@ use unpause_ordered::sort_by_key;
 use super::clocks::NodeClock;
 use super::lives;
 use super::object::{ObjectRow, Owner};
+use super::part::Part;
 use super::state::RunState;
 use super::timers::CLOCK;
 use super::world::World;
@@ -25,19 +26,17 @@ const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME).quiet();
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pub(super) clocks: Vec<NodeClock>,
-    /// The time that each step of a task takes, in nanoseconds, by life. Shorter than the list of lives if it ends with zeros.
-    pub(super) rests: Vec<u64>,
-    /// The object of the time, if a node is slow.
-    pub(super) slow: Option<ObjectId>,
     /// The life of each object, for the check at the end of the run.
     owners: Vec<Option<Life>>,
 }
 
-impl Nodes {
-    pub(super) fn clear(&mut self) {
+impl Part for Nodes {
+    fn forget(&mut self) {
         self.clocks.clear();
-        self.rests.clear();
-        self.slow = None;
+    }
+
+    fn judge(state: &mut RunState) {
+        state.check_nodes();
     }
 }
 
@@ -128,8 +127,7 @@ impl RunState {
     }
 
     /// Fails the run if a life used an object of another life: nodes share no memory.
-    #[cold]
-    pub(super) fn check_nodes(&mut self) {
+    fn check_nodes(&mut self) {
         if self.lives.rows.is_empty() || self.lives.share || self.failure.is_some() {
             return;
         }
@@ -141,7 +139,7 @@ impl RunState {
             // The life of its first user.
             (Owner::Creator, None) => None,
         };
-        let mut owners = std::mem::take(&mut self.nodes.owners);
+        let mut owners = std::mem::take(&mut self.parts.get_mut::<Nodes>().owners);
         owners.clear();
         owners.extend(self.objects.rows.iter().map(owner));
         let is_free = |owner: &Option<Life>| *owner == Some(Life::OUTSIDE);
@@ -159,7 +157,7 @@ impl RunState {
             let is_shared = owner != user && owner != Life::OUTSIDE && user != Life::OUTSIDE;
             is_shared.then_some((object, owner, user, event.op.name, event.place))
         });
-        self.nodes.owners = owners;
+        self.parts.get_mut::<Nodes>().owners = owners;
         if let Some((object, owner, user, done, place)) = shared {
             let message = self.shared_between(object, owner, (user, done));
             self.fail(Failure::Misuse { message, place: place.to_string() });

@@ -3,6 +3,7 @@
 
 use super::lives;
 use super::nodes::Nodes;
+use super::part::Part;
 use super::pending::object_id;
 use super::state::RunState;
 use super::timers::{CLOCK, Timers};
@@ -10,7 +11,7 @@ use super::world::World;
 use crate::run::board::Life;
 use crate::run::board::{Contact, TaskRow};
 use crate::run::event::{ValueKind, Values};
-use crate::run::ids::{Place, TaskId};
+use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock, task};
 
 /// The number of steps of a task that may take time, so that runs end.
@@ -21,13 +22,44 @@ const SETTING: Op = Op::of_kind("setting", Access::Tell, task::PACE).quiet();
 const REST: Op = Op::of_kind("rest", Access::Peek, clock::SET).quiet();
 const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 
+/// The pace of the nodes of a run.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// The time that each step of a task takes, in nanoseconds, by life. Shorter than the list of lives if it ends with zeros.
+    rests: Vec<u64>,
+    /// The object of the time, if a node is slow.
+    slow: Option<ObjectId>,
+    /// The number of steps that took time, by task. Shorter than the list of tasks if it ends with zeros.
+    rested: Vec<u16>,
+}
+
+impl Part for Pace {
+    fn forget(&mut self) {
+        self.rests.clear();
+        self.slow = None;
+        self.rested.clear();
+    }
+
+    fn leave(state: &mut RunState) {
+        if state.is_slow() {
+            state.rest();
+        }
+    }
+
+    fn settle(state: &mut RunState) {
+        if state.is_slow() {
+            state.needs_work();
+        }
+    }
+}
+
 impl World {
     /// Makes each step of a task of the life take so many nanoseconds, from the next step on.
     pub(crate) fn set_pace(&self, life: Life, rest: u64, place: Place) {
         let time = object_id(&CLOCK, ValueKind::Time, place, || 0);
         let mut state = self.state();
         let Some(at) = lives::row(life) else { return };
-        let Nodes { rests, slow, .. } = &mut state.nodes;
+        let Pace { rests, slow, .. } = state.parts.get_mut();
         rests.resize(rests.len().max(at + 1), 0);
         rests[at] = rest;
         let is_slow = rests.iter().any(|rest| *rest > 0);
@@ -38,7 +70,7 @@ impl World {
     /// Has so many timers of each task of a node, whose tasks are in this life, fire late.
     pub(crate) fn set_late_timers(&self, clock: u32, late: u8, life: Option<Life>, place: Place) {
         let mut state = self.state();
-        state.nodes.clocks[clock as usize].late = late;
+        state.parts.get_mut::<Nodes>().clocks[clock as usize].late = late;
         if let Some(life) = life {
             self.touch_members(&mut state, life, place);
         }
@@ -76,26 +108,30 @@ impl World {
 }
 
 impl RunState {
+    fn is_slow(&self) -> bool {
+        self.parts.get::<Pace>().slow.is_some()
+    }
+
     /// At the end of a step: has its task rest, if its node is slow.
-    #[cold]
-    pub(super) fn rest(&mut self) {
+    fn rest(&mut self) {
         let (task, now) = (self.current(), self.timers().now);
         let life = self.life_of(task);
         let Some(at) = lives::row(life) else { return };
-        let rest = self.nodes.rests.get(at).copied().unwrap_or(0);
+        let rest = self.parts.get::<Pace>().rests.get(at).copied().unwrap_or(0);
         if rest == 0 || self.lives.rows[at].is_over || self.over || self.is_done(task) {
             return;
         }
         let until = now.saturating_add(rest);
-        let slot = self.slots.at_mut(task.index());
-        if slot.rests >= RESTS_MAX {
+        let Pace { rested, slow: time, .. } = self.parts.get_mut();
+        let time = *time;
+        rested.resize(rested.len().max(task.index() + 1), 0);
+        if rested[task.index()] >= RESTS_MAX {
             return;
         }
-        slot.rests += 1;
+        rested[task.index()] += 1;
         if let Some(clock) = self.clock_of(life) {
             clock.met.steps += 1;
         }
-        let time = self.nodes.slow;
         self.happened(&REST, time, CLOCK.place(), Values::Wrote(until));
         self.board.tasks.at_mut(task.index()).held |= TaskRow::RESTS;
         self.remove_ready(task);

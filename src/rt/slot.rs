@@ -1,7 +1,7 @@
 //! The private part of a task's row, and the announcement that a future holds.
 
 use super::body::BoxBody;
-use super::carrier::{Carried, FAULT_KINDS};
+use super::carried::Carried;
 use super::object::AnnouncementId;
 use super::task_panics::KeptPanic;
 
@@ -26,10 +26,6 @@ pub(crate) struct TaskSlot {
     pub(super) panic: Option<Box<KeptPanic>>,
     /// The number of objects that the task has created.
     pub(super) objects: u32,
-    /// The faults of the net that it has caused, by kind.
-    pub(super) net_faults: [u8; FAULT_KINDS],
-    /// The number of its steps that took time.
-    pub(super) rests: u16,
     /// It is a task of the run itself, such as the hand of the clock, and in no report.
     pub(super) is_of_run: bool,
     /// The task had not ended when the body of the test ended.
@@ -50,8 +46,6 @@ impl TaskSlot {
         self.objects = 0;
         self.left_over = false;
         self.is_of_run = false;
-        self.net_faults = [0; FAULT_KINDS];
-        self.rests = 0;
     }
 }
 

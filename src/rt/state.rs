@@ -11,7 +11,6 @@ use super::Parts;
 use super::body::BoxBody;
 use super::choose::Chooser;
 use super::lives::Lives;
-use super::nodes::Nodes;
 use super::now;
 use super::object::{AnnouncementId, Objects};
 use super::polls::PollLog;
@@ -51,7 +50,6 @@ pub(crate) struct RunState {
     /// What the run has besides: see [`part`](super::part).
     pub(super) parts: Parts,
     pub(super) lives: Lives,
-    pub(super) nodes: Nodes,
     /// The polls of the current step, for combinators.
     pub(super) polls: PollLog,
     /// Locks taken or freed in this step.
@@ -89,7 +87,6 @@ impl RunState {
             heard: Vec::new(),
             parts: Parts::default(),
             lives: Lives::default(),
-            nodes: Nodes::default(),
             polls: PollLog::default(),
             dirty: Vec::new(),
             attention: true,
@@ -126,7 +123,6 @@ impl RunState {
         self.over = false;
         self.heard.clear();
         self.lives.clear();
-        self.nodes.clear();
         self.polls.clear();
         self.dirty.clear();
         self.needs_work();

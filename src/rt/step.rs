@@ -103,13 +103,10 @@ impl RunState {
             if self.parts.is_any_used() {
                 Parts::leave(self);
             }
-            if self.nodes.slow.is_some() {
-                self.rest();
-            }
             self.board.step = steps;
             self.take_in_announced(announced);
         }
-        let more = !self.foreign.is_empty() || self.aborts > 0 || self.nodes.slow.is_some();
+        let more = !self.foreign.is_empty() || self.aborts > 0;
         self.did_work(more);
         if self.parts.is_any_used() {
             Parts::settle(self);

@@ -1,0 +1,77 @@
+//! Tasks without a future: the one step of such a task is a call, the arrival of a message.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::executor::Executor;
+use super::now;
+use super::state::RunState;
+use crate::run::board::{Announced, Status};
+use crate::run::event::Values;
+use crate::run::ids::TaskId;
+
+/// Something that keeps messages on their way, each by a number: a stream, or what a socket sends over.
+pub(crate) trait Carrying: Send + Sync {
+    /// Lets a message arrive, in the step of its carrier.
+    fn arrive(self: Arc<Self>, number: u64);
+
+    /// Drops a message, which does not arrive any more.
+    fn lose(&self, number: u64);
+}
+
+/// A message on its way.
+pub(crate) struct Carried {
+    pub(crate) by: Arc<dyn Carrying>,
+    pub(crate) number: u64,
+}
+
+impl Carried {
+    pub(super) fn lose(self) {
+        self.by.lose(self.number);
+    }
+}
+
+impl RunState {
+    /// Begins the arrival of a message in the turn of its carrier, which is the current task: it was announced.
+    fn begin_arrival(&mut self) {
+        let row = self.board.tasks.at_mut(self.board.current.index());
+        let Announced { op, object, place, enabled, .. } = row.announced.first;
+        debug_assert!(row.announced.only().is_some() && enabled, "it has its turn");
+        row.announced.take_first();
+        row.enabled -= 1;
+        self.happened(op, object, place, Values::None);
+    }
+}
+
+impl Executor<'_> {
+    /// Lets the message of a task arrive. Returns `false` if it is no carrier without a future.
+    #[inline(never)]
+    pub(super) fn arrive(&mut self, step: u32, task: TaskId) -> bool {
+        let mut state = self.world.unsettled();
+        let Some(Carried { by, number }) = state.slots.at_mut(task.index()).carried.take() else {
+            return false;
+        };
+        now::enter_step_unpolled(step, task);
+        state.begin_arrival();
+        drop(state);
+        // The destructor of a message that is lost is user code.
+        match catch_unwind(AssertUnwindSafe(|| by.arrive(number))) {
+            Ok(()) => self.end_carrier(task),
+            Err(payload) => self.panicked(task, payload),
+        }
+        true
+    }
+
+    /// Ends a task that has no body, no handle and, nearly always, nothing announced.
+    fn end_carrier(&mut self, task: TaskId) {
+        let mut state = self.world.state();
+        let row = state.board.tasks.at(task.index());
+        if !row.announced.is_empty() || row.aborted || state.parts.has_ends() {
+            drop(state);
+            return self.end(task, false);
+        }
+        now::end();
+        state.remove_ready(task);
+        state.board.tasks.at_mut(task.index()).status = Status::Done;
+    }
+}

@@ -6,77 +6,65 @@
 //!
 //! A worker owns the memory of its runs and reuses it: after the first few runs, a run allocates only for
 //! its body, and one box for each task it spawns.
+//!
+//! The core of a run are the files of this folder. [`parts`] has everything else, and the core names nothing of it: see
+//! [`part`].
 
-mod at_end;
 mod beyond;
 mod body;
-mod branches;
 mod carried;
-mod carrier;
 mod choose;
-mod clocks;
 mod diagnose;
-mod ear;
 mod executor;
-mod fault;
-mod hand;
-mod held;
 mod interned;
-mod invariants;
-mod kept;
 mod lives;
 mod lock;
 mod memory;
-mod nodes;
 mod now;
 mod numbers;
 mod object;
 mod ordinals;
-mod own_steps;
-mod pace;
 mod panics;
-mod parking;
 mod part;
+mod parts;
 mod pending;
 mod polls;
 mod ready;
 mod record;
 mod services;
 mod slot;
-mod standing;
 mod state;
 mod step;
 mod task_panics;
 mod task_waker;
 mod tasks;
-mod timers;
-mod watch;
 mod worker;
 mod world;
 
 pub(crate) use self::body::{Body, TaskBody};
-pub(crate) use self::branches::{BranchKeys, LogMark, OrderDraw};
 pub(crate) use self::carried::{Carried, Carrying};
-pub(crate) use self::clocks::Moment;
-pub(crate) use self::ear::Ear;
-pub(crate) use self::fault::{Buggify, Cancellation, may_fail_weakly};
-pub(crate) use self::held::Hold;
 pub(crate) use self::interned::interned;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::now::{by_hand, in_run, is_by_hand, is_turn_of, run};
 pub(crate) use self::object::{AnnouncementId, Object};
-pub(crate) use self::parking::Parking;
+pub(crate) use self::parts::branches::{BranchKeys, LogMark, OrderDraw};
+pub(crate) use self::parts::clocks::Moment;
+pub(crate) use self::parts::ear::Ear;
+pub(crate) use self::parts::fault::{Buggify, Cancellation, may_fail_weakly};
+pub(crate) use self::parts::held::Hold;
+pub(crate) use self::parts::parking::Parking;
+pub(crate) use self::parts::timers::CLOCK;
+pub(crate) use self::parts::watch::{HeldOp, ReadSet};
 pub(crate) use self::pending::{PendingOp, Readiness, made, object_id};
 pub(crate) use self::services::Ended;
 pub(crate) use self::slot::Announcement;
-pub(crate) use self::timers::CLOCK;
-pub(crate) use self::watch::{HeldOp, ReadSet};
 pub(crate) use self::worker::{RunLimits, Worker};
 pub(crate) use self::world::{WORLD, World};
 
 use self::state::RunState;
 use crate::run::ids::{ObjectId, Place, TaskId};
 
+// The parts of a run, in the order in which they are called.
 part::parts! {
     timers: Timers,
     hand: Hand,

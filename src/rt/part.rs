@@ -136,14 +136,14 @@ macro_rules! parts {
         pub(super) struct Parts {
             /// The parts that the run uses, as bits.
             used: u32,
-            $($file: self::$file::$Part,)*
+            $($file: self::parts::$file::$Part,)*
         }
 
         /// The position of each part in the list.
         #[allow(non_camel_case_types)]
         enum Nth { $($file,)* }
 
-        $(impl self::part::Listed for self::$file::$Part {
+        $(impl self::part::Listed for self::parts::$file::$Part {
             const BIT: u32 = 1 << Nth::$file as u32;
 
             #[inline(always)]
@@ -164,13 +164,13 @@ macro_rules! parts {
                 if state.parts.is_any_used() {
                     state.parts.forget();
                 }
-                $(<self::$file::$Part as self::part::Part>::begin(state, limits);)*
+                $(<self::parts::$file::$Part as self::part::Part>::begin(state, limits);)*
             }
 
             /// Forgets the previous run.
             #[cold]
             fn forget(&mut self) {
-                $(if self.used & <self::$file::$Part as self::part::Listed>::BIT != 0 {
+                $(if self.used & <self::parts::$file::$Part as self::part::Listed>::BIT != 0 {
                     self::part::Part::forget(&mut self.$file);
                 })*
                 self.used = 0;
@@ -205,8 +205,8 @@ macro_rules! moment {
         impl Parts {
             /// Calls the parts that the run uses: see the function of the same name of [`Part`](self::part::Part).
             pub(super) fn $moment($run: $($arguments)*) {
-                $(if $run.uses::<self::$file::$Part>() {
-                    <self::$file::$Part as self::part::Part>::$moment $call;
+                $(if $run.uses::<self::parts::$file::$Part>() {
+                    <self::parts::$file::$Part as self::part::Part>::$moment $call;
                 })*
             }
         }

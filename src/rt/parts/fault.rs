@@ -14,12 +14,13 @@ use std::task::{Context, Poll, Wake};
 
 use super::clocks::Moment;
 use super::ear::Ear;
-use super::object::Object;
-use super::part::Part;
-use super::pending::PendingOp;
-use super::state::RunState;
-use super::worker::RunLimits;
-use super::world::{WORLD, World};
+use crate::rt::body::TaskBody;
+use crate::rt::object::Object;
+use crate::rt::part::Part;
+use crate::rt::pending::PendingOp;
+use crate::rt::state::RunState;
+use crate::rt::worker::RunLimits;
+use crate::rt::world::{WORLD, World};
 use crate::run::FaultCount;
 use crate::run::board::{Contact, Status, TaskRow};
 use crate::run::event::Values;
@@ -90,7 +91,7 @@ pub(crate) enum Buggify {
 
 /// The faults of a run that may have some.
 #[derive(Debug, Default)]
-pub(super) struct FaultState {
+pub(in crate::rt) struct FaultState {
     /// The faults that it may have.
     wanted: Faults,
     /// The tasks that are faults.
@@ -337,7 +338,7 @@ impl World {
             Fault::Abort(task) | Fault::Stall(task) => task,
             Fault::StallOthers | Fault::Cancel(_) | Fault::Pass(..) => self.state().current(),
         };
-        let body = Box::pin(super::TaskBody::new(FaultBody { fault, place }));
+        let body = Box::pin(TaskBody::new(FaultBody { fault, place }));
         let task = self.spawn_safe(body, Some(name.into()), place);
         {
             let mut state = self.state();

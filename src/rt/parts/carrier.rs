@@ -2,12 +2,12 @@
 //! like any task, so strategies, traces, searches and shrinking treat its arrival as they treat all
 //! steps.
 
-use super::body::BoxBody;
-use super::carried::Carried;
-use super::object::AnnouncementId;
-use super::part::Part;
-use super::state::RunState;
-use super::world::World;
+use crate::rt::body::BoxBody;
+use crate::rt::carried::Carried;
+use crate::rt::object::AnnouncementId;
+use crate::rt::part::Part;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::board::Route;
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
@@ -25,7 +25,7 @@ const FAULT_KINDS: usize = 16;
 /// The faults of the net that the tasks of a run have caused, by task and kind. Shorter than the list of tasks if it ends with
 /// tasks that caused none.
 #[derive(Default)]
-pub(super) struct Suffered(Vec<[u8; FAULT_KINDS]>);
+pub(in crate::rt) struct Suffered(Vec<[u8; FAULT_KINDS]>);
 
 impl Part for Suffered {
     fn forget(&mut self) {

@@ -1,8 +1,8 @@
 //! Work at the ends of tasks.
 
-use super::part::Part;
-use super::state::RunState;
-use super::world::World;
+use crate::rt::part::Part;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::ids::TaskId;
 
 /// Work to do at the end of a task.
@@ -13,7 +13,7 @@ const ROUNDS_MAX: u32 = 16;
 
 /// The end work of all tasks that have not ended, in the order of its registration.
 #[derive(Default)]
-pub(super) struct Ends(Vec<(TaskId, AtEnd)>);
+pub(in crate::rt) struct Ends(Vec<(TaskId, AtEnd)>);
 
 impl Part for Ends {
     fn forget(&mut self) {}

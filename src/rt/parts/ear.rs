@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Wake;
 
-use super::now::in_run;
-use super::object::AnnouncementId;
-use super::part::Part;
-use super::pending::PendingOp;
-use super::task_waker::Signals;
-use super::world::{WORLD, World};
+use crate::rt::now::in_run;
+use crate::rt::object::AnnouncementId;
+use crate::rt::part::Part;
+use crate::rt::pending::PendingOp;
+use crate::rt::task_waker::Signals;
+use crate::rt::world::{WORLD, World};
 use crate::run::ids::TaskId;
 
 /// The waker of one operation that waits.
@@ -29,7 +29,7 @@ pub(crate) struct Ear {
 
 /// Ears for later operations.
 #[derive(Default)]
-pub(super) struct Ears(Vec<Arc<Ear>>);
+pub(in crate::rt) struct Ears(Vec<Arc<Ear>>);
 
 impl Part for Ears {
     fn forget(&mut self) {}

@@ -6,12 +6,12 @@
 use unpause_ordered::sort_by_key;
 
 use super::clocks::NodeClock;
-use super::lives;
-use super::object::{ObjectRow, Owner};
-use super::part::Part;
-use super::state::RunState;
 use super::timers::CLOCK;
-use super::world::World;
+use crate::rt::lives;
+use crate::rt::object::{ObjectRow, Owner};
+use crate::rt::part::Part;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::Failure;
 use crate::run::board::{Contact, Life, TaskRow};
 use crate::run::event::Values;
@@ -24,7 +24,7 @@ const RESUME: Op = Op::of_kind("resume", Access::Tell, task::RESUME).quiet();
 
 /// The nodes of a run.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(in crate::rt) struct Nodes {
     pub(super) clocks: Vec<NodeClock>,
     /// The life of each object, for the check at the end of the run.
     owners: Vec<Option<Life>>,

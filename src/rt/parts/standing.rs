@@ -1,9 +1,9 @@
 //! The state of a run in a few lines, for a condition that never held: the reads of its last
 //! evaluation, the waits of all tasks, and the messages on their way.
 
-use super::diagnose::waiting;
-use super::state::RunState;
-use super::world::World;
+use crate::rt::diagnose::waiting;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::board::{Status, TaskRow};
 use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::TaskId;

@@ -3,12 +3,12 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
-use super::part::Part;
-use super::world::World;
+use crate::rt::part::Part;
+use crate::rt::world::World;
 
 /// The values of a run, by type.
 #[derive(Default)]
-pub(super) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
+pub(in crate::rt) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
 impl Part for Kept {
     fn forget(&mut self) {}

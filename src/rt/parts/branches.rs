@@ -4,9 +4,9 @@
 //! All branches of one poll are one step. Their order is a decision of the run, drawn only if it
 //! can make a difference.
 
-use super::now::{self, plain_key};
-use super::state::RunState;
-use super::world::World;
+use crate::rt::now::{self, plain_key};
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 
 /// The maximum number of pending operations that are known by branch.
 const KEYS_MAX: usize = 3;

@@ -1,13 +1,13 @@
 //! The pace of nodes: each step of a task of a slow node takes time. The task rests during this
 //! time.
 
-use super::lives;
 use super::nodes::Nodes;
-use super::part::Part;
-use super::pending::object_id;
-use super::state::RunState;
 use super::timers::{CLOCK, Timers};
-use super::world::World;
+use crate::rt::lives;
+use crate::rt::part::Part;
+use crate::rt::pending::object_id;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::board::Life;
 use crate::run::board::{Contact, TaskRow};
 use crate::run::event::{ValueKind, Values};
@@ -24,7 +24,7 @@ const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 
 /// The pace of the nodes of a run.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(in crate::rt) struct Pace {
     /// The time that each step of a task takes, in nanoseconds, by life. Shorter than the list of lives if it ends with zeros.
     rests: Vec<u64>,
     /// The object of the time, if a node is slow.

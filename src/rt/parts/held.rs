@@ -1,9 +1,9 @@
 //! Operations on objects of other libraries, and the tasks that hold such objects.
 
-use super::now;
-use super::object::{AnnouncementId, Object};
-use super::state::RunState;
-use super::world::World;
+use crate::rt::now;
+use crate::rt::object::{AnnouncementId, Object};
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::Holder;
 use crate::run::board::Contact;
 use crate::run::event::{ValueKind, Values};

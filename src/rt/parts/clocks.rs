@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use super::nodes::Nodes;
-use super::pending::object_id;
-use super::state::RunState;
 use super::timers::{CLOCK, Timers};
-use super::world::World;
+use crate::rt::pending::object_id;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::board::Life;
 use crate::run::clock::{ClockChange, ClockMet, ClockState};
 use crate::run::event::{ValueKind, Values};

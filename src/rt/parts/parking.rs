@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ear::Ear;
-use super::object::Object;
-use super::part::Part;
-use super::world::World;
 use crate::rt::object::Lookup;
+use crate::rt::object::Object;
+use crate::rt::part::Part;
+use crate::rt::world::World;
 use crate::run::board::Life;
 use crate::run::event::ValueKind;
 use crate::run::ids::TaskId;
@@ -23,7 +23,7 @@ pub(crate) struct Parking {
 
 /// The tokens of tasks that were used, by task.
 #[derive(Default)]
-pub(super) struct Parkings(Vec<Option<Arc<Parking>>>);
+pub(in crate::rt) struct Parkings(Vec<Option<Arc<Parking>>>);
 
 impl Part for Parkings {
     fn forget(&mut self) {

@@ -8,16 +8,16 @@
 //! The count depends on the task's own steps alone, so it is equal in runs that differ only in the
 //! order of independent steps. If a search finds no operation beyond the bound, none exists.
 
-use super::part::Part;
-use super::state::RunState;
-use super::worker::RunLimits;
+use crate::rt::part::Part;
+use crate::rt::state::RunState;
+use crate::rt::worker::RunLimits;
 use crate::run::Failure;
 use crate::run::board::CallPoint;
 use crate::run::faults::Progress;
 
 /// The steps of the operations of a run, counted only if the test asks for wait-freedom.
 #[derive(Debug, Default)]
-pub(super) struct OwnSteps {
+pub(in crate::rt) struct OwnSteps {
     /// The number of steps within which an operation must end; `None` if any number is right.
     bound: Option<u32>,
     /// By task, the steps of its operation; none before its first step.

@@ -14,13 +14,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::object::AnnouncementId;
-use super::part::Part;
-use super::pending::{PendingOp, Readiness, object_id};
-use super::state::RunState;
 use super::timers::{CLOCK, Timers};
-use super::worker::RunLimits;
-use super::world::{WORLD, World};
+use crate::rt::body::TaskBody;
+use crate::rt::object::AnnouncementId;
+use crate::rt::part::Part;
+use crate::rt::pending::{PendingOp, Readiness, object_id};
+use crate::rt::state::RunState;
+use crate::rt::worker::RunLimits;
+use crate::rt::world::{WORLD, World};
 use crate::run::clock::ClockMode;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{Place, TaskId};
@@ -35,7 +36,7 @@ const NAME: &str = "clock";
 
 /// The hand of a run.
 #[derive(Debug, Default)]
-pub(super) struct Hand {
+pub(in crate::rt) struct Hand {
     /// When the time of the run may move.
     mode: ClockMode,
     /// The hand, if the run has one: its time may move at any moment.
@@ -124,7 +125,7 @@ impl World {
             ClockMode::Any => None,
         };
         let hand = Moves { pending: PendingOp::new(&MOVE, place), left };
-        let task = self.spawn_safe(Box::pin(super::TaskBody::new(hand)), Some(NAME.into()), place);
+        let task = self.spawn_safe(Box::pin(TaskBody::new(hand)), Some(NAME.into()), place);
         let mut state = self.state();
         state.parts.get_mut::<Hand>().task = Some(task);
         state.slots.at_mut(task.index()).is_of_run = true;

@@ -12,11 +12,11 @@
 
 use std::task::Waker;
 
-use super::now;
-use super::object::AnnouncementId;
-use super::part::Part;
-use super::state::RunState;
-use super::world::{WORLD, World};
+use crate::rt::now;
+use crate::rt::object::AnnouncementId;
+use crate::rt::part::Part;
+use crate::rt::state::RunState;
+use crate::rt::world::{WORLD, World};
 use crate::run::board::Watch;
 use crate::run::event::Event;
 use crate::run::event::Values;
@@ -26,7 +26,7 @@ use crate::run::op::{Access, Op};
 
 /// The waits for changes. They are on the board, because strategies read them.
 #[derive(Default)]
-pub(super) struct Watches;
+pub(in crate::rt) struct Watches;
 
 impl Part for Watches {
     fn forget(&mut self) {}

@@ -16,12 +16,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::now;
-use super::panics::{self, Panicked};
-use super::part::Part;
-use super::state::RunState;
 use super::watch::changes;
-use super::world::World;
+use crate::rt::now;
+use crate::rt::panics::{self, Panicked};
+use crate::rt::part::Part;
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::Failure;
 use crate::run::board::Life;
 use crate::run::event::{Event, Values};
@@ -37,7 +37,7 @@ const UNSEEN: &str = "the state that an invariant reads, which is no object of t
 
 /// The conditions of a run.
 #[derive(Default)]
-pub(super) struct Invariants {
+pub(in crate::rt) struct Invariants {
     rows: Vec<InvariantRow>,
     /// The number of the next one.
     next: u32,

@@ -10,11 +10,12 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::clocks::Moment;
-use super::object::{AnnouncementId, Object};
-use super::part::Part;
-use super::pending::{PendingOp, object_id};
-use super::state::RunState;
-use super::world::World;
+use crate::rt::now;
+use crate::rt::object::{AnnouncementId, Object};
+use crate::rt::part::Part;
+use crate::rt::pending::{PendingOp, object_id};
+use crate::rt::state::RunState;
+use crate::rt::world::World;
 use crate::run::board::Life;
 use crate::run::board::{Contact, TimeMove};
 use crate::run::event::{ValueKind, Values};
@@ -44,7 +45,7 @@ pub(super) struct Timer {
 
 /// The timers of a run.
 #[derive(Debug, Default)]
-pub(super) struct Timers {
+pub(in crate::rt) struct Timers {
     /// The time since the run began, in nanoseconds.
     pub(super) now: u64,
     pub(super) announced: Vec<Timer>,
@@ -320,7 +321,7 @@ impl World {
         let due = state.due(until);
         let timers = state.timers_mut().announced.iter_mut();
         let found = timers.into_iter().find(|timer| timer.id == id);
-        let Some(found) = found.filter(|_| pending.announcement.run == super::now::run()) else {
+        let Some(found) = found.filter(|_| pending.announcement.run == now::run()) else {
             return;
         };
         *found = Timer { id, until, late: 0, due };

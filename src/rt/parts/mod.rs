@@ -1,0 +1,34 @@
+//! The parts of a run, which its core does not name: see [`part`](super::part).
+//!
+//! Each file is a part, or functions over the state of other files. A new part also needs a row in the list of `rt/mod.rs`.
+
+// Time.
+pub(super) mod hand;
+pub(super) mod timers;
+
+// Nodes.
+pub(super) mod clocks;
+pub(super) mod nodes;
+pub(super) mod pace;
+
+// Messages on their way.
+pub(super) mod carrier;
+
+// Faults.
+pub(super) mod fault;
+pub(super) mod own_steps;
+
+// Waits.
+pub(super) mod at_end;
+pub(super) mod branches;
+pub(super) mod ear;
+pub(super) mod held;
+pub(super) mod parking;
+pub(super) mod watch;
+
+// Conditions and reports.
+pub(super) mod invariants;
+pub(super) mod standing;
+
+// Values of the modules above.
+pub(super) mod kept;

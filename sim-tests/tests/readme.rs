@@ -215,7 +215,7 @@ fn the_readme_shows_what_its_test_prints() {
     let path = root().join(file.trim());
     let trace = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}:\n{printed}", path.display()));
-    assert!(trace.contains("<sim>/rt/timers.rs:"), "{trace}");
+    assert!(trace.contains("<sim>/rt/parts/timers.rs:"), "{trace}");
     for part in trace.split_whitespace() {
         let part = part.trim_matches('"');
         assert!(!Path::new(part).is_absolute() && !part.contains(&here), "{part} in:\n{trace}");

@@ -12,6 +12,9 @@ mod tree;
 #[path = "tidy/layers.rs"]
 mod layers;
 
+#[path = "tidy/parts.rs"]
+mod parts;
+
 #[path = "tidy/bans.rs"]
 mod bans;
 
@@ -56,6 +59,11 @@ fn modules_name_only_what_their_layer_may() {
     let tree = Tree::of_the_repository();
     let dependencies = layers::dependencies(tree.text("Cargo.toml"));
     assert_none(layers::check(&Library::parse(&tree.files), &dependencies));
+}
+
+#[test]
+fn the_core_of_a_run_names_no_part() {
+    assert_none(parts::check(&Tree::of_the_repository().files));
 }
 
 #[test]

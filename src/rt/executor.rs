@@ -364,7 +364,7 @@ impl Executor<'_> {
                 state.fail(mismatch.failure());
             }
         }
-        if state.failure.is_none() && state.board.ready.is_empty() && !state.has_stalled() {
+        if state.failure.is_none() && state.board.ready.is_empty() {
             note_stuck(&mut state);
         }
         note_circle(&mut state);
@@ -468,6 +468,10 @@ fn note_stuck(state: &mut RunState) {
             && !state.slots[index].is_of_run
             && state.slots[index].detached.is_some_and(|step| step < last || step == 0)
         {
+            // Such a task may wait for a task that has stalled.
+            if state.has_stalled() {
+                return;
+            }
             let waiting = waiting(state, task);
             state.record.stuck.push((task, waiting));
         }

@@ -16,7 +16,10 @@ const ROUNDS_MAX: u32 = 16;
 pub(in crate::rt) struct Ends(Vec<(TaskId, AtEnd)>);
 
 impl Part for Ends {
-    fn forget(&mut self) {}
+    fn forget(&mut self) {
+        // Added after the end of its run. Not dropped, because a destructor might use the run.
+        std::mem::forget(std::mem::take(self));
+    }
 
     fn has_ends(&self) -> bool {
         !self.0.is_empty()

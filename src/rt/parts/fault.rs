@@ -112,7 +112,7 @@ impl Part for FaultState {
 
     fn begin(state: &mut RunState, limits: &RunLimits) {
         WEAK.set(limits.faults.weak);
-        if limits.faults != Faults::default() {
+        if limits.faults.are_any() {
             state.parts.get_mut::<FaultState>().wanted.clone_from(&limits.faults);
         }
     }

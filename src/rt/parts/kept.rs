@@ -11,7 +11,10 @@ use crate::rt::world::World;
 pub(in crate::rt) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
 impl Part for Kept {
-    fn forget(&mut self) {}
+    fn forget(&mut self) {
+        // Added after the end of its run. Not dropped, because a destructor might use the run.
+        std::mem::forget(std::mem::take(self));
+    }
 
     fn end(world: &World) {
         let kept = std::mem::take(world.state().parts.get_mut::<Kept>());

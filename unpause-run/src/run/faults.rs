@@ -55,6 +55,15 @@ impl Faults {
         buggify: false,
     };
 
+    /// Returns `true` if runs may have a fault.
+    #[inline]
+    #[doc(hidden)]
+    pub fn are_any(&self) -> bool {
+        let Faults { cancel, progress, selects, spurious, weak, buggify } = self;
+        let of_tasks = cancel.is_some() || *progress != Progress::Any;
+        of_tasks || *selects || *spurious || *weak || *buggify
+    }
+
     /// Returns `true` if spawned tasks may have faults.
     #[inline]
     #[doc(hidden)]

@@ -2,7 +2,7 @@
 //!
 //! The compiler gives the file of a crate of the workspace relative to its root, and of any other crate from the root
 //! of the file system, behind a registry's folder or a toolchain's. This module shortens the latter to the crate:
-//! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`, and `<sim>/rt/timers.rs:32:56` for this
+//! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`, and `<sim>/rt/parts/timers.rs:32:56` for this
 //! library, wherever it was compiled from.
 
 /// The folders of a package that have sources in them besides `src`.
@@ -153,13 +153,13 @@ mod tests {
             ("/w/vendor/unpause".to_owned(), "/w/vendor/unpause-run".to_owned()),
         ] {
             let known = format!("{own}/src/run/place.rs");
-            let path = format!("{library}/src/rt/timers.rs:32:56");
-            assert_eq!(within_library(&path, &known), Some("rt/timers.rs:32:56"));
+            let path = format!("{library}/src/rt/parts/timers.rs:32:56");
+            assert_eq!(within_library(&path, &known), Some("rt/parts/timers.rs:32:56"));
             let path = format!("{own}/src/run/mod.rs:3:5");
             assert_eq!(within_library(&path, &known), Some("run/mod.rs:3:5"));
-            assert_eq!(within_library("/w/other/src/rt/timers.rs:32:56", &known), None);
+            assert_eq!(within_library("/w/other/src/rt/parts/timers.rs:32:56", &known), None);
         }
-        let path = "/r/unpause-0.2.0/src/rt/timers.rs:32:56";
+        let path = "/r/unpause-0.2.0/src/rt/parts/timers.rs:32:56";
         assert_eq!(within_library(path, "/r/unpause-run-0.1.0/src/run/place.rs"), None);
         let here = HERE.replace('\\', "/");
         assert!(here.ends_with(&format!("{CRATE}{HERE_IN_CRATE}")), "the file has moved: {HERE}");

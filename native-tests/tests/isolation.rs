@@ -19,8 +19,11 @@ fn runner(isolation: &str) -> Runner {
     let name = thread::current().name().unwrap_or("isolation").to_owned();
     let runner = Runner::new().name(name).hermetic().seeds(0..200);
     let out = std::env::temp_dir().join(format!("unpause-isolation-{}", std::process::id()));
-    runner.hang(Duration::from_millis(400)).out(out).isolate(isolation)
+    runner.hang(Duration::from_secs(60)).out(out).isolate(isolation)
 }
+
+/// The limit of a step for programs that hang. Too short for other programs on a loaded machine.
+const HANG: Duration = Duration::from_millis(400);
 
 /// Runs `body` under 200 seeds, each run in a process of its own.
 fn found(body: fn()) -> Report {
@@ -105,7 +108,8 @@ fn what_is_contained_in_a_process_is_so_in_its_own() {
 
 #[test]
 fn a_stray_write_over_all_statics_is_a_failure_of_its_seed() {
-    let report = found(|| racing(process::destroy_statics));
+    // It may hang.
+    let report = runner("process").hang(HANG).run_native(|| racing(process::destroy_statics));
     let finding = report.finding.as_ref().expect("the failure is found");
     let outcome = &finding.run.outcome;
     let ended = |cause: &str| cause.contains("process") || cause.contains("fault");
@@ -130,24 +134,31 @@ fn a_lock_of_libc_that_a_dead_thread_held_is_free_in_the_next_run() {
 
 #[test]
 fn a_loop_without_end_is_a_hang_of_its_thread() {
-    let report = found(|| {
+    let body = || {
         racing(|| {
             let mut sum = 0u64;
             while std::hint::black_box(sum) != u64::MAX {
                 sum = std::hint::black_box(sum & 7) + 1;
             }
         });
-    });
-    let outcome = &report.finding.as_ref().expect("the hang is found").run.outcome;
-    let Outcome::Failed(Failure::Hang { place, .. }) = outcome else { panic!("{outcome:?}") };
-    assert!(place.starts_with("tests/isolation.rs:"), "{place}");
+    };
+    // On a loaded machine a step may exceed the limit elsewhere.
+    let hangs_here = |_| {
+        let report = runner("process").hang(HANG).run_native(body);
+        let outcome = &report.finding.as_ref().expect("the hang is found").run.outcome;
+        let Outcome::Failed(Failure::Hang { place, .. }) = outcome else { panic!("{outcome:?}") };
+        place.starts_with("tests/isolation.rs:")
+    };
+    assert!((0..5).any(hangs_here), "the loop is in no hang");
     goes_on();
 }
 
 #[test]
 fn a_thread_that_cannot_be_interrupted_is_killed_with_its_process() {
-    let report =
-        runner("process").shrink(false).run_native(|| racing(process::wait_without_signals));
+    let report = runner("process")
+        .hang(HANG)
+        .shrink(false)
+        .run_native(|| racing(process::wait_without_signals));
     let outcome = &report.finding.as_ref().expect("the hang is found").run.outcome;
     assert!(matches!(outcome, Outcome::Failed(Failure::Hang { .. })), "{outcome:?}");
     goes_on();
@@ -357,7 +368,7 @@ impl Model for Slow {
 #[test]
 fn a_check_that_takes_longer_than_the_limit_is_no_hang() {
     let begun = Instant::now();
-    let report = runner("process").seeds(0..1).strategy("random").run_native(|| {
+    let report = runner("process").hang(HANG).seeds(0..1).strategy("random").run_native(|| {
         let history = History::new(Slow(Vec::new()));
         // No order has the last result.
         let calls: Vec<_> = (1..=9).map(|op| (history.invoke(op % 9), op)).collect();
@@ -367,7 +378,7 @@ fn a_check_that_takes_longer_than_the_limit_is_no_hang() {
         assert!(history.check_within(&Budget::nodes(1_000_000)).is_violated());
     });
     assert!(report.passed(), "{}", screen(&report));
-    assert!(begun.elapsed() > 2 * Duration::from_millis(400), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() > 2 * HANG, "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -382,10 +393,10 @@ fn a_search_with_recorded_calls_is_no_proof() {
     assert!(screen(&report).contains("other orders of recorded calls"), "{}", screen(&report));
 }
 
-/// The screen of a report without times.
+/// The screen of a report without times and settings.
 fn screen(report: &Report) -> String {
-    let is_of_time = |line: &&str| !line.contains(" s)") && !line.contains("ms");
-    text(report, &Style::default()).lines().filter(is_of_time).collect::<Vec<_>>().join("\n")
+    let counts = |line: &&str| !line.contains(" s)") && !line.starts_with("  settings");
+    text(report, &Style::default()).lines().filter(counts).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -459,12 +470,13 @@ fn resources() -> [usize; 2] {
 fn many_processes_leave_nothing() {
     goes_on();
     let before = resources();
-    let begun = Instant::now();
+    let begun = process::processor_time();
     let report = runner("process").seeds(0..250).run_native(|| racing(|| ()));
     assert!(report.passed());
     let after = resources();
     assert!(after.iter().zip(before).all(|(after, before)| *after <= before + 8), "{after:?}");
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    let taken = process::processor_time() - begun;
+    assert!(taken < Duration::from_secs(60), "{taken:?}");
 }
 
 #[sim::test(native, isolate = "process", seeds = 50)]

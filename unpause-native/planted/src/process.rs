@@ -118,3 +118,19 @@ pub fn raise_signal(signal: i32) -> i32 {
     // SAFETY: a number.
     unsafe { raise(signal) }
 }
+
+/// The processor time of this process and of its children that have ended.
+pub fn processor_time() -> std::time::Duration {
+    unsafe extern "C" {
+        fn getrusage(of: i32, usage: *mut [u64; 18]) -> i32;
+    }
+    // This process, and its children.
+    let times = [0, -1].map(|of| {
+        let mut usage = [0; 18];
+        // SAFETY: the structure has so many words.
+        unsafe { getrusage(of, &mut usage) };
+        let [seconds, micros, seconds_of_system, micros_of_system, ..] = usage;
+        (seconds + seconds_of_system) * 1_000_000 + micros + micros_of_system
+    });
+    std::time::Duration::from_micros(times[0] + times[1])
+}

@@ -115,7 +115,8 @@
 //! - a [`History`] that it [asserts](History::assert_linearizable) is not [linearizable](check::linearizable()), or the checker
 //!   runs out of its budget (a note names a history that was recorded and never checked);
 //! - it differs from the trace that it replays;
-//! - one step takes longer than ten seconds ([`Runner::hang`]); that ends the process, after the trace is written.
+//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics while a panic unwinds; that ends the
+//!   process, after the trace is written.
 //!
 //! Create everything in the body: state that survives a run, such as a `static` of std, makes later runs differ. The
 //! first seed and every failing seed run twice, and the first step that differs is

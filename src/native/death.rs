@@ -37,7 +37,9 @@ fn failure(execution: &Execution, thread: usize, task: TaskId, death: Death) -> 
     let by_panic = all.iter().any(|frame| frame.function.contains("panic_with_hook"));
     let frames = tested(all);
     if let (Death::Abort, true) = (death, by_panic) {
-        let message = aborted(&execution.panics_of(thread));
+        let panics = execution.panics_of(thread).into_iter();
+        let panics = panics.map(|(message, place)| Panicked { message, place });
+        let message = panics::aborted(&panics.collect::<Vec<_>>());
         return Failure::Crash { task, cause: "abort".to_owned(), message, place: at(frames) };
     }
     let (cause, message) = words(execution, frames, death);
@@ -138,25 +140,6 @@ fn words(execution: &Execution, frames: &[Frame], death: Death) -> (&'static str
         }
         Death::Interrupted | Death::Process(_) => ("interruption", String::new()),
     }
-}
-
-/// The reason of an abort that a panic made, from the last panics of its thread.
-fn aborted(panics: &[(String, String)]) -> String {
-    let own = panics.last().filter(|(message, place)| {
-        panics::aborts(&Panicked { message: message.clone(), place: place.clone() })
-    });
-    let Some((reason, _)) = own else {
-        let last = panics.last().map_or("", |(message, _)| message);
-        return format!("The thread panicked in a way that ends the process:\n{last}");
-    };
-    let mut text = format!("The thread panicked where no panic can go on: {reason}.");
-    // For a panic in a destructor, the panic that had called the destructor is listed first.
-    let most = if reason.contains("destructor") { 2 } else { 1 };
-    let before = &panics[..panics.len() - 1];
-    for (message, place) in &before[before.len().saturating_sub(most)..] {
-        text += &format!("\npanic at {place}:\n{message}");
-    }
-    text
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -266,21 +249,6 @@ pub(super) mod checks {
         let expected = ("walk".to_owned(), "src/tree.rs:12:9".to_owned());
         assert_eq!(repeated(&frames), Some(expected));
         assert_eq!(repeated(&frames[..3]), None);
-    }
-
-    pub(in super::super) fn an_abort_after_two_panics_names_both() {
-        let panic = |message: &str, place: &str| (message.to_owned(), place.to_owned());
-        let last = panic(
-            "panic in a destructor during cleanup",
-            "/rustc/0/library/core/src/panicking.rs:2:5",
-        );
-        let panics = [panic("one", "src/a.rs:1:1"), panic("two", "src/b.rs:2:2"), last];
-        let text = aborted(&panics);
-        assert!(
-            text.contains("panic at src/a.rs:1:1:\none\npanic at src/b.rs:2:2:\ntwo"),
-            "{text}"
-        );
-        assert!(aborted(&panics[..2]).ends_with("ends the process:\ntwo"));
     }
 
     pub(in super::super) fn a_size_is_shown_in_the_largest_unit_that_fits() {

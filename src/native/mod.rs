@@ -58,7 +58,6 @@ pub static CHECKS: &[(&str, fn())] = &[
         "the_function_that_is_repeated_is_named",
         death::checks::the_function_that_is_repeated_is_named,
     ),
-    ("an_abort_after_two_panics_names_both", death::checks::an_abort_after_two_panics_names_both),
     (
         "a_size_is_shown_in_the_largest_unit_that_fits",
         death::checks::a_size_is_shown_in_the_largest_unit_that_fits,

@@ -157,47 +157,7 @@ impl Worker {
 
     /// The last run as data of its own, without its histories and programs.
     pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
-        let state = self.world.state();
-        let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
-        for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
-            let name = row.name.as_deref().map(str::to_owned);
-            let route = row.route;
-            let from = route.map(|route| route.from.to_string());
-            let node = route.map(|route| route.to.to_string());
-            let node = node.or_else(|| state.node_of(TaskId(tasks.len() as u32)));
-            tasks.push(TaskRecord { path, name, place: row.place, node, from, message: None });
-        }
-        for (task, text) in &state.record.messages {
-            tasks[task.index()].message = Some(text.clone());
-        }
-        let mut objects: Vec<_> = state.objects.rows.iter().map(|row| row.record).collect();
-        ordinals::number(&mut objects);
-        let outcome = match &state.failure {
-            Some(failure) => Outcome::Failed(failure.clone()),
-            None => Outcome::Passed,
-        };
-        let leaked = leaked(&state);
-        Run {
-            seed,
-            strategy: strategy.to_owned(),
-            outcome,
-            tasks,
-            objects,
-            steps: state.record.steps.iter().map(|step| step.record()).collect(),
-            draws: state.record.draws.clone(),
-            events: state.board.events.clone(),
-            calls: Vec::new(),
-            histories: Vec::new(),
-            programs: Vec::new(),
-            leaked,
-            stuck: state.record.stuck.clone(),
-            circle: state.record.circle.clone(),
-            foreign: state.record.foreign,
-            time_moves: state.board.time_moves.clone(),
-            output: state.record.output.clone(),
-            conditions: state.record.conditions.clone(),
-            faults: state.record.faults.clone(),
-        }
+        self.world.outline(seed, strategy)
     }
 
     /// A history of the last run, by its number.
@@ -257,6 +217,53 @@ impl Worker {
         let programs = std::mem::take(&mut state.record.programs);
         drop(state);
         drop((histories, programs));
+    }
+}
+
+impl World {
+    /// The run so far as data of its own, without its histories and programs.
+    pub(crate) fn outline(&self, seed: Seed, strategy: &str) -> Run {
+        let state = self.state();
+        let mut tasks: Vec<TaskRecord> = Vec::with_capacity(state.board.tasks.len());
+        for (row, path) in state.board.tasks.iter().zip(paths(&state)) {
+            let name = row.name.as_deref().map(str::to_owned);
+            let route = row.route;
+            let from = route.map(|route| route.from.to_string());
+            let node = route.map(|route| route.to.to_string());
+            let node = node.or_else(|| state.node_of(TaskId(tasks.len() as u32)));
+            tasks.push(TaskRecord { path, name, place: row.place, node, from, message: None });
+        }
+        for (task, text) in &state.record.messages {
+            tasks[task.index()].message = Some(text.clone());
+        }
+        let mut objects: Vec<_> = state.objects.rows.iter().map(|row| row.record).collect();
+        ordinals::number(&mut objects);
+        let outcome = match &state.failure {
+            Some(failure) => Outcome::Failed(failure.clone()),
+            None => Outcome::Passed,
+        };
+        let leaked = leaked(&state);
+        Run {
+            seed,
+            strategy: strategy.to_owned(),
+            outcome,
+            tasks,
+            objects,
+            steps: state.record.steps.iter().map(|step| step.record()).collect(),
+            draws: state.record.draws.clone(),
+            events: state.board.events.clone(),
+            calls: Vec::new(),
+            histories: Vec::new(),
+            programs: Vec::new(),
+            leaked,
+            stuck: state.record.stuck.clone(),
+            circle: state.record.circle.clone(),
+            foreign: state.record.foreign,
+            time_moves: state.board.time_moves.clone(),
+            output: state.record.output.clone(),
+            conditions: state.record.conditions.clone(),
+            faults: state.record.faults.clone(),
+        }
     }
 }
 

@@ -63,35 +63,42 @@ fn a_test_without_end_is_told_of_with_its_circle() {
     ]);
 }
 
+/// std would abort the process. The seed fails before, with its screen and trace.
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
-fn a_destructor_that_panics_while_a_panic_unwinds_does_not_abort_in_silence() {
-    let aborted = |variables: &[(&str, &str)]| {
+fn a_destructor_that_panics_while_a_panic_unwinds_fails_its_seed() {
+    let failed = |variables: &[(&str, &str)]| {
         let child = captured("panics_twice").env("SIM_JOBS", "1");
         let child = variables.iter().fold(child, |child, (name, value)| child.env(name, value));
-        let ended = child.run();
-        assert_eq!(ended.code, None, "{ended}");
+        let ended = child.fails();
         ended.says(&[
-            "\nsim: a second panic in one step. If the process aborts now, a destructor panicked while",
-            "\nfirst:  \"the first panic\" at sim-tests/tests/shell/fixture.rs:",
-            "\nsecond: \"the destructor failed as well\" at sim-tests/tests/shell/fixture.rs:",
-            "\nFAILED  shell::fixture::panics_twice  seed ",
-            ": abort, panic in a destructor during cleanup\n",
+            "FAILED  shell::fixture::panics_twice  seed ",
+            ": abort in main\n",
+            "The thread panicked where unwinding is impossible: panic in a destructor during cleanup.",
+            "panic at sim-tests/tests/shell/fixture.rs:",
+            "  the first panic\n",
+            "  the destructor failed as well\n",
+            "at          sim-tests/tests/shell/fixture.rs:",
+            "\nreplay:",
         ]);
-        let line = ended.stderr.lines().find(|line| line.starts_with("  SIM_SEED="));
-        let line = line.unwrap_or_else(|| panic!("{ended}")).to_owned();
-        assert_eq!(ended.stderr.matches("the first panic").count(), 1, "{ended}");
-        line
+        ended
     };
-    let line = aborted(&[]);
-    let (variable, command) = line.trim().split_once(' ').unwrap();
-    let filter = "cargo test -p sim-tests --test shell fixture::panics_twice -- --exact";
-    assert_eq!(command, format!("SIM_STRATEGY=random {filter}"));
+    let ended = failed(&[]);
+    let again = ended.after("trace:");
+    // The decisions of the step that panics are in the trace.
+    let replay = captured("panics_twice").env("SIM_REPLAY", &again).fails();
+    replay.says(&[": abort in main\n", "  the destructor failed as well\n"]);
+    assert_eq!(replay.schedule(), ended.schedule());
     // The seed that is named is the one.
-    let seed = variable.strip_prefix("SIM_SEED=").unwrap();
-    assert_eq!(aborted(&[("SIM_SEED", seed)]), line);
+    let title = ended.stderr.lines().find(|line| line.starts_with("FAILED")).unwrap();
+    let seed = title.split("seed ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
+    failed(&[("SIM_SEED", seed)]);
     let before = format!("0..{seed}");
     captured("panics_twice").env("SIM_SEEDS", before).passes();
+    // Without a watchdog the process aborts, and says why.
+    let aborted = captured("panics_twice").env("SIM_HANG", "0s").run();
+    assert_eq!(aborted.code, None, "{aborted}");
+    aborted.says(&[": abort, panic in a destructor during cleanup\n", "\n  SIM_SEED="]);
 }
 
 #[test]

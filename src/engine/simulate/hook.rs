@@ -18,6 +18,8 @@ thread_local! {
     static SECOND: Cell<bool> = const { Cell::new(false) };
     /// The position of the run at the last panic.
     static PANICKED_AT: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
+    /// The panics of the current step.
+    static OF_STEP: RefCell<Vec<Panicked>> = const { RefCell::new(Vec::new()) };
     /// True if a panic in the standard library captures the place of its caller.
     static TRACES_CALLS: Cell<bool> = const { Cell::new(false) };
     /// The callers of the last panic.
@@ -46,12 +48,22 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if TRACES_CALLS.get() {
         CALLERS.replace(Callers::of(&panicked));
     }
-    if panics::aborts(&panicked) {
-        write(&format!("\nFAILED  {}: abort, {}\n", super::watchdog::title(), panicked.message));
-    }
     let position = super::watchdog::position();
     // A panic that the program caught in an earlier step does not matter for this one.
     let same_step = PANICKED_AT.replace(position) == position;
+    let of_step = OF_STEP.with_borrow_mut(|of_step| {
+        if !same_step {
+            of_step.clear();
+        }
+        of_step.push(panicked.clone());
+        panics::aborts(&panicked).then(|| std::mem::take(of_step))
+    });
+    if let Some(of_step) = of_step {
+        let place = of_step.iter().rev().nth(1).map_or("", |panic| &panic.place).to_owned();
+        super::watchdog::die(panics::aborted(&of_step), place);
+        // Nobody watches.
+        write(&format!("\nFAILED  {}: abort, {}\n", super::watchdog::title(), panicked.message));
+    }
     match panics::note(panicked.clone()) {
         // Nothing may be lost: unless the program catches this panic, it came while the other unwound,
         // and the process aborts now. The compiler's own panic, with nothing of the program in it,

@@ -1,8 +1,11 @@
-//! Catches a task that never comes back to the scheduler.
+//! Catches a task that never comes back to the scheduler: it hangs, or it would end the process.
 //!
 //! A step that hangs cannot be interrupted, and its worker cannot report. But a run is a function of its decisions:
 //! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
 //! pending operation. Then it ends the process.
+//!
+//! A destructor that panics while a panic unwinds makes std abort the process. The panic hook is called before: it leaves
+//! the run to the watchdog, which reports it, and the thread waits.
 //!
 //! A plain thread can be interrupted: its run fails as hung, on its own worker, and the process
 //! continues.
@@ -21,12 +24,13 @@ use crate::engine::runner::{Site, end_process};
 use crate::engine::underway::{Note, RunNotes};
 use crate::native;
 use crate::report::{Finding, Origin, Style, text};
-use crate::rt::{RunLimits, Worker};
-use crate::run::ids::Seed;
+use crate::rt::{RunLimits, WORLD, Worker, in_run};
+use crate::run::ids::{Seed, TaskId};
 use crate::run::schedule::Schedule;
 use crate::run::trace::Trace;
-use crate::run::{Failure, Run};
+use crate::run::{Failure, Outcome, Run};
 use crate::seam::beat::{self, Watcher};
+use crate::seam::client;
 use crate::strategy::{Chosen, Search};
 
 /// The current job of a worker, complete enough to repeat it.
@@ -84,6 +88,10 @@ pub(crate) struct WatchedWorker {
     site: Arc<Site>,
     /// With the line of this worker.
     notes: Option<(Arc<RunNotes>, usize)>,
+    /// `true` if a watchdog looks at it.
+    is_guarded: bool,
+    /// Its run, which would end the process now: its thread waits for the watchdog.
+    dying: Mutex<Option<Box<Run>>>,
 }
 
 impl WatchedWorker {
@@ -121,6 +129,11 @@ impl WatchedWorker {
         self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Its run, if it would end the process now.
+    fn dying(&self) -> Option<Box<Run>> {
+        self.dying.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn position(&self) -> (u64, u32) {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
     }
@@ -150,6 +163,22 @@ pub(super) fn title() -> String {
         }
         None => "a run that is not known".to_owned(),
     })
+}
+
+/// Reports the run of this thread, which is going to end the process, as a failure of its seed, and ends the process.
+/// `message` has the reason. Returns if no watchdog looks at the thread.
+pub(super) fn die(message: String, place: String) {
+    let watched = HERE.with(|here| here.borrow().clone());
+    let Some(watched) = watched.filter(|watched| watched.is_guarded && in_run()) else { return };
+    let seed = Seed(watched.seed.load(Ordering::Relaxed));
+    let task = TaskId(client() as u32);
+    let failure = Failure::Crash { task, cause: "abort".to_owned(), message, place };
+    let mut run = WORLD.with(|world| world.outline(seed, ""));
+    run.outcome = Outcome::Failed(failure);
+    *watched.dying.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(run));
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Returns the run of this thread as text, for a message before an abort.
@@ -253,8 +282,19 @@ impl Watchdog {
         let notes = self.notes.clone().map(|notes| (notes.clone(), notes.open()));
         let (beats, site) = (Arc::<AtomicU64>::default(), self.site.clone());
         let paused = AtomicBool::new(false);
-        let watched =
-            WatchedWorker { step, paused, beats: beats.clone(), runs, seed, job, site, notes };
+        let (is_guarded, dying) = (self.hang.is_some(), Mutex::default());
+        let watched = WatchedWorker {
+            step,
+            paused,
+            beats: beats.clone(),
+            runs,
+            seed,
+            job,
+            site,
+            notes,
+            is_guarded,
+            dying,
+        };
         let watched = Arc::new(watched);
         watched.note(&watched.job());
         self.lock().watched.push(watched.clone());
@@ -280,6 +320,11 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
         let now = clock.elapsed();
         let runs = |watched: &&Arc<WatchedWorker>| !watched.paused.load(Ordering::Relaxed);
         let running: Vec<_> = state.watched.iter().filter(runs).cloned().collect();
+        let dying = running.iter().find_map(|watched| Some((watched.clone(), watched.dying()?)));
+        if let Some((watched, run)) = dying {
+            drop(state);
+            end(session, &watched, *run);
+        }
         seen.retain(|(old, ..)| running.iter().any(|new| Arc::ptr_eq(old, new)));
         let mut hung = None;
         for watched in &running {
@@ -305,7 +350,7 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
                     refused = None;
                 }
                 Some(false) if now - *refused.get_or_insert(now) < patience => {}
-                _ => end(session, &watched, position.1, patience),
+                _ => end_hung(session, &watched, position.1, patience),
             }
             state = session.watch.lock();
         } else {
@@ -317,14 +362,9 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
 }
 
 /// Reports the hang and ends the process.
-fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Duration) -> ! {
+fn end_hung(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Duration) -> ! {
     let job = watched.job();
-    let seed = match &job {
-        WorkerJob::Rehearse(_, n) => Seed((*n).into()),
-        _ => Seed(watched.seed.load(Ordering::Relaxed)),
-    };
-    let warnings =
-        Vec::from_iter(meeting(&job, session.config.replay.is_some()).map(str::to_owned));
+    let seed = seed_of(watched, &job);
     std::thread::scope(|scope| {
         let (send, receive) = mpsc::channel();
         scope.spawn(move || {
@@ -333,35 +373,53 @@ fn end(session: &Session<'_>, watched: &WatchedWorker, step: u32, patience: Dura
             let _ = send.send(run);
         });
         let run = receive.recv_timeout(patience).unwrap_or_else(|_| lost(seed, patience));
-        let (trace_file, trace_error) = session.write(&session.trace(&run));
-        let replay = trace_file.as_deref().map(|file| session.site.replay_command(file, true));
-        let replayed =
-            session.config.replay.as_ref().map(|source| persistence::origin(source, session.site));
-        let from = replayed.clone().unwrap_or(Origin::Seed(seed));
-        let finding = Finding { trace_file, trace_error, replay, ..Finding::of(run, from) };
-        let report = session.report(Account {
-            runs: watched.runs.load(Ordering::Relaxed),
-            steps: step.into(),
-            finding: Some(finding),
-            replayed,
-            warnings,
-            ..Account::default()
-        });
-        end_process(&text(&report, &Style::default()))
+        end(session, watched, run)
     })
 }
 
-/// Returns a warning if the hang was not met in the run of a seed or in a requested replay.
+/// Reports the run of a worker that cannot continue, and ends the process.
+fn end(session: &Session<'_>, watched: &WatchedWorker, mut run: Run) -> ! {
+    let job = watched.job();
+    let seed = seed_of(watched, &job);
+    run.strategy = session.config.strategy.name().to_owned();
+    let warnings =
+        Vec::from_iter(meeting(&job, session.config.replay.is_some()).map(str::to_owned));
+    let (trace_file, trace_error) = session.write(&session.trace(&run));
+    let replay = trace_file.as_deref().map(|file| session.site.replay_command(file, true));
+    let replayed =
+        session.config.replay.as_ref().map(|source| persistence::origin(source, session.site));
+    let from = replayed.clone().unwrap_or(Origin::Seed(seed));
+    let finding = Finding { trace_file, trace_error, replay, ..Finding::of(run, from) };
+    let report = session.report(Account {
+        runs: watched.runs.load(Ordering::Relaxed),
+        steps: watched.step.load(Ordering::Relaxed).into(),
+        finding: Some(finding),
+        replayed,
+        warnings,
+        ..Account::default()
+    });
+    end_process(&text(&report, &Style::default()))
+}
+
+/// Returns the seed of the current run of a worker.
+fn seed_of(watched: &WatchedWorker, job: &WorkerJob) -> Seed {
+    match job {
+        WorkerJob::Rehearse(_, n) => Seed((*n).into()),
+        _ => Seed(watched.seed.load(Ordering::Relaxed)),
+    }
+}
+
+/// Returns a warning if the failure was not met in the run of a seed or in a requested replay.
 fn meeting(job: &WorkerJob, is_replay: bool) -> Option<&'static str> {
     match job {
         WorkerJob::Rehearse(..) => Some(
-            "the hang was met in one of the runs that the strategy learns from, which are no runs of a \
+            "the failure was met in one of the runs that the strategy learns from, which are no runs of a \
              seed: the trace leads to it",
         ),
         WorkerJob::Seeds(_) | WorkerJob::Search(_) => None,
         _ if is_replay => None,
         _ => Some(
-            "the hang was met while a failing run was replayed or shrunk, not while seeds were run",
+            "the failure was met while a failing run was replayed or shrunk, not while seeds were run",
         ),
     }
 }

@@ -66,6 +66,21 @@ pub fn aborts(panicked: &Panicked) -> bool {
     last.contains(&&*panicked.message) && panicked.place.contains("core/src/panicking.rs")
 }
 
+/// Returns the reason of an abort that a panic caused, from the last panics of its thread, the last one last.
+pub fn aborted(panics: &[Panicked]) -> String {
+    let Some((own, before)) = panics.split_last().filter(|(own, _)| aborts(own)) else {
+        let last = panics.last().map_or("", |panic| &panic.message);
+        return format!("The thread panicked in a way that ends the process:\n{last}");
+    };
+    let mut text = format!("The thread panicked where unwinding is impossible: {}.", own.message);
+    // For a panic in a destructor, the panic that had called the destructor is listed first.
+    let most = if own.message.contains("destructor") { 2 } else { 1 };
+    for Panicked { message, place } in &before[before.len().saturating_sub(most)..] {
+        text += &format!("\npanic at {place}:\n{message}");
+    }
+    text
+}
+
 /// Returns the panic that ended the first thread. If this panic only reports that another thread panicked, because of an
 /// unwrapped join or at the end of a scope, the panics of the other threads are added. For a resumed payload, which calls
 /// no hook, the last panic of the other threads is returned.
@@ -112,6 +127,25 @@ pub fn caught<T>(make: impl FnOnce() -> T) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_abort_after_two_panics_names_both() {
+        let panic = |message: &str, place: &str| Panicked {
+            message: message.to_owned(),
+            place: place.to_owned(),
+        };
+        let last = panic(
+            "panic in a destructor during cleanup",
+            "/rustc/0/library/core/src/panicking.rs:2:5",
+        );
+        let panics = [panic("one", "src/a.rs:1:1"), panic("two", "src/b.rs:2:2"), last];
+        let text = aborted(&panics);
+        assert!(
+            text.contains("panic at src/a.rs:1:1:\none\npanic at src/b.rs:2:2:\ntwo"),
+            "{text}"
+        );
+        assert!(aborted(&panics[..2]).ends_with("ends the process:\ntwo"));
+    }
 
     #[test]
     fn a_panic_that_passes_on_the_panic_of_a_thread_has_its_message() {

@@ -27,6 +27,7 @@ use crate::report::{Finding, Origin, Report};
 use crate::run::ids::{Place, Seed};
 use crate::run::panics;
 use crate::run::statistics::Statistics;
+use crate::run::threads::ThreadFacts;
 use crate::run::{Failure, Outcome, Run, TaskRecord};
 
 /// The time that tasks left over may take to end.
@@ -245,6 +246,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         draws: Vec::new(),
         events: Vec::new(),
         calls: Vec::new(),
+        threads: ThreadFacts::default(),
         histories: if histories { stress.histories() } else { Vec::new() },
         programs: stress.programs(),
         leaked: Vec::new(),

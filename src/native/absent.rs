@@ -4,9 +4,8 @@ use std::panic::{Location, PanicHookInfo};
 use std::time::Instant;
 use unpause_ordered::Set;
 
-use crate::run::CallRecord;
+use crate::run::Run;
 use crate::run::chances::Chances;
-use crate::run::event::Event;
 use crate::run::isolation::Isolation;
 use crate::run::points::Points;
 use crate::run::untried::Untried;
@@ -59,11 +58,9 @@ pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Returns no calls: no thread is stepped.
+/// Adds nothing: no thread is stepped.
 #[allow(dead_code, reason = "runs on real threads have no calls")]
-pub(crate) fn take_calls(_events: &[Event]) -> Vec<CallRecord> {
-    Vec::new()
-}
+pub(crate) fn complete(_run: &mut Run) {}
 
 /// Returns `false`: no run has plain threads.
 pub(crate) fn take_spawned_in_turn() -> bool {

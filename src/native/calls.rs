@@ -2,17 +2,17 @@
 
 use std::cell::{Cell, RefCell};
 
-use unpause_native::{Execution, Frame, shortened};
+use unpause_native::{Execution, Frame, Request, shortened};
 
 use super::by_number::ByNumber;
+use super::facts;
 use super::memory::is_of_package;
-use super::sites::{is_of_runtime, is_of_user, primitive};
+use super::sites::{Site, is_of_runtime, is_of_user, primitive};
 use super::threads::with;
 use crate::rt::WORLD;
-use crate::run::event::Event;
 use crate::run::functions::{is_of_primitives, last_name};
 use crate::run::ids::TaskId;
-use crate::run::{CallRecord, Requested, Within};
+use crate::run::{Requested, Run, Within};
 use crate::seam::client;
 
 thread_local! {
@@ -36,14 +36,17 @@ pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// The calls of the run with these events, which has ended on this thread of the system.
-pub(crate) fn take_calls(events: &[Event]) -> Vec<CallRecord> {
-    crate::run::calls(&REQUESTED.take(), events)
+/// Adds the calls and the facts of its threads to a run that has ended on this thread of the system.
+pub(crate) fn complete(run: &mut Run) {
+    let requested = REQUESTED.take();
+    run.threads = facts::take(&requested, &run.events);
+    run.calls = crate::run::calls(&requested, &run.events);
 }
 
 /// Forgets the requests of the previous run.
 pub(super) fn begin() {
     REQUESTED.with_borrow_mut(Vec::clear);
+    facts::begin();
 }
 
 /// Returns `true` if each request is noted.
@@ -51,8 +54,8 @@ pub(super) fn are_noted() -> bool {
     SHOWN.get()
 }
 
-/// Notes what a thread, which the current task steps, was in when it made its last request.
-pub(super) fn note(thread: usize) {
+/// Notes what a thread, which the current task steps, was in when it made its last request, at `site`.
+pub(super) fn note(thread: usize, request: &Request, site: Site) {
     if !SHOWN.get() {
         return;
     }
@@ -61,7 +64,21 @@ pub(super) fn note(thread: usize) {
     let task = TaskId(client() as u32);
     let events = WORLD.with(|world| world.events());
     let requested = Requested { task, events, position, within };
-    REQUESTED.with_borrow_mut(|all| all.push(requested));
+    let number = REQUESTED.with_borrow_mut(|all| {
+        all.push(requested);
+        all.len() - 1
+    });
+    facts::note(number, request, site);
+}
+
+/// Returns the functions at return addresses, in their order.
+pub(super) fn frames(addresses: &[usize]) -> Vec<Frame> {
+    let at = |known: &mut ByNumber<Vec<Frame>>, address: usize| {
+        let find = || with(|threads| threads.execution().frames_at(address));
+        known.entry(address as u64).or_insert_with(find).clone()
+    };
+    FRAMES
+        .with_borrow_mut(|known| addresses.iter().flat_map(|address| at(known, *address)).collect())
 }
 
 /// Returns the position of the innermost function of the package under test, and its current call. If the stack has no
@@ -106,7 +123,7 @@ fn call(inner: &[Frame], place: String, through: String, operation: u64) -> Opti
 }
 
 /// Returns `true` for a function that is neither of std nor of a crate of primitives.
-fn is_between(frame: &Frame) -> bool {
+pub(super) fn is_between(frame: &Frame) -> bool {
     is_of_user(frame) && !is_of_primitives(shortened(&frame.file))
 }
 
@@ -116,7 +133,7 @@ fn between(inner: &[Frame]) -> Option<&Frame> {
 }
 
 /// Returns the place in a function, in the form for reports.
-fn place(frame: &Frame) -> String {
+pub(super) fn place(frame: &Frame) -> String {
     format!("{}:{}:{}", shortened(&frame.file), frame.line, frame.column)
 }
 

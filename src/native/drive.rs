@@ -40,7 +40,7 @@ pub(super) async fn drive(thread: usize) {
     loop {
         let (request, site, is_noted) = with(|threads| threads.resume(thread, reply));
         if is_noted {
-            calls::note(thread);
+            calls::note(thread, &request, site);
         }
         if site.spawns_in_turn {
             turns::note();

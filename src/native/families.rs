@@ -37,20 +37,28 @@ const RAW_READER: u64 = 0b10000;
 impl Family {
     /// The operations that the lock enables with this value of its word.
     pub(super) fn vacancy(self, value: u64) -> Vacancy {
-        let (is_held, readers) = match self {
-            Family::StdMutex => (value != 0, 0),
-            Family::RawMutex => (value & 1 != 0, 0),
-            Family::StdRwLock | Family::CRwLock => match value & STD_WRITER {
-                STD_WRITER => (true, 0),
-                count => (false, count),
-            },
-            Family::RawRwLock => (value & RAW_WRITER != 0, value / RAW_READER),
-            Family::StdCondvar => (false, 0),
+        let is_held = match self {
+            Family::StdMutex => value != 0,
+            Family::RawMutex => value & 1 != 0,
+            Family::StdRwLock | Family::CRwLock => value & STD_WRITER == STD_WRITER,
+            Family::RawRwLock => value & RAW_WRITER != 0,
+            Family::StdCondvar => false,
         };
-        match (is_held, readers) {
+        match (is_held, self.readers(value)) {
             (true, _) => Vacancy::Held,
             (false, 0) => Vacancy::Free,
             (false, _) => Vacancy::Shared,
+        }
+    }
+
+    /// The number of readers that have the lock with this value of its word.
+    pub(super) fn readers(self, value: u64) -> u64 {
+        match self {
+            Family::StdRwLock | Family::CRwLock if value & STD_WRITER != STD_WRITER => {
+                value & STD_WRITER
+            }
+            Family::RawRwLock => value / RAW_READER,
+            _ => 0,
         }
     }
 

@@ -12,6 +12,7 @@ mod chances;
 mod death;
 mod detail;
 mod drive;
+mod facts;
 mod families;
 mod isolation;
 mod locks;
@@ -35,7 +36,7 @@ use unpause_native::{Death, Ended, Execution};
 pub(crate) use unpause_native::{inside as is_stepped, location as place, outside, point};
 
 pub(crate) use self::beyond::set_deadline;
-pub(crate) use self::calls::{noting_calls, take_calls};
+pub(crate) use self::calls::{complete, noting_calls};
 pub(crate) use self::chances::set as set_chances;
 use self::detail::Detail;
 pub(crate) use self::detail::begin_instructions;
@@ -74,6 +75,7 @@ pub static CHECKS: &[(&str, fn())] = &[
         "the_end_of_a_guard_is_known_by_its_form",
         families::checks::the_end_of_a_guard_is_known_by_its_form,
     ),
+    ("the_words_of_locks_have_holders", facts::checks::the_words_of_locks_have_holders),
     (
         "operations_behind_the_first_one_of_a_call_are_known",
         queues::checks::operations_behind_the_first_one_of_a_call_are_known,
@@ -134,6 +136,9 @@ pub(crate) async fn run(
     if let Some(end) = threads::with(|threads| threads.execution().died()) {
         // After the last request of all threads, or the thread would have died of it.
         death::fail(0, Death::Process(end), here());
+    }
+    if calls::are_noted() {
+        facts::note_panic();
     }
     match begun.end() {
         // The panic may be its consequence.

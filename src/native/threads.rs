@@ -140,6 +140,9 @@ impl Threads {
             threads.lets_pass = !super::calls::are_noted();
             let execution = threads.execution.insert(execution);
             execution.begin_passing(rules(threads.lets_pass, points));
+            if !threads.lets_pass {
+                execution.keep_origins();
+            }
             threads.handles.push(None);
         });
         Begun(())
@@ -220,7 +223,9 @@ impl Threads {
         let name = self.execution().name(address);
         // A change of it is recorded even where it is no point.
         self.execution().watch(address);
-        let word = Arc::new(ForeignWord::new(site.primitive.unwrap_or(kind), site.place, name));
+        let of_lock = site.lock.map(|part| part.family.kind());
+        let kind = site.primitive.or(of_lock).unwrap_or(kind);
+        let word = Arc::new(ForeignWord::new(kind, site.place, name));
         self.words.insert(address as u64, word.clone());
         word
     }

@@ -22,6 +22,7 @@ use crate::run::faults::Faults;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
+use crate::run::threads::ThreadFacts;
 use crate::run::untried::Untried;
 use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
 
@@ -253,6 +254,7 @@ impl World {
             draws: state.record.draws.clone(),
             events: state.board.events.clone(),
             calls: Vec::new(),
+            threads: ThreadFacts::default(),
             histories: Vec::new(),
             programs: Vec::new(),
             leaked,

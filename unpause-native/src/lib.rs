@@ -33,6 +33,7 @@
 //! | `output.rs` | what a run writes to the standard streams |
 //! | `std_state.rs`, `std_state/` | the statics of std: hook, ids of threads, locks that a run leaves behind |
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
+//! | `origins.rs` | the functions that have allocated the memory of a run |
 //! | `blocks.rs`, `leaks.rs`, `fault.rs` | heaps that check the use of memory, leaks, errors with their places |
 //! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
 //! | `polled.rs` | random bytes, thread-locals and statics of runs whose tasks are futures |

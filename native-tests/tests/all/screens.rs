@@ -1,8 +1,9 @@
 //! Screens of threads that wait or panic inside std and libraries: the line of the user, and who has what they wait for.
 
 use std::hash::{BuildHasherDefault, Hasher};
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use std::thread;
 
 use dashmap::DashMap;
@@ -29,6 +30,8 @@ impl Hasher for Itself {
 fn screen(body: fn()) -> String {
     let report = sim::Runner::new().hermetic().seeds(0..3000).run_native(body);
     let screen = sim::report::text(&report, &Default::default());
+    // libtest shows it if the test fails.
+    println!("{screen}");
     screen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -58,12 +61,113 @@ fn a_deadlock_in_a_library_has_the_lines_of_the_user() {
         });
         both.into_iter().for_each(|thread| thread.join().unwrap());
     });
-    let deadlock = &screen[screen.find("── deadlock").expect(&screen)..];
-    let deadlock = &deadlock[..deadlock.find("── schedule").expect(&screen)];
+    let deadlock = deadlock(&screen);
     for mark in ["holds", "waits"] {
         let line = line_of(mark);
         assert_eq!(deadlock.matches(&line).count(), 2, "{mark} {line}: {screen}");
     }
+}
+
+/// The part of a screen about its deadlock.
+fn deadlock(screen: &str) -> &str {
+    let deadlock = &screen[screen.find("── deadlock").expect(screen)..];
+    &deadlock[..deadlock.find("── schedule").expect(screen)]
+}
+
+/// A thread reads again behind a writer, which only the detail of locks shows. The writer holds a mutex that main waits for.
+fn std_locks() {
+    let locks = Arc::new((Mutex::new(()), RwLock::new(())));
+    let (tell, told) = mpsc::channel();
+    let (reads, writes) = (locks.clone(), locks.clone());
+    let reader = thread::spawn(move || {
+        let first = reads.1.read(); // std reads
+        drop((reads.1.read(), first)); // std reads again
+    });
+    let writer = thread::spawn(move || {
+        let own = writes.0.lock(); // std locks
+        tell.send(()).unwrap();
+        drop((writes.1.write(), own)); // std writes
+    });
+    told.recv().unwrap();
+    drop(locks.0.lock()); // std waits
+    [reader, writer].into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// The same with locks of parking_lot.
+fn raw_locks() {
+    let locks = Arc::new((parking_lot::Mutex::new(()), parking_lot::RwLock::new(())));
+    let (tell, told) = mpsc::channel();
+    let (reads, writes) = (locks.clone(), locks.clone());
+    let reader = thread::spawn(move || {
+        let first = reads.1.read(); // raw reads
+        drop((reads.1.read(), first)); // raw reads again
+    });
+    let writer = thread::spawn(move || {
+        let own = writes.0.lock(); // raw locks
+        tell.send(()).unwrap();
+        drop((writes.1.write(), own)); // raw writes
+    });
+    told.recv().unwrap();
+    drop(locks.0.lock()); // raw waits
+    [reader, writer].into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Locks whose code is stepped have holders: readers, writers and owners.
+#[test]
+fn locks_in_detail_have_holders() {
+    for (body, of) in [(std_locks as fn(), "std"), (raw_locks, "raw")] {
+        let screen = screen(body);
+        let deadlock = deadlock(&screen);
+        for (task, waits, holder, holds) in [
+            ("0.0", "reads again", "itself", "reads"),
+            ("0.1", "writes", "0.0", "reads"),
+            ("main", "waits", "0.1", "locks"),
+        ] {
+            let row = &deadlock[deadlock.find(&format!(" {task} waits")).expect(deadlock)..];
+            let holder = row.find(&format!("held by {holder} since step")).expect(deadlock);
+            let waits = row.find(&line_of(&format!("{of} {waits}"))).expect(deadlock);
+            let holds = row.find(&line_of(&format!("{of} {holds}"))).expect(deadlock);
+            assert!(waits < holder && holder < holds, "{task}: {deadlock}");
+        }
+    }
+}
+
+/// The lines of the future and of its executor's call come before the lines of the executor.
+#[test]
+fn a_future_of_an_executor_has_the_line_at_which_it_awaits() {
+    /// Is never ready, and looks at a flag before.
+    async fn never(flag: &AtomicBool) {
+        let flag = black_box(flag);
+        // Awaits at the line of its last operation.
+        assert!(!flag.load(SeqCst)); // awaits
+        std::future::pending::<()>().await;
+    }
+    let futures = || futures_executor::block_on(never(&AtomicBool::new(false))); // futures
+    let pollster = || pollster::block_on(never(&AtomicBool::new(false))); // pollster
+    for (body, executor) in [(futures as fn(), "futures"), (pollster, "pollster")] {
+        let screen = screen(body);
+        let deadlock = deadlock(&screen);
+        let (awaits, call) = (line_of("awaits"), line_of(executor));
+        for row in [
+            format!("main its future awaits tests/all/{awaits}"),
+            format!("in `block_on` tests/all/{call}"),
+        ] {
+            assert!(deadlock.contains(&row), "no {row}: {deadlock}");
+        }
+    }
+}
+
+/// A library that panics shows the line of the user.
+#[test]
+fn a_panic_in_a_library_has_the_line_of_the_user() {
+    let screen = screen(|| {
+        futures_executor::block_on(async {
+            futures_executor::block_on(async {}); // nested
+        });
+    });
+    let at = format!("at tests/all/{}", line_of("nested"));
+    assert!(screen.contains(&at), "{at} {screen}");
+    assert!(screen.contains(", in futures-executor-"), "{screen}");
 }
 
 /// The message of the thread's own panic is shown, and its place.

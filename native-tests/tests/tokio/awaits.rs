@@ -44,30 +44,51 @@ fn locks_in_two_orders() {
     });
 }
 
-/// The rows of the screen about futures, with single blanks.
-fn rows(body: fn()) -> Vec<String> {
+/// The part of the screen about the deadlock, with single blanks.
+fn deadlock(body: fn()) -> String {
     let report = Runner::new().hermetic().seeds(0..300).run_native(body);
     let screen = text(&report, &Style::default());
-    let rows = screen.lines().filter(|row| row.contains("awaits  "));
-    let rows: Vec<_> =
-        rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    assert!(!rows.is_empty(), "{screen}");
-    rows
+    let from = screen.find("── deadlock").unwrap_or_else(|| panic!("no deadlock: {screen}"));
+    let deadlock = &screen[from..];
+    let to = deadlock.find("── schedule").unwrap_or(deadlock.len());
+    deadlock[..to].split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn a_deadlock_has_the_lines_at_which_futures_await() {
-    for (body, main, task) in [
-        (nobody_sends as fn(), MAIN_OF_ONE, TASK_OF_ONE),
-        (locks_in_two_orders, MAIN_OF_TWO, TASK_OF_TWO),
+fn a_deadlock_has_the_lines_at_which_futures_await_and_were_spawned() {
+    for (body, main, (spawn, task)) in [
+        (nobody_sends as fn(), MAIN_OF_ONE, (TASK_OF_ONE - 1, TASK_OF_ONE)),
+        (locks_in_two_orders, MAIN_OF_TWO, (TASK_OF_TWO - 2, TASK_OF_TWO)),
     ] {
-        let rows = rows(body);
+        let deadlock = deadlock(body);
         let at = |said: &str, line: u32| format!("{said} tests/tokio/awaits.rs:{line}:");
-        let expected = [at("its future awaits", main), at("a task of tokio awaits", task)];
-        let is_it = |(row, expected): (&String, &String)| row.starts_with(expected.as_str());
-        assert!(
-            rows.len() == 2 && rows.iter().zip(&expected).all(is_it),
-            "{rows:?}, expected {expected:?}"
-        );
+        // The line of the future comes before the lines of the runtime.
+        let rows = [
+            at("main its future awaits", main),
+            "in `block_on` tests/tokio.rs:".to_owned(),
+            at("a task of tokio awaits", task),
+            at("spawned", spawn),
+        ];
+        let mut from = 0;
+        for row in &rows {
+            let found = deadlock[from..].find(row.as_str());
+            from += found.unwrap_or_else(|| panic!("no {row}: {deadlock}")) + row.len();
+        }
+        assert_eq!(deadlock.matches("a task of tokio").count(), 1, "{deadlock}");
     }
+}
+
+/// The thread that runs the task has the line of the spawn.
+#[test]
+fn a_task_that_blocks_its_thread_has_the_line_of_its_spawn() {
+    let deadlock = deadlock(|| {
+        let (_sender, receiver) = std::sync::mpsc::channel::<()>();
+        on_workers(async move {
+            let task = tokio::spawn(async move { receiver.recv().unwrap() });
+            task.await.unwrap();
+        });
+    });
+    let spawn = "in a task of tokio that was spawned tests/tokio/awaits.rs:";
+    assert_eq!(deadlock.matches(spawn).count(), 1, "{deadlock}");
+    assert!(!deadlock.contains("a task of tokio awaits"), "{deadlock}");
 }

@@ -147,7 +147,7 @@ impl<'a> Session<'a> {
         self.prepare(&mut worker, &watched.watched, seed);
         self.once(&mut worker, seed, &limits);
         let mut run = worker.extract(seed, name);
-        run.calls = native::take_calls(&run.events);
+        native::complete(&mut run);
         worker.forget_histories();
         run
     }

@@ -5,7 +5,7 @@ use super::apart::recorded::{self, NOTE, RESUME, Recorded};
 use super::apart::{ProcessEnd, Watch, tape};
 use super::death;
 use super::fault::Fault;
-use super::heap::Memory;
+use super::heap::{self, Memory};
 use super::local::{Body, Local, Workers};
 use super::net::Effect;
 use super::passing;
@@ -333,6 +333,19 @@ impl Execution {
         answer!(21, &self.0, Vec::new(), |local| local.calls(thread))
     }
 
+    /// Keeps the functions that allocate memory, for [`allocated_by`](Execution::allocated_by). For the begin of a run.
+    pub fn keep_origins(&self) {
+        // SAFETY: the carrier's; see `heap::Shared`. In a process that does not make the run the list stays empty.
+        unsafe { (*heap::heap()).origins.keep() };
+    }
+
+    /// The return addresses of the function that has allocated the memory at an address, innermost first. Empty if they
+    /// are not [kept](Execution::keep_origins), or if the address is not on the heap of the run.
+    pub fn allocated_by(&self, address: usize) -> Vec<usize> {
+        // SAFETY: as in `keep_origins`.
+        answer!(27, &self.0, Vec::new(), |_local| unsafe { (*heap::heap()).origins.of(address) })
+    }
+
     /// The functions at a return address, innermost first: several if functions were inlined.
     pub fn frames_at(&self, address: usize) -> Vec<Frame> {
         places::frames(address)
@@ -356,6 +369,11 @@ impl Execution {
     /// The messages and the places of the last panics of a thread, the last one last.
     pub fn panics_of(&self, thread: usize) -> Vec<(String, String)> {
         answer!(17, &self.0, Vec::new(), |local| local.panics_of(thread))
+    }
+
+    /// The return addresses of the last panic of a thread, innermost first.
+    pub fn panicked_by(&self, thread: usize) -> Vec<usize> {
+        answer!(28, &self.0, Vec::new(), |local| local.thread(thread).panicked_by.clone())
     }
 
     /// The memory that an address is in.

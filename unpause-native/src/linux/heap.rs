@@ -12,6 +12,7 @@ use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
 use super::arenas::Places;
 use super::blocks::{self, Blocks};
+use super::origins::Origins;
 use super::switch::frame_pointer;
 use super::thread::{Thread, current};
 
@@ -52,6 +53,8 @@ pub(crate) struct Heap {
     pub(crate) memory: Memory,
     /// The allocations of the run, unless the heap is plain.
     pub(crate) blocks: Blocks,
+    /// The functions that have allocated.
+    pub(crate) origins: Origins,
 }
 
 struct Shared(UnsafeCell<Heap>);
@@ -66,6 +69,7 @@ static HEAP: Shared = Shared(UnsafeCell::new(Heap {
     starts: null_mut(),
     memory: Memory::Plain,
     blocks: Blocks::NONE,
+    origins: Origins::NONE,
 }));
 
 /// The name of an allocation, and an offset in it.
@@ -110,6 +114,7 @@ pub(crate) fn reset(memory: Memory) {
         }
         heap.places.reset();
         heap.memory = memory;
+        heap.origins = Origins::NONE;
     }
 }
 
@@ -201,7 +206,10 @@ fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mu
             }
             _ => blocks::allocate(heap, thread, size, align, frame),
         };
-        start.map_or(null_mut(), |start| (heap.base + start) as *mut u8)
+        start.map_or(null_mut(), |start| {
+            heap.origins.note(thread, heap.base + start, frame);
+            (heap.base + start) as *mut u8
+        })
     }
 }
 

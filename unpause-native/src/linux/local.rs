@@ -23,7 +23,7 @@ use super::{
 pub(crate) const BEGIN: u64 = 1_000_000_000_000;
 
 /// The largest number of return addresses that are followed.
-const FRAMES: usize = 64;
+pub(crate) const FRAMES: usize = 64;
 
 /// The function of the first thread of a run.
 pub type Body = Box<dyn FnOnce() + Send>;
@@ -447,7 +447,7 @@ impl Local {
     }
 
     #[inline]
-    fn thread(&self, thread: usize) -> &Thread {
+    pub(crate) fn thread(&self, thread: usize) -> &Thread {
         // SAFETY: all threads are suspended while the carrier runs.
         unsafe { self.run.threads[thread].as_ref() }
     }

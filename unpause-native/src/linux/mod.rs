@@ -21,6 +21,7 @@ mod image;
 mod leaks;
 mod local;
 mod net;
+mod origins;
 mod output;
 mod passing;
 mod places;

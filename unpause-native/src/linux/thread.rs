@@ -11,7 +11,7 @@ use super::arenas::Arena;
 use super::clock::Readings;
 use super::fault::Fault;
 use super::image::image;
-use super::local::Run;
+use super::local::{FRAMES, Run};
 use super::request::{Call, Request};
 use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;
@@ -86,6 +86,8 @@ pub(crate) struct Thread {
     pub(crate) returns: usize,
     /// The texts and the places of its last panics, the last one last.
     pub(crate) panics: Vec<(String, String)>,
+    /// The return addresses of its last panic, innermost first.
+    pub(crate) panicked_by: Vec<usize>,
 }
 
 /// The simulated thread that runs now, if it exists and is not [outside].
@@ -185,6 +187,7 @@ pub fn note_panic(message: String, place: String) {
                 thread.panics.remove(0);
             }
             thread.panics.push((message, place));
+            thread.panicked_by = thread.frames_from(frame_pointer()).take(FRAMES).collect();
         });
     }
 }
@@ -351,6 +354,7 @@ impl Thread {
             thread.request = Request::Yield;
             thread.called_from = 0;
             thread.panics.clear();
+            thread.panicked_by.clear();
         }
     }
 }
@@ -436,6 +440,7 @@ pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
         reply: 0,
         returns: 0,
         panics: Vec::new(),
+        panicked_by: Vec::new(),
     }));
     // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid, or
     // freed if no thread of the system knows it.

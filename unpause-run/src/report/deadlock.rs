@@ -11,11 +11,15 @@ use crate::run::{Run, Wait, circle_of};
 use unpause_check::picture::screen::{Line, Paint, Screen, columns, cut, plural};
 use unpause_ordered::sort_by_key;
 
+/// A thread in an executor whose future has not done anything in the package under test.
+const RUNS_FUTURE: &str = "waits for its future";
+
 /// Maximum number of waiting tasks listed.
 const WAITS_MAX: usize = 12;
 
 /// Writes the waiting tasks, with the holder of each object.
 pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &DisplayNames<'_>) {
+    let waits = &waiting::with_holders(run, waits)[..];
     let circle = circle_of(waits);
     screen.heading("deadlock", &names_of_circle(&circle, names));
     let all = waits;
@@ -24,25 +28,32 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     sort_by_key(&mut waits, |w| circle.iter().position(|t| *t == w.task).unwrap_or(circle.len()));
     let tasks = waits.iter().map(|w| columns(&names.task(w.task)));
     let left = tasks.max().unwrap_or(0).min(screen.width() / 4) + 4;
-    let Awaits { of_threads, of_tasks } = waiting::awaits(run);
+    let Awaits { of_threads, polled, of_tasks } = waiting::awaits(run);
     for wait in waits.iter().take(WAITS_MAX) {
         let mut line = Line::default();
         line.put(2, Paint::Strong, &cut(&names.task(wait.task), left - 4));
-        line.put(left, Paint::Plain, &names.wait(wait));
-        place(screen, line, &wait.place.to_string());
-        callers(screen, left, &waiting::called_from(run, wait));
-        if let Some(at) = of_threads.get(&wait.task) {
-            let mut line = Line::default();
-            line.put(left, Paint::Faint, "its future awaits");
-            place(screen, line, at);
+        match waiting::executor(run, wait) {
+            // The line of the future, or of the executor's call, tells more than the executor's own line.
+            Some(call) => {
+                let awaits = of_threads.get(&wait.task);
+                line.put(left, Paint::Plain, awaits.map_or(RUNS_FUTURE, |_| "its future awaits"));
+                place(screen, line, awaits.unwrap_or(&call.place));
+                if awaits.is_some() {
+                    below(screen, left, &format!("  in `{}`", call.function), &call.place);
+                }
+                below(screen, left, &format!("  {}", names.wait(wait)), &wait.place.to_string());
+            }
+            None => {
+                line.put(left, Paint::Plain, &names.wait(wait));
+                place(screen, line, &wait.place.to_string());
+                callers(screen, left, &waiting::called_from(run, wait));
+            }
+        }
+        if let Some(at) = polled.get(&wait.task) {
+            below(screen, left, "in a task of tokio that was spawned", at);
         }
         for (text, at, called) in reasons(run, all, wait, names) {
-            let mut line = Line::default();
-            line.put(left, Paint::Faint, &text);
-            match at.is_empty() {
-                true => screen.line(line),
-                false => place(screen, line, &at),
-            }
+            below(screen, left, &text, &at);
             callers(screen, left, &called);
         }
     }
@@ -50,10 +61,18 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         let left_out = plural((waits.len() - WAITS_MAX) as u64, "task");
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} more …")));
     }
-    for at in of_tasks.iter().take(WAITS_MAX) {
+    for task in of_tasks.iter().take(WAITS_MAX) {
         let mut line = Line::default();
-        line.put(left, Paint::Plain, "a task of tokio awaits");
-        place(screen, line, at);
+        let said =
+            if task.at.is_some() { "a task of tokio awaits" } else { "a task of tokio waits" };
+        line.put(left, Paint::Plain, said);
+        match &task.at {
+            Some(at) => place(screen, line, at),
+            None => screen.line(line),
+        }
+        if let Some(spawned) = &task.spawned {
+            below(screen, left, "  spawned", spawned);
+        }
     }
     if of_tasks.len() > WAITS_MAX {
         let left_out = plural((of_tasks.len() - WAITS_MAX) as u64, "task");
@@ -87,10 +106,16 @@ pub(super) fn draw_circle(screen: &mut Screen, run: &Run, names: &DisplayNames<'
 
 /// Writes the places of the calls that led to the place above, innermost first.
 fn callers(screen: &mut Screen, left: usize, called: &[String]) {
-    for at in called {
-        let mut line = Line::default();
-        line.put(left, Paint::Faint, "  called from");
-        place(screen, line, at);
+    called.iter().for_each(|at| below(screen, left, "  called from", at));
+}
+
+/// Writes a line that belongs to the line above, with a place if there is one.
+fn below(screen: &mut Screen, left: usize, text: &str, at: &str) {
+    let mut line = Line::default();
+    line.put(left, Paint::Faint, text);
+    match at.is_empty() {
+        true => screen.line(line),
+        false => place(screen, line, at),
     }
 }
 
@@ -120,9 +145,10 @@ fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> 
             () => "",
         };
         let text = format!("held by {who} since step {}{fate}", holder.step);
-        let took = run.events.iter().position(|event| {
+        let detailed = waiting::holders(run, wait);
+        let took = run.events.iter().enumerate().position(|(at, event)| {
             let of_step = event.step == holder.step && event.place == holder.place;
-            of_step && event.object == wait.object
+            of_step && (event.object == wait.object || detailed.contains(&at))
         });
         let called = took.map_or(Vec::new(), |took| waiting::callers(run, took));
         reasons.push((text, holder.place.to_string(), called));
@@ -169,11 +195,7 @@ fn reasons(run: &Run, waits: &[Wait], wait: &Wait, names: &DisplayNames<'_>) -> 
         (text, place, waiting::callers(run, at))
     };
     let scope = waiting::scope_threads(run, wait).is_some();
-    if let Some(at) = waiting::taken_at(run, object) {
-        let (task, step) = (run.events[at].task, run.events[at].step);
-        let who = if task == wait.task { "itself".to_owned() } else { names.task(task) };
-        reasons.push(of_memory(at, format!("held by {who} since step {step}")));
-    } else if let Some(at) = waiting::last_change(run, wait).filter(|_| !scope) {
+    if let Some(at) = waiting::last_change(run, wait).filter(|_| !scope) {
         let event = &run.events[at];
         let (who, what) = (names.task(event.task), names.event(event));
         reasons.push(of_memory(at, format!("after `{what}` by {who} in step {}", event.step)));

@@ -8,10 +8,11 @@ use super::names::DisplayNames;
 use super::places::cut_place;
 use super::runtimes;
 use super::statistics::{self, share};
+use super::waiting::with_holders;
 use super::{Finding, Report};
 use crate::run::event::{Event, show_time};
 use crate::run::ids::TaskId;
-use crate::run::place::{is_std, portable};
+use crate::run::place::{is_foreign, is_std, portable};
 use crate::run::{Failure, Outcome, Run, Spin, circle_of};
 use unpause_check::picture::draw;
 use unpause_check::picture::screen::{Line, Paint, Screen, clean, columns, cut, plural};
@@ -35,7 +36,7 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
         Failure::Panic { task, .. } => format!("{} panicked", names.task(*task)),
         Failure::Memory(error) => format!("{}, {}", error.problem, error.message),
         Failure::Error { .. } => "the test returned an error".to_owned(),
-        Failure::Deadlock { waits } => match &circle_of(waits)[..] {
+        Failure::Deadlock { waits } => match &circle_of(&with_holders(&finding.run, waits))[..] {
             [] => "deadlock, every remaining task is blocked".to_owned(),
             [one] => format!("deadlock, {} waits for itself", names.task(*one)),
             [a, b] => {
@@ -289,15 +290,19 @@ pub(super) fn output(screen: &mut Screen, output: &str) {
     }
 }
 
-/// Returns the place where a task panicked. For a place in the standard library its caller is more
+/// Returns the place where a task panicked. For a place in the standard library or in another package its caller is more
 /// useful.
 fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
     let shown = portable(place);
-    if !is_std(place) {
+    if !is_foreign(place) {
         return shown;
     }
-    if let Some(caller) = &finding.called_from {
+    let caller = finding.called_from.as_ref().or(finding.run.threads.panicked_from.as_ref());
+    if let Some(caller) = caller {
         return format!("{}, in {shown}", portable(caller));
+    }
+    if !is_std(place) {
+        return shown;
     }
     let task_name = names.task(task);
     match finding.run.events.iter().rev().find(|event| event.task == task) {

@@ -12,6 +12,7 @@ use crate::run::op::Op;
 use crate::run::program::{
     CommandLayout, CommandRecord, Fate, Faults, Omitted, Part, ProgramRecord,
 };
+use crate::run::threads::ThreadFacts;
 use crate::run::{
     DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome, StepRecord,
     TaskRecord, Wait,
@@ -220,6 +221,7 @@ fn run() -> impl Strategy<Value = Run> {
             draws,
             events,
             calls: Vec::new(),
+            threads: ThreadFacts::default(),
             histories,
             programs,
             leaked,

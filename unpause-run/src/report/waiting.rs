@@ -10,9 +10,9 @@ mod tests;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::Access;
-use crate::run::{CallRecord, Run, Wait};
+use crate::run::{CallRecord, Holder, Run, Wait};
 
-pub(super) use self::futures::{Awaits, awaits};
+pub(super) use self::futures::{Awaits, awaits, executor};
 
 /// The name of calls that wait for the threads of a scope.
 pub(super) const SCOPE: &str = "thread::scope";
@@ -72,22 +72,35 @@ pub(super) fn scope_threads(run: &Run, wait: &Wait) -> Option<Vec<TaskId>> {
     Some(threads)
 }
 
-/// Returns the index of the event that took the lock, if the lock is still held. Only for a mutex of std that is
-/// stepped in detail: its word is 0 if the mutex is free.
-pub(super) fn taken_at(run: &Run, object: ObjectId) -> Option<usize> {
-    if run.objects.get(object.index())?.kind != "Mutex" {
-        return None;
-    }
-    let mut taken = None;
-    for (index, event) in run.events.iter().enumerate().filter(|(_, e)| e.object == Some(object)) {
-        match (event.op.access, event.values) {
-            (Access::ReadModifyWrite, Values::Changed(0, 1..)) => taken = Some(index),
-            (Access::ReadModifyWrite, Values::Changed(_, 0))
-            | (Access::Write, Values::Wrote(0)) => taken = None,
-            _ => {}
-        }
-    }
-    taken
+/// Returns the waits with the holders of locks whose calls were stepped in detail. Of several readers that share a lock the
+/// first one that waits, too, else the first one.
+pub(super) fn with_holders(run: &Run, waits: &[Wait]) -> Vec<Wait> {
+    let waits_too =
+        |task: TaskId, wait: &Wait| waits.iter().any(|o| o.task == task && task != wait.task);
+    let complete = |wait: &Wait| {
+        let holders: Vec<&Event> =
+            holders(run, wait).into_iter().filter_map(|at| run.events.get(at)).collect();
+        let holder = holders.iter().find(|at| waits_too(at.task, wait)).or(holders.first());
+        let holder = holder.map(|at| Holder { task: at.task, step: at.step, place: at.place });
+        Wait { holder: wait.holder.or(holder), ..wait.clone() }
+    };
+    waits.iter().map(complete).collect()
+}
+
+/// Returns the indices of the events that took the lock for which a thread waits: the lock of the wait, or the lock on which
+/// the waiting call did its last operation. The lock was stepped in detail, and is still held.
+pub(super) fn holders(run: &Run, wait: &Wait) -> Vec<usize> {
+    let holds = &run.threads.holds;
+    let is_lock = |object: &ObjectId| holds.iter().any(|hold| hold.lock == *object);
+    let last = call_of(run, wait)
+        .and_then(|call| events_in(run, call).find(|event| is_word(event) && !is_of_queues(event)));
+    // A call that has given the lock up waits for something else: a notification.
+    let gives_up = |event: &Event| matches!(event.values, Values::Changed(old, new) if new < old);
+    let used = last.filter(|event| !gives_up(event)).and_then(|event| event.object);
+    let Some(lock) = wait.object.filter(is_lock).or(used.filter(is_lock)) else {
+        return Vec::new();
+    };
+    holds.iter().filter(|hold| hold.lock == lock).map(|hold| hold.event).collect()
 }
 
 /// Returns the index of another thread's last change of the memory that the waiting call read before its wait. Without

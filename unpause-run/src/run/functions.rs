@@ -30,6 +30,11 @@ pub fn is_of_primitives(file: &str) -> bool {
     super::place::package(&parts).is_some_and(is_crate)
 }
 
+/// Returns `true` for the file of tokio with the operations on the states of its tasks, as a report shows the file.
+pub fn is_task_state(file: &str) -> bool {
+    file.starts_with("tokio-") && file.ends_with("/src/runtime/task/state.rs")
+}
+
 /// Returns the name of a function without its path: `insert` for `<dashmap::DashMap<u64, u64>>::insert`.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub fn last_name(function: &str) -> &str {

@@ -42,6 +42,7 @@ pub mod rng;
 pub mod schedule;
 mod spin;
 pub mod statistics;
+pub mod threads;
 pub mod trace;
 #[doc(hidden)]
 pub mod untried;
@@ -57,6 +58,7 @@ use std::fmt;
 use crate::run::event::{Event, ValueKind};
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
 use crate::run::program::{ProgramRecord, SOMETHING_ASKED};
+use crate::run::threads::ThreadFacts;
 use unpause_check::history::HistoryRecord;
 use unpause_check::verdict::Verdict;
 
@@ -95,6 +97,8 @@ pub struct Run {
     /// The calls in which plain threads of it did their operations, in the order of their first
     /// one. Empty in all other runs, and in runs that are not made to be shown.
     pub calls: Vec<CallRecord>,
+    /// Facts about its plain threads. Empty whenever [`calls`](Run::calls) is.
+    pub threads: ThreadFacts,
     /// The histories recorded in it.
     pub histories: Vec<HistoryRecord>,
     /// The programs that were generated and run in it.
@@ -134,6 +138,7 @@ impl Run {
             draws: Vec::new(),
             events: Vec::new(),
             calls: Vec::new(),
+            threads: ThreadFacts::default(),
             histories: Vec::new(),
             programs: Vec::new(),
             leaked: Vec::new(),

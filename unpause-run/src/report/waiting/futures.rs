@@ -1,28 +1,47 @@
-//! Futures of tokio in a run of plain threads: the lines at which they await when the run ends.
+//! Futures in a run of plain threads: the lines at which they await when the run ends, and the lines of their spawns.
 //!
-//! A thread of a runtime that waits for an event says nothing about the tasks. Each task has a word with its state, and the
-//! operations on this word show which thread polls the task, and when. The last line of the package under test in the last
-//! poll is the line at which the task awaits. The line of the spawn is not known: the spawn does no operation on the word.
+//! A thread of a runtime that waits for an event says nothing about the tasks. Each task of tokio has a word with its state,
+//! and the operations on this word show which thread polls the task, and when. The last line of the package under test in
+//! the last poll is the line at which the task awaits. The [facts](crate::run::threads) of the run have the line of the spawn.
 
+use super::call_of;
 use crate::run::event::Values;
+use crate::run::functions::is_task_state;
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::{CallRecord, Run};
-use unpause_ordered::Map;
+use crate::run::{CallRecord, Run, Wait};
+use unpause_ordered::{Map, Set};
 
 /// The bits of the state of a task.
 const RUNNING: u64 = 1;
 const COMPLETE: u64 = 2;
 
-/// The function that polls the future of a thread. Its line is where the runtime is entered, and no line of a future.
-const BLOCK_ON: &str = "block_on";
+/// The functions that poll the future of a thread until it is ready: of tokio, futures, smol, pollster and others. The line
+/// of their call is where the executor is entered, and no line of a future.
+const EXECUTORS: [&str; 2] = ["block_on", "run_until"];
 
-/// The lines at which futures await.
+/// Returns `true` for a call of an executor.
+fn is_executor(call: &CallRecord) -> bool {
+    EXECUTORS.contains(&&*call.function)
+}
+
+/// The futures of a run that wait.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::report) struct Awaits {
-    /// The futures of threads in `block_on`, by thread.
+    /// The lines at which futures of threads in an executor await, by thread.
     pub(in crate::report) of_threads: Map<TaskId, String>,
-    /// The tasks that have not ended, in the order of their first polls.
-    pub(in crate::report) of_tasks: Vec<String>,
+    /// The lines of the spawns of tasks that threads poll, by thread.
+    pub(in crate::report) polled: Map<TaskId, String>,
+    /// The other tasks that have not ended, in the order of their first polls.
+    pub(in crate::report) of_tasks: Vec<Pending>,
+}
+
+/// A task of tokio that waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::report) struct Pending {
+    /// The line at which it awaits, if its last poll had a line of the package under test.
+    pub(in crate::report) at: Option<String>,
+    /// The line of its spawn, if it is known.
+    pub(in crate::report) spawned: Option<String>,
 }
 
 /// A task of tokio that was polled.
@@ -33,6 +52,11 @@ struct Polled {
     line: Option<String>,
 }
 
+/// Returns the call of an executor in which a thread waits, if it does.
+pub(in crate::report) fn executor<'a>(run: &'a Run, wait: &Wait) -> Option<&'a CallRecord> {
+    call_of(run, wait).filter(|call| is_executor(call))
+}
+
 /// Returns the lines at which the futures of a run await.
 pub(in crate::report) fn awaits(run: &Run) -> Awaits {
     let mut calls: Map<usize, &CallRecord> = Map::new();
@@ -41,12 +65,13 @@ pub(in crate::report) fn awaits(run: &Run) -> Awaits {
             calls.insert(*event, call);
         }
     }
+    let own: Set<usize> = run.threads.own.iter().copied().collect();
     let mut tasks: Vec<Polled> = Vec::new();
     // The task that a thread polls.
     let mut polls: Map<TaskId, ObjectId> = Map::new();
     let mut of_threads = Map::new();
     for (index, event) in run.events.iter().enumerate() {
-        if let (Some(word), true) = (event.object, is_of_state(event.place.file())) {
+        if let (Some(word), true) = (event.object, is_task_state(event.place.file())) {
             let (old, new) = match event.values {
                 Values::Changed(old, new) => (old, new),
                 _ => continue,
@@ -64,27 +89,38 @@ pub(in crate::report) fn awaits(run: &Run) -> Awaits {
                 }
             }
         }
-        let Some(call) = calls.get(&index).filter(|call| call.function != BLOCK_ON) else {
-            continue;
+        let call = calls.get(&index).filter(|call| !is_executor(call));
+        let line = match call {
+            Some(call) => call.place.clone(),
+            None if own.contains(&index) => event.place.to_string(),
+            None => continue,
         };
         match polls.get(&event.task) {
             Some(word) => {
                 let polled = tasks.iter_mut().find(|task| task.word == *word);
-                polled.into_iter().for_each(|task| task.line = Some(call.place.clone()));
+                polled.into_iter().for_each(|task| task.line = Some(line.clone()));
             }
-            None => _ = of_threads.insert(event.task, call.place.clone()),
+            None => _ = of_threads.insert(event.task, line),
         }
     }
     let is_blocked = |thread: TaskId| {
         let waits_in = |call: &&CallRecord| call.is_last && call.task == thread;
-        run.calls.iter().find(waits_in).is_some_and(|call| call.function == BLOCK_ON)
+        run.calls.iter().find(waits_in).is_some_and(is_executor)
     };
     of_threads.retain(|thread, _| is_blocked(*thread));
-    let pending = tasks.into_iter().filter(|task| !task.has_ended);
-    Awaits { of_threads, of_tasks: pending.filter_map(|task| task.line).collect() }
-}
-
-/// Returns `true` for the file of tokio with the operations on the states of tasks.
-fn is_of_state(file: &str) -> bool {
-    file.starts_with("tokio-") && file.ends_with("/src/runtime/task/state.rs")
+    let spawned = |word: ObjectId| {
+        let known = run.threads.spawns.iter().find(|spawn| spawn.state == word);
+        known.map(|spawn| spawn.place.clone())
+    };
+    let polled: Map<TaskId, String> =
+        polls.iter().filter_map(|(thread, word)| Some((*thread, spawned(*word)?))).collect();
+    let is_polled = |word: ObjectId| {
+        polls.iter().any(|(thread, of)| *of == word && polled.contains_key(thread))
+    };
+    let pending = tasks.into_iter().filter(|task| !task.has_ended && !is_polled(task.word));
+    let of_tasks = pending
+        .map(|task| Pending { at: task.line, spawned: spawned(task.word) })
+        .filter(|task| task.at.is_some() || task.spawned.is_some());
+    let of_tasks = of_tasks.collect();
+    Awaits { of_threads, polled, of_tasks }
 }

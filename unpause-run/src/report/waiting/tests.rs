@@ -5,6 +5,7 @@ use crate::report::text;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::{Access, Op};
+use crate::run::threads::HoldRecord;
 use crate::run::{CallRecord, Failure, Wait};
 use unpause_check::picture::Style;
 
@@ -44,6 +45,12 @@ impl Deadlock {
             through: vec![String::new(); events.len() + 1],
             is_last,
         });
+    }
+
+    /// A lock is held since this event.
+    fn holds(&mut self, lock: u32, event: usize, shared: bool) {
+        let lock = ObjectId::new(lock);
+        self.sample.run.threads.holds.push(HoldRecord { lock, event, shared });
     }
 
     fn waits(&mut self, task: u32, op: &'static Op, object: Option<u32>, target: Option<u32>) {
@@ -117,7 +124,8 @@ fn a_mutex_that_is_stepped_in_detail_has_a_holder() {
     run.does(0, &SPAWN, None, Values::None);
     run.does(1, &COMPARE_EXCHANGE, Some(0), Values::Changed(0, 1));
     run.does(1, &COMPARE_EXCHANGE, Some(0), Values::Changed(1, 0));
-    run.does(0, &COMPARE_EXCHANGE, Some(0), Values::Changed(0, 1));
+    let takes = run.does(0, &COMPARE_EXCHANGE, Some(0), Values::Changed(0, 1));
+    run.holds(0, takes, false);
     run.does(1, &COMPARE_EXCHANGE, Some(0), Values::Changed(1, 2));
     run.does(1, &ENQUEUE, Some(0), Values::Changed(0, 1));
     run.waits(1, &RESUME, Some(0), None);
@@ -154,4 +162,38 @@ fn the_end_of_a_scope_waits_for_its_threads() {
     let text = run.explained();
     assert!(text.contains("main waits for the threads of a scope: 0.1 "), "{text}");
     assert!(!text.contains("thread#"), "{text}");
+}
+
+/// A thread that waits in a queue of parking_lot waits for the lock that its call has looked at.
+#[test]
+fn readers_of_a_lock_that_is_stepped_in_detail_are_holders() {
+    let mut run = Deadlock::of(&["", ""], &["RwLock", "AtomicU32"]);
+    (0..2).for_each(|_| _ = run.does(0, &SPAWN, None, Values::None));
+    let main = run.does(0, &ADD, Some(0), Values::Changed(0, 16));
+    let other = run.does(1, &ADD, Some(0), Values::Changed(16, 32));
+    [main, other].into_iter().for_each(|event| run.holds(0, event, true));
+    let marks = run.does(2, &COMPARE_EXCHANGE, Some(0), Values::Changed(32, 40));
+    let waits = run.does(2, &ENQUEUE, Some(1), Values::Changed(0, 1));
+    run.call(2, "write", 8, &[marks, waits], true);
+    run.waits(2, &RESUME, Some(1), None);
+    // Of the readers the one that waits, too.
+    run.waits(1, &JOIN, None, Some(2));
+    let text = run.explained();
+    assert!(text.contains("held by 0.0 since step 3"), "{text}");
+    assert!(text.contains("── deadlock ── 0.1 → 0.0 → 0.1"), "{text}");
+}
+
+/// A call that has given the lock up waits for a notification.
+#[test]
+fn the_lock_that_a_waiting_call_has_given_up_is_not_what_it_waits_for() {
+    let mut run = Deadlock::of(&["", ""], &["Mutex", "AtomicU32"]);
+    (0..2).for_each(|_| _ = run.does(0, &SPAWN, None, Values::None));
+    let unlocks = run.does(1, &COMPARE_EXCHANGE, Some(0), Values::Changed(1, 0));
+    let waits = run.does(1, &ENQUEUE, Some(1), Values::Changed(0, 1));
+    let takes = run.does(2, &COMPARE_EXCHANGE, Some(0), Values::Changed(0, 1));
+    run.holds(0, takes, false);
+    run.call(1, "wait", 8, &[unlocks, waits], true);
+    run.waits(1, &RESUME, Some(1), None);
+    let text = run.explained();
+    assert!(!text.contains("held by"), "{text}");
 }

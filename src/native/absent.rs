@@ -17,6 +17,7 @@ const REMEDY: &str = "plain threads are not instrumented in this build: run the 
 /// Panics, because the build is not instrumented.
 #[allow(clippy::unused_async, reason = "as in the instrumented build")]
 pub(crate) async fn run(
+    _name: Option<String>,
     _body: Box<dyn FnOnce() -> Option<String> + Send>,
     _leaks: bool,
 ) -> Option<String> {

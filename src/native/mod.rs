@@ -28,8 +28,9 @@ mod timed;
 mod transfers;
 mod turns;
 
-use std::panic::PanicHookInfo;
+use std::panic::{PanicHookInfo, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use unpause_native::{Death, Ended, Execution};
 
@@ -90,12 +91,13 @@ pub static CHECKS: &[(&str, fn())] = &[
     ),
 ];
 
-/// Runs `body` on a simulated thread, as the current task. Returns the error that it returns. If `leaks` is set, an
-/// allocation that nothing refers to at the end is a failure.
+/// Runs `body` on a simulated thread, as the current task. The thread has the name `name`, if any. Returns the error that
+/// the body returns. If `leaks` is set, an allocation that nothing refers to at the end is a failure.
 ///
 /// # Panics
 /// Outside of a simulated run, and if the program has no symbols.
 pub(crate) async fn run(
+    name: Option<String>,
     body: Box<dyn FnOnce() -> Option<String> + Send>,
     leaks: bool,
 ) -> Option<String> {
@@ -104,7 +106,11 @@ pub(crate) async fn run(
     let error = Arc::new(Mutex::new(None));
     let slot = error.clone();
     let with_error = Box::new(move || {
-        let Some(error) = body() else { return };
+        let error = match name {
+            Some(name) => named(name, body),
+            None => body(),
+        };
+        let Some(error) = error else { return };
         on_carrier(|| note(|| Note::Error(error.clone())));
         // Its memory ends with the run.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
@@ -150,6 +156,17 @@ pub(crate) async fn run(
     }
     let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
     error.or_else(notes::take_error)
+}
+
+/// Calls `act` on the current simulated thread, which has this name then. std names only threads that it makes, so the
+/// thread makes one and runs its routine itself.
+fn named<R: Send + 'static>(name: String, act: impl FnOnce() -> R + Send + 'static) -> R {
+    unpause_native::own_next_thread();
+    match thread::Builder::new().name(name).spawn(act).map(JoinHandle::join) {
+        Ok(Ok(result)) => result,
+        Ok(Err(payload)) => resume_unwind(payload),
+        Err(error) => panic!("the thread of the test has no name: {error}"),
+    }
 }
 
 /// The name of std's functions that synchronise threads, where they are not replaced.

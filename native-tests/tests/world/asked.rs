@@ -34,6 +34,21 @@ fn elsewhere(question: fn() -> String) -> String {
     thread::spawn(question).join().unwrap()
 }
 
+/// libtest gives the thread of a test this name.
+#[sim::test(native, seeds = 3)]
+fn the_thread_of_a_test_has_its_name() {
+    let name = Some("asked::the_thread_of_a_test_has_its_name");
+    assert_eq!(thread::current().name(), name);
+    assert_eq!(text(thread::current().id()), "ThreadId(1000001)");
+    assert_eq!(elsewhere(|| text(thread::current().name())), "None");
+}
+
+/// The panic of such a thread has its own message and line.
+#[sim::test(native, seeds = 3, must_fail = "the thread asked::a_named_thread_panics")]
+fn a_named_thread_panics() {
+    panic!("the thread {}", thread::current().name().unwrap_or("without a name"));
+}
+
 /// The questions, with their answers.
 const ASKED: &[(&str, Expected, fn() -> String)] = &[
     ("the name of a named thread", Is("Some(\"worker\")"), || {

@@ -67,7 +67,7 @@ where
 {
     let _only = native::exclusive();
     let body = FunctionBody::new(async || {
-        native::run(move || body().map_err(ErrorText::new), false).await
+        native::run(None, move || body().map_err(ErrorText::new), false).await
     });
     let site = site_of(test);
     let settings = Settings {

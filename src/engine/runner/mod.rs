@@ -312,7 +312,7 @@ impl Runner {
     #[track_caller]
     pub fn run_native<R: TestResult + 'static>(&self, body: fn() -> R) -> Report {
         let _only = native::exclusive();
-        let body = FunctionBody::new(async || native::run(body, false).await);
+        let body = FunctionBody::new(async || native::run(None, body, false).await);
         let mut settings = self.settings.clone();
         settings.kind.native = true;
         let runner = Runner { settings, site: self.site.clone() };

@@ -181,7 +181,9 @@ pub fn test_native<R: TestResult + 'static>(
 ) {
     let _only = native::exclusive();
     let leaks = attributes.leaks;
-    let body = FunctionBody::new(async || native::run(body, leaks).await);
+    // libtest gives the thread of a test this name.
+    let name = site::filter(site.test.split_once("::").map_or(site.test, |(_, path)| path));
+    let body = FunctionBody::new(async || native::run(Some(name.clone()), body, leaks).await);
     test_body(site, attributes, Location::caller(), &body, true);
 }
 

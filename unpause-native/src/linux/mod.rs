@@ -63,4 +63,5 @@ pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;
 pub use self::std_state::streams::Streams;
 pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};
+pub use self::threads::own_next_thread;
 pub use self::warm_up::{warm_up, warm_up_with};

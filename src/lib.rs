@@ -122,10 +122,11 @@
 //! first seed and every failing seed run twice, and the first step that differs is
 //! [reported](run::Failure::NonDeterminism).
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process without a report. The next start of the test
-//! says so and notes each run before it begins, for about a microsecond a run; if the process ends again, the start
-//! after that names the seed. (The notes are in `target/sim/<package>/underway/`. Hermetic runners and replays write
-//! none.) In a test with plain threads they are failures of a seed, as a hang is: see `docs/native.md`.
+//! A stack overflow, `abort()` or a failed allocation ends the process without a report. On Unix the next start makes the
+//! test in a new process first, which notes each run before it begins. If that process ends, too, the seed of its last
+//! run fails, with the command that repeats it, and other tests of the first process continue. (The notes are in
+//! `target/sim/<package>/underway/`. Hermetic runners and replays write none.) In a test with plain threads they are
+//! failures of a seed at once, as a hang is: see `docs/native.md`.
 //!
 //! # Programs from a model
 //!

@@ -104,3 +104,36 @@ fn a_runner_leaves_the_statics_of_its_caller_alone() {
     });
     assert!(report.passed() && RUNS.load(Relaxed) >= 10);
 }
+
+/// Set in the process whose task aborts.
+const ABORTS: &str = "POLLED_ABORTS";
+
+#[sim::test(seeds = 100)]
+async fn a_task_aborts() {
+    if std::env::var_os(ABORTS).is_some() && sim::rand::below(10) == 7 {
+        std::process::abort();
+    }
+}
+
+/// The process would end without a word. The seed fails before, with its screen and trace.
+#[test]
+fn an_abort_of_a_task_fails_its_seed() {
+    let aborts = |replay: Option<&str>| {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let child = child.args(["--exact", "a_task_aborts"]).env(ABORTS, "1");
+        let ended = child.envs(replay.map(|replay| ("SIM_REPLAY", replay))).output().unwrap();
+        let screen = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(101), "{screen}");
+        for part in [
+            ": abort in main\n",
+            "The task called `abort`, which ends the process.",
+            "at          tests/polled.rs:",
+        ] {
+            assert!(screen.contains(part), "no {part}: {screen}");
+        }
+        screen
+    };
+    let screen = aborts(None);
+    let replay = screen.split("SIM_REPLAY=").nth(1).and_then(|line| line.split(' ').next());
+    aborts(Some(replay.expect(&screen)));
+}

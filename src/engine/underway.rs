@@ -5,6 +5,9 @@
 //! while it runs. If the process of a mark no longer exists, it ended before the test did. Then,
 //! and only then, each run is noted in the mark before it begins, and the next start names the run.
 //!
+//! A test with such a mark is made in a new process first (`simulate/ends.rs`). If that process ends, too, its mark names the
+//! run, which is a failure of its seed. The mark stays, so that the next start does the same.
+//!
 //! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
 //! neither do real threads, whose seeds mean no run.
 
@@ -51,17 +54,28 @@ pub(crate) enum Note {
 }
 
 impl Mark {
-    /// Marks a test, unless another process or runner is at it or the mark cannot be written. Tells the user of
-    /// what an earlier process left.
-    pub(crate) fn begin(config: &Config, site: &Site) -> Option<Mark> {
+    /// Returns what a process that is gone had noted in its mark of a test; `None` if there is no such mark.
+    pub(crate) fn left(config: &Config, site: &Site) -> Option<Vec<Note>> {
+        let path = Mark::path(config, site)?;
+        left_in(&fs::read_to_string(path).ok()?)
+    }
+
+    /// The file of the mark of a test; `None` if the test has none.
+    fn path(config: &Config, site: &Site) -> Option<PathBuf> {
         if site.hermetic || config.replay.is_some() {
             return None;
         }
         let shard = format!("{}-of-{}", config.shard.number, config.shard.of);
         let name = format!("{}.{shard}", persistence::folder_name(&site.key()));
-        let folder = persistence::package_folder(site).join("underway");
-        fs::create_dir_all(&folder).ok()?;
-        let (mark, left) = Mark::of(folder.join(name))?;
+        Some(persistence::package_folder(site).join("underway").join(name))
+    }
+
+    /// Marks a test, unless another process or runner is at it or the mark cannot be written. Tells the user of
+    /// what an earlier process left.
+    pub(crate) fn begin(config: &Config, site: &Site) -> Option<Mark> {
+        let path = Mark::path(config, site)?;
+        fs::create_dir_all(path.parent()?).ok()?;
+        let (mark, left) = Mark::of(path)?;
         if let Some(left) = left {
             // Not `eprint!`: a test harness captures it, and the process may end like the previous
             // one.
@@ -79,13 +93,13 @@ impl Mark {
         let left = match fs::read_to_string(&path) {
             Err(_) => None,
             Ok(text) => {
-                let gone = process_of(&text).is_some_and(|process| !is_alive(process));
+                let left = left_in(&text)?;
                 // A process takes its mark away before it ends, so this one is still there if it did not.
-                if !gone || fs::read_to_string(&path).ok()? != text {
+                if fs::read_to_string(&path).ok()? != text {
                     return None;
                 }
                 fs::remove_file(&path).ok()?;
-                Some(text.lines().skip(1).filter_map(Note::parse).collect())
+                Some(left)
             }
         };
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
@@ -183,6 +197,12 @@ impl fmt::Display for Note {
 /// A line of a mark: all have the same length, so that each can be overwritten.
 fn line(text: &dyn fmt::Display) -> String {
     format!("{:<width$}\n", text.to_string(), width = LINE - 1)
+}
+
+/// Returns what the process of a mark had noted, if it is gone.
+fn left_in(mark: &str) -> Option<Vec<Note>> {
+    process_of(mark).filter(|process| !is_alive(*process))?;
+    Some(mark.lines().skip(1).filter_map(Note::parse).collect())
 }
 
 /// The process that a mark is of.

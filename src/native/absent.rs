@@ -102,6 +102,10 @@ pub(crate) fn takes_panic(_info: &PanicHookInfo<'_>) -> bool {
     false
 }
 
+/// Has no effect: nothing is called before the process ends.
+#[allow(dead_code, reason = "runs on real threads end with their process")]
+pub(crate) fn on_abort(_call: fn()) {}
+
 /// Returns `None`: there is no plain thread to interrupt.
 #[allow(dead_code, reason = "runs on real threads end with their process")]
 pub(crate) fn interrupt(_still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {

@@ -127,37 +127,44 @@ fn one_caught_panic_in_each_of_many_runs_is_no_second_panic() {
     twice.says(&["a second panic in one step", "first:  \"caught\"", "second: \"again\""]);
 }
 
+/// The first process ends. From the next start on the seed fails, and the process continues.
+#[cfg(unix)]
 #[test]
 #[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
-fn a_run_that_ends_its_process_without_a_word_is_known_by_its_seed_at_a_later_start() {
+fn a_run_that_ends_its_process_without_a_word_is_a_failure_of_its_seed_at_the_next_start() {
     let runs = || captured("aborts").env("SIM_JOBS", "1");
     let fixed = || runs().env("UNPAUSE_VARIANT", "fixed").passes().stderr;
     // A test that ends removes the marks of an earlier process that was killed.
     fixed();
     assert_eq!(fixed(), "");
-    let aborts = || {
-        let ended = runs().run();
-        assert_eq!(ended.code, None, "{ended}");
-        ended
+    let first = runs().run();
+    assert_eq!(first.code, None, "{first}");
+    let fails = |variables: &[(&str, &str)]| {
+        let runs = variables.iter().fold(runs(), |runs, (name, value)| runs.env(name, value));
+        let screen = runs.fails().stdout;
+        for part in [
+            "FAILED  shell::fixture::aborts  seed ",
+            ": process ended by SIGABRT\n",
+            "The process of the test ended by SIGABRT in the run of this seed.",
+            // libtest has the result.
+            "test result: FAILED. 0 passed; 1 failed",
+        ] {
+            assert!(screen.contains(part), "no {part}: {screen}");
+        }
+        screen
     };
-    aborts().says_not("note:");
-    let again = aborts();
-    again.says(&[
-        "note: the last process that ran shell::fixture::aborts ended before the test did.",
-        "From now on each run is noted before it begins",
-    ]);
-    let third = aborts();
-    third.says(&["note: the last process that ran shell::fixture::aborts ended within seed "]);
-    let line = third.stderr.lines().find_map(|line| line.strip_prefix("  SIM_SEED=")).unwrap();
+    let second = fails(&[]);
+    let line = second.lines().find_map(|line| line.split_once("SIM_SEED=")).unwrap().1;
     let (seed, command) = line.split_once(' ').unwrap();
     let filter = "cargo test -p sim-tests --test shell fixture::aborts -- --exact";
     assert_eq!(command, format!("SIM_STRATEGY=random {filter}"));
-    // It is that seed and none before.
-    assert_eq!(runs().env("SIM_SEED", seed).run().code, None);
+    // Again and again, with this seed, with each number of workers, and no seed before fails.
+    fails(&[("SIM_SEED", seed)]);
+    let third = fails(&[("SIM_JOBS", "2")]);
+    assert!(third.contains(&format!("  seed {seed}: ")), "{third}");
     runs().env("SIM_SEEDS", format!("0..{seed}")).passes();
-    // Said once more, and then forgotten.
-    aborts();
-    assert!(fixed().starts_with("note: the last process"));
+    // Then there is no mark, and the process of the test ends again.
+    assert_eq!(runs().run().code, None);
     assert_eq!(fixed(), "");
     // A failure that is reported is no such end.
     runs().env("UNPAUSE_VARIANT", "exits").run();

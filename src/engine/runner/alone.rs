@@ -5,10 +5,12 @@
 //! as it is.
 //!
 //! The new process leaves its verdict in a file, because its output is for people.
+//!
+//! A test in which an earlier process has ended is made in a new process first, too: see [`end`].
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::site::Site;
@@ -66,6 +68,32 @@ pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
     Some(Again { passed, screen, note })
 }
 
+/// Makes a test in a new process, on one thread. Returns the signal that ended the process before the test did; `None` if
+/// nothing did, or if it took too long.
+#[allow(dead_code, reason = "seeds of runs on real threads mean no run")]
+pub(crate) fn end(test: &str) -> Option<i32> {
+    if std::env::var_os(VERDICT).is_some() {
+        return None;
+    }
+    let file = verdict_file("end");
+    let mut command = program(test, &file)?;
+    let ended = end_of(command.env("SIM_JOBS", "1").spawn().ok()?, Some(PATIENCE));
+    _ = fs::remove_file(&file);
+    signal(ended?)
+}
+
+#[cfg(unix)]
+#[allow(dead_code, reason = "as for `end`")]
+fn signal(ended: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&ended)
+}
+
+/// Returns `None`: an end by `abort` is an exit code like others.
+#[cfg(not(unix))]
+fn signal(_ended: ExitStatus) -> Option<i32> {
+    None
+}
+
 /// Returns `true` for the failure of a run that other runs can have caused. A hang would last as long in each process.
 fn can_be_caused(finding: &Finding) -> bool {
     !matches!(finding.run.outcome, Outcome::Failed(Failure::Hang { .. }))
@@ -80,10 +108,7 @@ fn made(
     change: impl FnOnce(&mut Command),
 ) -> Option<(bool, String)> {
     let file = verdict_file(purpose);
-    let mut command = Command::new(std::env::current_exe().ok()?);
-    command.args([test, "--exact", "--include-ignored", "--test-threads=1"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.env(VERDICT, &file);
+    let mut command = program(test, &file)?;
     change(&mut command);
     let ended = command.spawn().ok().and_then(|child| end_of(child, limit));
     let left = fs::read_to_string(&file).ok();
@@ -94,17 +119,26 @@ fn made(
     [PASSED, FAILED].contains(&verdict).then(|| (verdict == PASSED, screen.to_owned()))
 }
 
+/// This program, with one test, whose verdict is left in `file`.
+fn program(test: &str, file: &Path) -> Option<Command> {
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    command.args([test, "--exact", "--include-ignored", "--test-threads=1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env(VERDICT, file);
+    Some(command)
+}
+
 /// A file that no other process has.
 fn verdict_file(purpose: &str) -> PathBuf {
     std::env::temp_dir().join(format!("unpause-alone-{}-{purpose}", std::process::id()))
 }
 
 /// Waits for the end of a process. `None` if it is too late: the process is then ended.
-fn end_of(mut child: Child, limit: Option<Duration>) -> Option<()> {
+fn end_of(mut child: Child, limit: Option<Duration>) -> Option<ExitStatus> {
     let begun = Instant::now();
     loop {
         match child.try_wait() {
-            Ok(Some(_)) => return Some(()),
+            Ok(Some(ended)) => return Some(ended),
             Ok(None) if limit.is_none_or(|limit| begun.elapsed() < limit) => {
                 std::thread::sleep(Duration::from_millis(5));
             }

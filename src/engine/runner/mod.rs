@@ -215,6 +215,8 @@ mod walk;
 use std::ffi::OsString;
 use std::panic::Location;
 
+#[allow(unused_imports, reason = "seeds of runs on real threads mean no run")]
+pub(crate) use self::alone::end;
 pub(crate) use self::ended::end_process;
 pub use self::existing::{ExistingTest, Verdict, test_existing};
 pub(crate) use self::outcome::TestBody;

@@ -35,6 +35,14 @@ pub(super) fn forget_position() {
 /// Installs the hook, the first time it is called.
 pub(super) fn install() {
     panics::install(on_panic);
+    native::on_abort(on_abort);
+}
+
+/// A task calls `abort`. Only instrumented programs know of it.
+fn on_abort() {
+    let frames = format!("{:?}", Backtrace::force_capture());
+    let place = outside_of(calls(&frames, "process::abort")).unwrap_or_default();
+    super::watchdog::die("The task called `abort`, which ends the process.".to_owned(), place);
 }
 
 fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
@@ -189,6 +197,11 @@ impl Frame<'_> {
 
 /// The frames below a panic, the innermost first.
 fn below_the_panic(frames: &str) -> impl Iterator<Item = Frame<'_>> {
+    calls(frames, "panicking::panic_fmt")
+}
+
+/// The frames that have called a function, the innermost first.
+fn calls<'a>(frames: &'a str, function: &'a str) -> impl Iterator<Item = Frame<'a>> {
     let frames = frames.split("{ fn: \"").skip(1).map(|frame| {
         let function = frame.split('"').next().unwrap_or_default();
         let file =
@@ -198,13 +211,18 @@ fn below_the_panic(frames: &str) -> impl Iterator<Item = Frame<'_>> {
         Frame { function, file: file.map(|(file, _)| file), line }
     });
     // The hook itself, and what called it.
-    frames.skip_while(|frame| !frame.function.contains("panicking::panic_fmt")).skip(1)
+    frames.skip_while(move |frame| !frame.function.contains(function)).skip(1)
 }
 
 /// The place of the first frame outside of the standard library below the panic.
 fn first_outside(frames: &str) -> Option<String> {
+    outside_of(below_the_panic(frames))
+}
+
+/// The place of the first one of these frames outside of the standard library.
+fn outside_of<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<String> {
     // Without information for debuggers it has no place, and what comes behind it did not call std.
-    let outside = below_the_panic(frames).find(|frame| !frame.is_std())?;
+    let outside = frames.find(|frame| !frame.is_std())?;
     let file = outside.file.filter(|file| file.ends_with(".rs"))?.trim_start_matches("./");
     Some(format!("{file}:{}", outside.line?))
 }

@@ -5,6 +5,7 @@
 //! file. Everything a run does is quiet until the last replay.
 
 mod confirm;
+mod ends;
 mod exhaust;
 mod explore;
 mod hook;
@@ -42,6 +43,9 @@ use self::session::Session;
 pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
     refuse_nesting();
     hook::install();
+    if let Some(report) = ends::earlier(assignment) {
+        return report;
+    }
     let mark = Mark::begin(assignment.config, assignment.site);
     let notes = mark.as_ref().and_then(Mark::notes);
     let session = Session::new(assignment, body).noted_in(notes);

@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::apart::ProcessEnd;
+use super::polled;
 use super::real::real;
 use super::request::Request;
 use super::thread::{Thread, current, outside};
@@ -192,6 +193,7 @@ unsafe extern "C" fn abort() -> ! {
     if let Some(thread) = current() {
         thread.die(Death::Abort);
     }
+    polled::aborts();
     // SAFETY: libc's own.
     unsafe { real!(c"abort", unsafe extern "C" fn() -> !)() }
 }

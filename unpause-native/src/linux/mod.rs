@@ -57,7 +57,7 @@ pub use self::local::Body;
 pub use self::net::{Effect, Transfer};
 pub use self::output::take_output;
 pub use self::places::{Frame, location, shortened};
-pub use self::polled::Polled;
+pub use self::polled::{Polled, on_abort};
 pub use self::race::RACES;
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;

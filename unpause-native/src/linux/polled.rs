@@ -100,6 +100,21 @@ impl Drop for Polled {
     }
 }
 
+/// The function that a thread calls before `abort` ends the process, in a run that it polls.
+static ON_ABORT: OnceLock<fn()> = OnceLock::new();
+
+/// Calls `call` when a thread calls `abort` in a run that it polls, before the process ends. Only the first function counts.
+pub fn on_abort(call: fn()) {
+    _ = ON_ABORT.set(call);
+}
+
+/// The current thread calls `abort`.
+pub(crate) fn aborts() {
+    if let (true, Some(call)) = (is_on(), ON_ABORT.get()) {
+        call();
+    }
+}
+
 /// Returns `true` if this thread polls a run.
 pub(crate) fn is_on() -> bool {
     !DESTRUCTORS.get().is_null() || RANDOM.get().is_some()

@@ -71,6 +71,8 @@ pub(super) fn headline(report: &Report, finding: &Finding, names: &DisplayNames<
             format!("no task has made progress for {seconds} s")
         }
         Failure::TimeLimit { seconds, .. } => format!("the run has not ended after {seconds} s"),
+        // A run of which nothing is known but its end.
+        Failure::Crash { cause, .. } if finding.run.tasks.is_empty() => cause.clone(),
         Failure::Crash { task, cause, .. } => format!("{cause} in {}", names.task(*task)),
         Failure::Hang { task, place, seconds, .. } if !place.is_empty() => {
             format!("{} has not reached a point for {seconds} s", names.task(*task))

@@ -268,6 +268,10 @@ fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     assert!(exit == 0 && output.contains("test passes ... ok"), "{output}{errors}");
     assert!(!errors.contains(said) && seconds < 10.0, "{seconds} s {errors}");
 
+    // The same engine checks each access.
+    let (exit, output, errors) = run_alone(&folder, &["--races", "--lib"], &[]);
+    assert!(exit == 0 && !errors.contains(said), "{output}{errors}");
+
     // The number of libtest's threads is the shim's: this variable stops libtest where it counts.
     let (exit, output, errors) = run_alone(&folder, &["--lib"], &[("RUST_TEST_THREADS", "0")]);
     assert_eq!(exit, 0, "{output}{errors}");

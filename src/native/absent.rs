@@ -124,7 +124,9 @@ pub(crate) fn point() {}
 pub(crate) fn fail_by_panic() {}
 
 /// The command that runs tests.
-pub(crate) const TEST: &str = "cargo test";
+pub(crate) fn test_command() -> &'static str {
+    "cargo test"
+}
 
 /// The place of the caller: no thread is stepped, so none has another one.
 #[track_caller]

@@ -17,7 +17,7 @@ const HEAPS: [Memory; 3] = [Memory::Plain, Memory::Checked, Memory::Reused];
 /// leaks or data races are searched.
 pub(super) fn draw(leaks: bool) -> Memory {
     let wanted = u64::from(chances::wanted().number());
-    let (heap, set) = draw_heap(leaks || unpause_native::RACES, wanted, Chances::SETS);
+    let (heap, set) = draw_heap(leaks || unpause_native::races(), wanted, Chances::SETS);
     chances::begin(Chances::of_number(set as u8));
     HEAPS[heap as usize % HEAPS.len()]
 }

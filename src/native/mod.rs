@@ -230,9 +230,11 @@ pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
 }
 
 /// The command that runs tests.
-pub(crate) const TEST: &str = match (cfg!(unpause_linked), unpause_native::RACES) {
-    (true, true) => "cargo unpause test --any --races",
-    (true, false) => "cargo unpause test --any",
-    (false, true) => "cargo unpause test --races",
-    (false, false) => "cargo unpause test",
-};
+pub(crate) fn test_command() -> &'static str {
+    match (cfg!(unpause_linked), unpause_native::races()) {
+        (true, true) => "cargo unpause test --any --races",
+        (true, false) => "cargo unpause test --any",
+        (false, true) => "cargo unpause test --races",
+        (false, false) => "cargo unpause test",
+    }
+}

@@ -30,6 +30,26 @@ const SHIM: &str = include_str!("any/shim.rs.txt");
 const MAIN: &str = "test::test_main_static";
 const WORK: &str = "test::test_main";
 
+/// A shim of test programs.
+struct Shim {
+    /// The object file.
+    object: &'static str,
+    /// The file with the linker's arguments.
+    arguments: &'static str,
+    /// Flags of the compiler.
+    flags: &'static [&'static str],
+}
+
+/// The shim of programs, and the shim of programs whose plain accesses are instrumented.
+const SHIMS: [Shim; 2] = [
+    Shim { object: "shim.o", arguments: "tests", flags: &[] },
+    Shim {
+        object: "shim-for-races.o",
+        arguments: "tests-for-races",
+        flags: &["--cfg", "unpause_races"],
+    },
+];
+
 /// The variable with the file of undecided tests, a line each.
 pub(super) const UNDECIDED: &str = "UNPAUSE_UNDECIDED";
 
@@ -44,7 +64,7 @@ pub(super) struct Linked {
 }
 
 /// Builds the runtime and the shim, once for each version and toolchain. `replaced` are the linker's arguments for std's
-/// functions. With `races` the runtime checks each access to memory.
+/// functions. With `races` the programs tell the runtime that their plain accesses are instrumented.
 ///
 /// # Errors
 /// If a tool of the build fails.
@@ -55,13 +75,13 @@ pub(super) fn build(
     races: bool,
     terminal: &mut Terminal,
 ) -> Result<Linked, Usage> {
-    let engine = Engine::of_this_command(tools, races)?;
+    let engine = Engine::of_this_command(tools)?;
     let mut hasher = DefaultHasher::new();
     (&engine, SHIM, &replaced.hash).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let linked = |folder: &Path| Linked {
         programs: folder.join("programs"),
-        tests: folder.join("tests"),
+        tests: folder.join(SHIMS[usize::from(races)].arguments),
         hash: hash.clone(),
     };
     let entry = cache.entry(&engine.entry(&hash), |draft, entry| {
@@ -82,12 +102,14 @@ pub(super) fn build(
         let names = stdlib::functions(&stdlib::library(&tools.rustc, "libtest-")?).map_err(Usage)?;
         let [main, work] = [MAIN, WORK].map(|path| symbol(&names, path));
         let (main, work) = (main?, work?);
-        shim(&tools.rustc, draft)?;
-        let _ = writeln!(arguments, "\"{}\"", entry.join("shim.o").display());
         let _ =
             writeln!(arguments, "-Wl,--wrap={main}\n-Wl,--defsym=__wrap_{main}=unpause_any_main");
         let _ = writeln!(arguments, "-Wl,--undefined={work}");
-        write(&linked(draft).tests, &arguments)
+        SHIMS.iter().try_for_each(|kind| {
+            shim(&tools.rustc, draft, kind)?;
+            let object = entry.join(kind.object).display().to_string();
+            write(&draft.join(kind.arguments), &format!("{arguments}\"{object}\"\n"))
+        })
     });
     Ok(linked(&entry?))
 }
@@ -163,8 +185,8 @@ fn names(library: &[u8]) -> object::Result<(BTreeSet<String>, BTreeSet<String>)>
     Ok((exported, weak))
 }
 
-/// Compiles the shim.
-fn shim(rustc: &OsString, folder: &Path) -> Result<(), Usage> {
+/// Compiles a kind of shim.
+fn shim(rustc: &OsString, folder: &Path, kind: &Shim) -> Result<(), Usage> {
     let source = folder.join("shim.rs");
     std::fs::write(&source, SHIM).map_err(|error| unwritable(&source, &error))?;
     let mut command = Command::new(rustc);
@@ -176,7 +198,7 @@ fn shim(rustc: &OsString, folder: &Path) -> Result<(), Usage> {
         "-Cforce-frame-pointers=yes",
         "--cap-lints=allow",
     ]);
-    command.arg("--emit=obj=shim.o").arg(&source);
+    command.args(kind.flags).arg(format!("--emit=obj={}", kind.object)).arg(&source);
     output(&mut command).map(drop).map_err(|Usage(text)| {
         Usage(format!("the test harness of this toolchain is not one that this version of unpause knows: {text}"))
     })

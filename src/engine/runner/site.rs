@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::engine::config::Config;
-use crate::native::TEST;
+use crate::native::test_command;
 
 use super::target::{TestTarget, without_hash};
 
@@ -164,7 +164,7 @@ impl Site {
             name => format!(" -p {name}"),
         };
         if self.target.is_doc() {
-            return format!("{TEST}{package} --doc");
+            return format!("{}{package} --doc", test_command());
         }
         let profile = profile(program);
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
@@ -178,7 +178,7 @@ impl Site {
             Some(name) => format!(" {} -- --exact", quoted(name)),
             None => behind(" --"),
         };
-        format!("{TEST}{profile}{package}{target}{rest}")
+        format!("{}{profile}{package}{target}{rest}", test_command())
     }
 
     /// `name version`.

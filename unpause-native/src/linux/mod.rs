@@ -25,7 +25,7 @@ mod origins;
 mod output;
 mod passing;
 mod places;
-#[cfg(unpause_races)]
+#[cfg(any(unpause_races, unpause_linked))]
 mod plain;
 mod polled;
 mod processors;
@@ -58,7 +58,7 @@ pub use self::net::{Effect, Transfer};
 pub use self::output::take_output;
 pub use self::places::{Frame, location, shortened};
 pub use self::polled::{Polled, on_abort};
-pub use self::race::RACES;
+pub use self::race::{races, search_races};
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;
 pub use self::std_state::streams::Streams;

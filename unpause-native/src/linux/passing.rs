@@ -13,7 +13,7 @@ use std::cell::UnsafeCell;
 
 use super::blocks;
 use super::frames::add;
-use super::race::RACES;
+use super::race::races;
 use super::request::Access;
 use super::thread::Thread;
 
@@ -172,7 +172,7 @@ pub(crate) fn watch(address: usize) {
 pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usize)) -> Option<u64> {
     let may_pass = if passing().runs_on { has_turn() } else { is_marked(thread, caller) };
     // The detector of data races is the carrier's.
-    if RACES || !may_pass {
+    if !may_pass || races() {
         return None;
     }
     let is_watched = passing().is_watched(access.address);

@@ -21,10 +21,6 @@ pub(super) const CRATE: &str = "unpause_runtime";
 /// Flags of the compiler.
 const FLAGS: &str = "--cfg unpause_native --cfg unpause_linked -Cforce-frame-pointers=yes -Cdebuginfo=0 --cap-lints=allow";
 
-/// Flags of an engine that checks each access to memory.
-const FLAGS_OF_RACES: &str = "--cfg unpause_native --cfg unpause_linked --cfg unpause_races -Cforce-frame-pointers=yes \
-    -Cdebuginfo=0 --cap-lints=allow";
-
 /// The profile. It is set by variables, which take precedence over the user's configuration.
 const PROFILE: &[(&str, &str)] = &[
     ("OPT_LEVEL", "3"),
@@ -68,15 +64,14 @@ pub(super) struct Engine {
     /// The manifest, which names the version or the folder.
     manifest: String,
     runtime: &'static str,
-    flags: &'static str,
     profile: Vec<(&'static str, String)>,
     /// The checkout, and a hash of its sources.
     checkout: Option<(PathBuf, u64)>,
 }
 
 impl Engine {
-    /// Returns the engine in the version of this command, which checks each access to memory if `races` is set.
-    pub(super) fn of_this_command(tools: &Tools, races: bool) -> Result<Engine, Usage> {
+    /// Returns the engine in the version of this command.
+    pub(super) fn of_this_command(tools: &Tools) -> Result<Engine, Usage> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
         let folder = folder.join("unpause-native/Cargo.toml").is_file().then_some(folder);
         let source = |package: &str, below: &str| match folder {
@@ -97,7 +92,6 @@ impl Engine {
             compiler: output(Command::new(&tools.rustc).arg("-vV"))?,
             manifest,
             runtime: RUNTIME,
-            flags: if races { FLAGS_OF_RACES } else { FLAGS },
             profile: PROFILE.iter().map(|(name, value)| (*name, setting(name, value))).collect(),
             checkout: folder.map(hashed).transpose()?,
         })
@@ -118,7 +112,7 @@ impl Engine {
     pub(super) fn compile(&self, tools: &Tools, cache: &Cache) -> Result<PathBuf, Usage> {
         // One folder for all sources, so a change of the sources does not compile dependencies again. Cargo locks the folder.
         let mut hasher = DefaultHasher::new();
-        (&self.compiler, &self.manifest, self.runtime, self.flags, &self.profile).hash(&mut hasher);
+        (&self.compiler, &self.manifest, self.runtime, FLAGS, &self.profile).hash(&mut hasher);
         let home = cache.scratch(&format!("build-{:016x}", hasher.finish()))?;
         let lock = self.checkout.as_ref().map(|(folder, _)| folder.join("Cargo.lock"));
         if let Some(text) = lock.and_then(|lock| std::fs::read_to_string(lock).ok()) {
@@ -142,7 +136,7 @@ impl Engine {
         // Empty values turn all wrappers off, including wrappers in the user's configuration.
         command.env("RUSTC_WRAPPER", "").env("RUSTC_WORKSPACE_WRAPPER", "");
         // A file `rust-toolchain.toml` of the project has no effect in this folder.
-        command.env("RUSTC", compiler(tools)?).env("RUSTFLAGS", self.flags);
+        command.env("RUSTC", compiler(tools)?).env("RUSTFLAGS", FLAGS);
         for (name, value) in &self.profile {
             command.env(format!("CARGO_PROFILE_RELEASE_{name}"), value);
         }

@@ -15,6 +15,7 @@ mod clock;
 mod shadow;
 
 use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::clock::Clock;
 use self::shadow::{ATOMIC, ByNumber, FREE, Record, Shadow, WRITE};
@@ -24,8 +25,23 @@ use super::heap;
 use super::places;
 use super::request::{Access, Operation};
 
-/// True in programs whose plain accesses are instrumented: `cargo unpause test --races`.
-pub const RACES: bool = cfg!(unpause_races);
+/// True since a call of [`search_races`].
+static IS_SEARCHED: AtomicBool = AtomicBool::new(false);
+
+/// Returns `true` in programs whose plain accesses are instrumented: `cargo unpause test --races`.
+///
+/// A constant, unless the runtime is linked into programs that do not depend on it: one runtime then serves both kinds of
+/// programs.
+#[inline]
+pub fn races() -> bool {
+    cfg!(unpause_races) || cfg!(unpause_linked) && IS_SEARCHED.load(Ordering::Relaxed)
+}
+
+/// Notes that the plain accesses of this program are instrumented, before its first run. Has an effect in a linked runtime
+/// only.
+pub fn search_races() {
+    IS_SEARCHED.store(true, Ordering::Relaxed);
+}
 
 /// The clocks of a thread.
 #[derive(Default)]
@@ -86,7 +102,7 @@ static DETECTOR: Shared = Shared(UnsafeCell::new(None));
 /// The detector of the current run. In code that does not call itself: one reference at a time.
 #[inline]
 pub(crate) fn detector() -> Option<&'static mut Detector> {
-    if !RACES {
+    if !races() {
         return None;
     }
     // SAFETY: see `Shared`.
@@ -95,7 +111,7 @@ pub(crate) fn detector() -> Option<&'static mut Detector> {
 
 /// Forgets all accesses. For the carrier, between two runs.
 pub(crate) fn reset() {
-    if RACES {
+    if races() {
         // SAFETY: see `Shared`.
         let detector = unsafe { &mut *DETECTOR.0.get() };
         detector.get_or_insert_default().reset();
@@ -237,7 +253,7 @@ impl Detector {
     }
 
     /// A plain access.
-    #[cfg(any(test, unpause_races))]
+    #[cfg(any(test, unpause_races, unpause_linked))]
     #[inline]
     pub(crate) fn plain(
         &mut self,

@@ -49,7 +49,7 @@ impl Executor<'_> {
             let mut state = self.world.unsettled();
             let plain = state.leave_plain_step(stop)
                 || (!state.has_work() && state.leave_waiting_step(stop));
-            if !plain && state.parts.is_any_used() {
+            if !plain && state.uses_any() {
                 drop(state);
                 Parts::look(self.world);
                 state = self.world.unsettled();
@@ -92,7 +92,7 @@ impl Executor<'_> {
         if state.over {
             return false;
         }
-        if state.board.ready.is_empty() && state.parts.is_any_used() {
+        if state.board.ready.is_empty() {
             Parts::unblock(state);
         }
         if state.board.ready.is_empty() {
@@ -143,7 +143,7 @@ impl Executor<'_> {
         let aborted = state.takes_abort();
         let branches = !state.foreign.is_empty();
         let turn = state.turn();
-        let uses_parts = state.parts.is_any_used();
+        let uses_parts = state.uses_any();
         drop(state);
         if aborted {
             self.cancel(step, task);
@@ -368,9 +368,7 @@ impl Executor<'_> {
             note_stuck(&mut state);
         }
         note_circle(&mut state);
-        if state.parts.is_any_used() {
-            Parts::judge(&mut state);
-        }
+        Parts::judge(&mut state);
         drop(state);
         self.world.unsettled().resume(TaskId::MAIN);
         let (main, world) = (self.main.as_mut(), self.world);

@@ -15,7 +15,7 @@
 //! | the run ends | [`judge`](Part::judge), [`end`](Part::end) |
 //!
 //! A run *uses* a part from the first time that it changes the state of the part. The core calls no part that the run does
-//! not use, so such a part costs nothing: see [`Parts::is_any_used`](super::Parts::is_any_used).
+//! not use, so such a part costs nothing: see [`RunState::uses_any`].
 
 use super::Parts;
 use super::object::AnnouncementId;
@@ -85,12 +85,6 @@ pub(super) trait Listed: Part {
 }
 
 impl Parts {
-    /// Returns `true` if the run uses a part.
-    #[inline(always)]
-    pub(super) fn is_any_used(&self) -> bool {
-        self.used != 0
-    }
-
     /// The state of a part.
     #[inline(always)]
     pub(super) fn get<P: Listed>(&self) -> &P {
@@ -111,6 +105,12 @@ impl RunState {
     pub(super) fn uses<P: Listed>(&self) -> bool {
         self.parts.used & P::BIT != 0
     }
+
+    /// Returns `true` if the run uses a part.
+    #[inline(always)]
+    pub(super) fn uses_any(&self) -> bool {
+        self.parts.used != 0
+    }
 }
 
 impl World {
@@ -123,7 +123,7 @@ impl World {
     /// Returns `true` if the run uses a part.
     #[inline(always)]
     pub(super) fn uses_any(&self) -> bool {
-        self.unsettled().parts.is_any_used()
+        self.unsettled().uses_any()
     }
 }
 
@@ -161,7 +161,7 @@ macro_rules! parts {
             /// A run with these limits begins.
             #[inline]
             pub(super) fn begin(state: &mut self::state::RunState, limits: &RunLimits) {
-                if state.parts.is_any_used() {
+                if state.uses_any() {
                     state.parts.forget();
                 }
                 $(<self::parts::$file::$Part as self::part::Part>::begin(state, limits);)*
@@ -204,10 +204,18 @@ macro_rules! moment {
     ($moment:ident($run:ident: $($arguments:tt)*) => $call:tt [$($file:ident::$Part:ident)*]) => {
         impl Parts {
             /// Calls the parts that the run uses: see the function of the same name of [`Part`](self::part::Part).
+            #[inline]
             pub(super) fn $moment($run: $($arguments)*) {
-                $(if $run.uses::<self::parts::$file::$Part>() {
-                    <self::parts::$file::$Part as self::part::Part>::$moment $call;
-                })*
+                #[inline(never)]
+                fn of_used_parts($run: $($arguments)*) {
+                    $(if $run.uses::<self::parts::$file::$Part>() {
+                        <self::parts::$file::$Part as self::part::Part>::$moment $call;
+                    })*
+                }
+
+                if $run.uses_any() {
+                    of_used_parts $call;
+                }
             }
         }
     };

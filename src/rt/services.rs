@@ -102,7 +102,7 @@ impl World {
         state.take_body(task, body);
         state.happened(&SPAWN, None, place, Values::Task(task));
         let number = state.slots[task.index()].number;
-        (task, number, state.parts.is_any_used())
+        (task, number, state.uses_any())
     }
 
     /// Ends the current task, which was spawned by [`World::lend`].

@@ -381,9 +381,7 @@ impl RunState {
     /// Tells the parts that an operation that waited is announced no more.
     #[inline]
     pub(super) fn end_wait(&mut self, id: AnnouncementId, object: Option<ObjectId>, place: Place) {
-        if self.parts.is_any_used() {
-            Parts::retracted(self, id, (object, place));
-        }
+        Parts::retracted(self, id, (object, place));
     }
 
     /// Records an operation of the current task that took effect.

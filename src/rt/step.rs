@@ -100,17 +100,13 @@ impl RunState {
             let announced = || now::announces_in(self.board.step).then(now::announced);
             let announced = kept.or_else(announced);
             self.pass_over();
-            if self.parts.is_any_used() {
-                Parts::leave(self);
-            }
+            Parts::leave(self);
             self.board.step = steps;
             self.take_in_announced(announced);
         }
         let more = !self.foreign.is_empty() || self.aborts > 0;
         self.did_work(more);
-        if self.parts.is_any_used() {
-            Parts::settle(self);
-        }
+        Parts::settle(self);
         if !is_first {
             self.update_current();
         }

@@ -119,9 +119,7 @@ impl Worker {
                 executor.finish();
                 // A kept value may hold ends of links, which then tell nobody.
                 world.state().lives.all_over = true;
-                if world.uses_any() {
-                    Parts::end(world);
-                }
+                Parts::end(world);
                 executor.fail_unseen_panics();
             });
         });

@@ -366,9 +366,7 @@ impl World {
         let mut state = self.state();
         let mut waker = None;
         if announcement.run == state.run {
-            if state.parts.is_any_used() {
-                Parts::given_up(&mut state, announcement.id);
-            }
+            Parts::given_up(&mut state, announcement.id);
             waker = state.retract(announcement.id);
         }
         drop(state);

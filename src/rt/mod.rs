@@ -38,6 +38,8 @@ mod step;
 mod task_panics;
 mod task_waker;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod worker;
 mod world;
 

@@ -99,6 +99,14 @@ impl Parts {
     }
 }
 
+#[cfg(test)]
+impl Parts {
+    /// The parts that the run uses, as bits in the order of the list.
+    pub(super) fn used_bits(&self) -> u32 {
+        self.used
+    }
+}
+
 impl RunState {
     /// Returns `true` if the run uses this part.
     #[inline(always)]
@@ -127,7 +135,7 @@ impl World {
     }
 }
 
-/// Defines [`Parts`](super::Parts): the states of the parts in this list, `file: Type`, and a function for each moment, which
+/// Defines [`Parts`]: the states of the parts in this list, `file: Type`, and a function for each moment, which
 /// calls the parts that the run uses, in the order of the list.
 macro_rules! parts {
     ($($file:ident: $Part:ident,)*) => {
@@ -176,6 +184,10 @@ macro_rules! parts {
                 self.used = 0;
             }
 
+            /// The files of the parts.
+            #[cfg(test)]
+            pub(super) const NAMES: &[&str] = &[$(stringify!($file),)*];
+
             /// Returns `true` if a part has work at the ends of tasks.
             pub(super) fn has_ends(&self) -> bool {
                 false $(|| self::part::Part::has_ends(&self.$file))*
@@ -199,7 +211,7 @@ macro_rules! parts {
     };
 }
 
-/// Defines the function of [`Parts`](super::Parts) for a moment.
+/// Defines the function of [`Parts`] for a moment.
 macro_rules! moment {
     ($moment:ident($run:ident: $($arguments:tt)*) => $call:tt [$($file:ident::$Part:ident)*]) => {
         impl Parts {

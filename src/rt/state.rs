@@ -14,6 +14,7 @@ use super::lives::Lives;
 use super::now;
 use super::object::{AnnouncementId, Objects};
 use super::polls::PollLog;
+use super::ready::take_out;
 use super::record::RunRecord;
 use super::slot::{Announcement, TaskSlot};
 use crate::rt::memory::Memory;
@@ -358,7 +359,7 @@ impl RunState {
             (access, Some(object), _) if access.waits() => {
                 let waiters = &mut self.objects.rows[object.index()].waiters;
                 if let Some(at) = waiters.iter().position(|(waiter, _)| *waiter == id) {
-                    waiters.swap_remove(at);
+                    take_out(waiters, at);
                 }
             }
             (Access::Join, _, Some(target)) => {

@@ -267,6 +267,16 @@ impl World {
     }
 }
 
+#[cfg(test)]
+impl Worker {
+    /// The files of the parts that the last run used.
+    pub(super) fn parts_used(&self) -> Vec<&'static str> {
+        let used = self.world.state().parts.used_bits();
+        let names = Parts::NAMES.iter().enumerate();
+        names.filter(|(nth, _)| used & (1 << nth) != 0).map(|(_, name)| *name).collect()
+    }
+}
+
 /// The spawn paths of the tasks.
 fn paths(state: &RunState) -> Vec<TaskPath> {
     let mut paths: Vec<TaskPath> = Vec::with_capacity(state.board.tasks.len());

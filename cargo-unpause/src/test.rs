@@ -137,7 +137,7 @@ fn run(
     if races {
         started.env(wrapper::RACES, "1");
     }
-    let (target, arguments, parts) = if takes_any {
+    let (target, linked_with, parts) = if takes_any {
         let linked = any::build(&tools, &cache, &replaced, races, terminal)?;
         started.env(wrapper::ANY, &linked.tests).env(any::UNDECIDED, &undecided);
         (of_build.join("any"), linked.programs, linked.hash)
@@ -147,12 +147,13 @@ fn run(
     std::fs::create_dir_all(&folder)
         .map_err(|error| Usage(format!("{} cannot be created: {error}", folder.display())))?;
     started.env("CARGO_TARGET_DIR", &target);
-    started.env("RUSTC_WRAPPER", &own).env(wrapper::VARIABLE, &arguments);
+    started.env("RUSTC_WRAPPER", &own).env(wrapper::VARIABLE, &linked_with);
     started.env(wrapper::CHAINED, tools.wrapper.unwrap_or_default());
     started.env("RUSTDOC", &own).env(wrapper::RUSTDOC, &tools.rustdoc);
     // The stamp is part of the compiler version, so a version that Cargo has cached would have an old stamp.
     started.env(wrapper::STAMP, wrapper::stamp(&parts)).env("CARGO_CACHE_RUSTC_INFO", "0");
-    for profile in ["DEV", "TEST", "RELEASE", "BENCH"] {
+    let own = own_profile(command, &arguments);
+    for profile in PROFILES.into_iter().chain(own.as_deref()) {
         started.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
         started.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
         // It would inline std's compiled functions before they are replaced.
@@ -181,6 +182,22 @@ fn run(
         (true, false) => Exit::Undecided,
         (false, _) => Exit::Bad,
     })
+}
+
+/// Cargo's own profiles of tests, as variables name them.
+const PROFILES: [&str; 4] = ["DEV", "TEST", "RELEASE", "BENCH"];
+
+/// Returns the user's own profile among the arguments of cargo, as variables name it; `None` if there is none.
+fn own_profile(command: &[&str], arguments: &[OsString]) -> Option<String> {
+    // nextest has profiles of its own.
+    let option = if command == ["nextest"] { "--cargo-profile" } else { "--profile" };
+    let mut words = arguments.iter().map_while(|word| word.to_str().filter(|word| *word != "--"));
+    let name = words.find_map(|word| match word.strip_prefix(option)? {
+        "" => Some(None),
+        rest => rest.strip_prefix('=').map(Some),
+    })?;
+    let name = name.or_else(|| words.next())?;
+    Some(name.to_uppercase().replace('-', "_"))
 }
 
 /// Takes `option` out of the arguments of cargo. Those after `--` are the test program's.
@@ -229,6 +246,20 @@ fn output(command: &mut Command) -> Result<String, Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_users_own_profile_is_named_as_in_variables() {
+        let of = |command: &[&str], arguments: &str| {
+            let arguments: Vec<OsString> = arguments.split(' ').map(OsString::from).collect();
+            own_profile(command, &arguments)
+        };
+        assert_eq!(of(&["test"], "-p a --profile of-ci --lib").as_deref(), Some("OF_CI"));
+        assert_eq!(of(&["test"], "--profile=ci").as_deref(), Some("CI"));
+        assert_eq!(of(&["test"], "--release -- --profile ci"), None);
+        assert_eq!(of(&["test"], "--profiles ci"), None);
+        let nextest = of(&["nextest"], "run --profile slow --cargo-profile ci");
+        assert_eq!(nextest.as_deref(), Some("CI"));
+    }
 
     #[test]
     fn any_is_an_argument_of_this_command_and_of_no_other() {

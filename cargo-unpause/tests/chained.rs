@@ -206,6 +206,42 @@ fn flags_that_cannot_be_are_named_and_the_program_is_built_without_them() {
     assert!(passed && !output.contains("do not apply"), "{output}");
 }
 
+/// A profile of the user's own has no setting that takes the lines or the symbols away, or joins std with the program.
+#[test]
+fn a_profile_of_the_user_is_built_with_lines_and_symbols() {
+    let package = Package::new("profile", "");
+    let profile = "[profile.of-ci]\ninherits = 'release'\nlto = 'fat'\nstrip = true\ndebug = false\n\
+        opt-level = 's'\ncodegen-units = 1\npanic = 'abort'\n";
+    let manifest = std::fs::read_to_string(package.0.join("Cargo.toml")).unwrap();
+    package.write("Cargo.toml", &(manifest + profile));
+    package.write(
+        "src/lib.rs",
+        "#[test]\nfn spawns() {\n    std::thread::spawn(|| ()).join().unwrap();\n}\n",
+    );
+    package.program("wrap", "exec \"$@\"");
+    let wrap = [("RUSTC_WRAPPER", "./wrap")];
+    let (passed, output) = package.test(&["--lib", "--profile", "of-ci"], &wrap);
+    assert!(passed && output.contains("1 passed"), "{output}");
+    assert!(!output.contains("do not apply"), "no flag of the user's is left out: {output}");
+    let noted = package.noted("wrap");
+    let compiled = noted.iter().find(|call| call.contains("--crate-name a ")).unwrap();
+    for flag in ["debuginfo=line-tables-only", "-Copt-level=2", "codegen-units=1", "-Cpasses=tsan"]
+    {
+        assert!(compiled.contains(flag), "{flag}: {compiled}");
+    }
+    for flag in ["lto=fat", "strip="] {
+        assert!(!compiled.contains(flag), "{flag}: {compiled}");
+    }
+    // The lines also stay if a profile takes them from one package.
+    let of_package = "[profile.of-ci.package.a]\ndebug = false\n";
+    let manifest = std::fs::read_to_string(package.0.join("Cargo.toml")).unwrap();
+    package.write("Cargo.toml", &(manifest + of_package));
+    let (passed, output) = package.test(&["--lib", "--profile=of-ci"], &wrap);
+    let noted = package.noted("wrap");
+    let compiled = noted.iter().rfind(|call| call.contains("--crate-name a ")).unwrap();
+    assert!(passed && compiled.contains("-Cdebuginfo=line-tables-only"), "{compiled}{output}");
+}
+
 #[test]
 fn errors_of_the_linker_are_explained() {
     let package = Package::new("dynamic", "");

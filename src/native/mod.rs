@@ -34,7 +34,9 @@ use std::thread::{self, JoinHandle};
 
 use unpause_native::{Death, Ended, Execution};
 
-pub(crate) use unpause_native::{inside as is_stepped, location as place, on_abort, outside, point};
+pub(crate) use unpause_native::{
+    inside as is_stepped, location as place, on_abort, outside, point,
+};
 
 pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{complete, noting_calls};

@@ -73,6 +73,10 @@ const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-asserti
 /// functions of std from std's binary, where they are not instrumented.
 const OPTIMIZED: &str = "-Copt-level=2";
 
+/// The flag for tested crates without debug information, by a profile of the user's own for example. Locks, channels and other
+/// code of libraries are recognised by the lines of their operations.
+const WITH_LINES: &str = "-Cdebuginfo=line-tables-only";
+
 /// Flags of all crates: frames can be followed.
 pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
@@ -124,6 +128,7 @@ pub(super) fn stamp(parts: &str) -> String {
         version,
         BY_LIBC,
         OPTIMIZED,
+        WITH_LINES,
         FRAMES,
         INSTRUMENTATION,
         INSTRUMENTATION_OF_ALL,
@@ -266,6 +271,9 @@ impl Build {
             if !is_optimized(given) {
                 flags.push(OPTIMIZED.into());
             }
+            if !has_lines(given) {
+                flags.push(WITH_LINES.into());
+            }
         }
         let is_test = given.iter().any(|flag| flag == "--test");
         if !is_test && is_optimized(given) && OF_EACH_STEP.contains(&name) {
@@ -311,6 +319,18 @@ pub(super) fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
 /// Returns `true` for a tested crate. Build scripts and procedural macros are compiled for the host, without `--target`.
 fn is_tested(given: &[OsString]) -> bool {
     after(given, "--crate-name").is_some() && after(given, "--target").is_some()
+}
+
+/// Returns `true` if the compiler writes the lines of functions.
+fn has_lines(given: &[OsString]) -> bool {
+    let levels = given.iter().filter_map(|argument| {
+        let text = argument.to_str()?;
+        if text == "-g" {
+            return Some("2");
+        }
+        text.strip_prefix("-C").unwrap_or(text).strip_prefix("debuginfo=")
+    });
+    levels.last().is_some_and(|level| !["0", "none", "line-directives-only"].contains(&level))
 }
 
 /// Returns `true` if the last level of optimisation among the arguments is 2 or 3. At these levels the compiler takes no
@@ -432,6 +452,18 @@ mod tests {
         }
         let lower = flags_of("--crate-name sim --crate-type lib -C opt-level=1 --target x");
         assert!(!lower.contains("opt-level"), "{lower}");
+    }
+
+    #[test]
+    fn tested_crates_have_lines() {
+        let with = |given: &str| flags_of(&format!("--crate-name demo {given} --target x"));
+        for without in ["-C opt-level=3", "-C debuginfo=0", "-C debuginfo=2 -Cdebuginfo=none"] {
+            assert!(with(without).contains(WITH_LINES), "{without}");
+        }
+        for level in ["-g", "-C debuginfo=1", "-Cdebuginfo=line-tables-only", "-Cdebuginfo=full"] {
+            assert!(!with(level).contains(WITH_LINES), "{level}");
+        }
+        assert!(!flags_of("--crate-name sim -C debuginfo=0 --target x").contains("debuginfo"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::by_number::ByNumber;
 use super::locks::LockStep;
 use super::queues;
 use super::turns;
+use crate::run::functions::last_name;
 use crate::run::ids::Place;
 use crate::run::points::Points;
 use crate::seam::here;
@@ -32,6 +33,7 @@ impl Site {
         wakes_spuriously: false,
         is_weak: false,
         looped: None,
+        names_thread: false,
     });
 }
 
@@ -61,6 +63,8 @@ pub(super) struct SiteParts {
     pub(super) is_weak: bool,
     /// The name of the atomic operation, if the compiler made a loop with a compare-exchange of it.
     pub(super) looped: Option<&'static str>,
+    /// True in the code that [names](super::NAMES_THREAD) the first thread.
+    pub(super) names_thread: bool,
 }
 
 /// The part of the program that a place belongs to.
@@ -173,6 +177,7 @@ fn part_of(frame: &Frame) -> Option<Part> {
 
 /// The place of functions that called each other, innermost first.
 pub(super) fn site(frames: &[Frame]) -> SiteParts {
+    let names_thread = names_thread(frames);
     // A thread of std's that begins or ends was called by the runtime and not by the user.
     let frames = frames.split(is_of_runtime).next().unwrap_or_default();
     let outer = frames.iter().position(is_of_user);
@@ -195,12 +200,31 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         lock,
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
-        part: inner.iter().find_map(part_of).unwrap_or(Part::Visible),
+        part: match names_thread {
+            true => Part::Internal,
+            false => inner.iter().find_map(part_of).unwrap_or(Part::Visible),
+        },
         backs_off: frames.iter().take(BACKING).any(backs_off),
         wakes_spuriously: wakes_spuriously(inner),
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
         looped: frames.iter().take(LOOPED).find_map(Frame::looped),
+        names_thread,
     }
+}
+
+/// Returns `true` for code of std that was called to [name](super::NAMES_THREAD) the first thread: its thread begins within
+/// that function, and runs its routine there.
+fn names_thread(frames: &[Frame]) -> bool {
+    for frame in frames {
+        let name = last_name(&frame.function);
+        match () {
+            () if is_of_runtime(frame) => return name == "run_own",
+            () if is_ours(frame) && name == super::NAMES_THREAD => return true,
+            () if is_of_user(frame) => return false,
+            () => {}
+        }
+    }
+    false
 }
 
 /// The number of innermost functions that are searched for the intrinsic of an operation that became a loop.
@@ -346,6 +370,14 @@ pub(super) mod checks {
             assert!(whole.is_point(Points::default()), "{outer:?}");
             assert!(!site(&[load.clone(), outer, recv.clone()]).is_point(Points::default()));
         }
+        let count = frame("clone", "/rustc/0000/library/alloc/src/sync.rs");
+        let named = frame(
+            "sim::native::named::<()>",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/native/mod.rs"),
+        );
+        let arc = Points { arc: Some(true), ..Points::default() };
+        assert!(site(&[count.clone(), own.clone(), named.clone()]).is_point(arc));
+        assert!(!site(&[count, named]).is_point(arc), "not of the program");
         let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);

@@ -202,7 +202,8 @@ impl Threads {
 
     /// Has threads do the operations at a place, which are no points, by themselves from now on.
     pub(super) fn let_pass(&mut self, thread: usize, site: Site) {
-        if self.lets_pass {
+        // The innermost functions of such a place are also called by others.
+        if self.lets_pass && !site.names_thread {
             let execution = self.execution();
             SITES.with_borrow_mut(|sites| {
                 execution.let_pass(sites.passing(execution, thread, site));

@@ -131,12 +131,12 @@ fn seg_queue<const N: u32>() {
 }
 
 /// A primitive; the programs of two and of three threads; for each whether the search ends, and is a proof, within the runs of
-/// the gate. The others are larger than [`LARGE`].
+/// the gate.
 type Row = (&'static str, (fn(), bool), (fn(), bool));
 
 /// The runs of the gate.
 const SMALL: u64 = 20_000;
-/// The runs of each search with `UNPAUSE_LONG`, which prints the table.
+/// The runs of the other searches, which are made with `UNPAUSE_LONG`. `RUNS` names another number, and `ONLY` selects rows.
 const LARGE: u64 = 50_000;
 
 const ROWS: &[Row] = &[
@@ -173,7 +173,8 @@ fn searches_of_primitives_are_proofs() {
                 continue;
             }
             let start = Instant::now();
-            let runs = if *is_small { SMALL } else { LARGE };
+            let named = std::env::var("RUNS").ok().map(|runs| runs.parse().expect("a number"));
+            let runs = if *is_small { SMALL } else { named.unwrap_or(LARGE) };
             let runner = sim::Runner::new().hermetic().strategy("exhaustive").seeds(0..runs);
             let report = runner.run_native(*body);
             assert!(report.finding.is_none(), "{name}, {threads} threads: {:?}", report.finding);
@@ -181,7 +182,8 @@ fn searches_of_primitives_are_proofs() {
             let (runs, seconds) = (report.runs + searched.blocked, start.elapsed().as_secs_f64());
             let proof = if searched.is_proof() { "proof" } else { "none" };
             eprintln!("| {name} | {threads} | {runs} | {seconds:.1} s | {proof} |");
-            assert_eq!(searched.is_proof(), *is_small, "{name}, {threads} threads: {searched:?}");
+            let is_expected = searched.is_proof() || !is_small;
+            assert!(is_expected, "{name}, {threads} threads: {searched:?}");
         }
     }
 }

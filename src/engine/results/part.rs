@@ -250,47 +250,62 @@ impl ResultsFile {
         part.map(|part| ResultsFile { damaged, ..part }).ok_or(why)
     }
 
+    /// Adds a line behind the first one.
     fn take(&mut self, line: &Json) -> Result<(), String> {
-        if line.get("done").is_some() {
-            let (from, to) = (line.number("from")?, line.number("done")?);
-            let positions = self.header.positions();
-            if from >= to || to > positions {
-                return Err(format!(
-                    "seeds {from} to {to} cannot have passed of a shard that has {positions}"
-                ));
-            }
-            // The counts are about as many runs as the segment has positions, and are checked
-            // against that.
-            let tally = Tally::read(line, from, to - from)?;
-            self.segments.push(Segment { from, to, tally });
-        } else if let Some(seed) = line.get("failed") {
-            // A kept trace that failed has no seed.
-            let seed = if *seed == Json::Null { None } else { Some(line.number("failed")?) };
-            if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
-                return Err(format!("seed {other} does not belong to this shard"));
-            }
-            self.failures.push(Failed {
-                seed,
-                file: line.optional_text("file")?,
-                kind: line.text("kind")?,
-                place: line.text("place")?,
-                what: line.text("what")?,
-                trace: line.optional_text("trace")?,
-                replay: line.optional_text("replay")?,
-            });
-        } else if line.get("ended").is_some() {
-            let rehearsals = u32::try_from(line.number("rehearsals")?).unwrap_or(u32::MAX);
-            let asked = line.get("foreign").is_some_and(|foreign| *foreign != Json::Null);
-            let foreign = asked.then(|| line.flag("foreign")).transpose()?;
-            self.ends.push(EndRecord { rehearsals, foreign });
-        } else if line.get("sim").is_some() {
+        let has = |name: &str| line.get(name).is_some();
+        match () {
+            () if has("done") => self.take_segment(line),
+            () if has("failed") => self.take_failure(line),
+            () if has("ended") => self.take_end(line),
             // Two processes may create a file at the same time.
-            if head(line)? != self.header {
-                return Err("it begins again, as results of another run".to_owned());
-            }
-        } else {
-            return Err("neither `done` nor `failed`".to_owned());
+            () if has("sim") && head(line)? == self.header => Ok(()),
+            () if has("sim") => Err("it begins again, as results of another run".to_owned()),
+            () => Err("neither `done` nor `failed`".to_owned()),
         }
+    }
+
+    /// Adds a line about seeds that passed.
+    fn take_segment(&mut self, line: &Json) -> Result<(), String> {
+        let (from, to) = (line.number("from")?, line.number("done")?);
+        let positions = self.header.positions();
+        if from >= to || to > positions {
+            return Err(format!(
+                "seeds {from} to {to} cannot have passed of a shard that has {positions}"
+            ));
+        }
+        // The counts are about as many runs as the segment has positions, and are checked
+        // against that.
+        let tally = Tally::read(line, from, to - from)?;
+        self.segments.push(Segment { from, to, tally });
+        Ok(())
+    }
+
+    /// Adds a line about a seed or a kept trace that failed.
+    fn take_failure(&mut self, line: &Json) -> Result<(), String> {
+        // A kept trace has no seed.
+        let is_of_trace = line.get("failed").is_none_or(|seed| *seed == Json::Null);
+        let seed = if is_of_trace { None } else { Some(line.number("failed")?) };
+        if let Some(other) = seed.filter(|seed| !self.header.has(*seed)) {
+            return Err(format!("seed {other} does not belong to this shard"));
+        }
+        self.failures.push(Failed {
+            seed,
+            file: line.optional_text("file")?,
+            kind: line.text("kind")?,
+            place: line.text("place")?,
+            what: line.text("what")?,
+            trace: line.optional_text("trace")?,
+            replay: line.optional_text("replay")?,
+        });
+        Ok(())
+    }
+
+    /// Adds a line about the end of a process.
+    fn take_end(&mut self, line: &Json) -> Result<(), String> {
+        let rehearsals = u32::try_from(line.number("rehearsals")?).unwrap_or(u32::MAX);
+        let asked = line.get("foreign").is_some_and(|foreign| *foreign != Json::Null);
+        let foreign = asked.then(|| line.flag("foreign")).transpose()?;
+        self.ends.push(EndRecord { rehearsals, foreign });
         Ok(())
     }
 }

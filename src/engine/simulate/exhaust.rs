@@ -18,7 +18,7 @@ use super::watchdog::WorkerJob;
 use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks, unchecked};
 use crate::native;
-use crate::report::{Bound, Cause, Fallback, Origin, Searched};
+use crate::report::{Bound, Cause, Clash, Fallback, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
@@ -54,7 +54,7 @@ enum SearchEnd {
 pub(super) fn exhaust(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
-    mut visit: RunVisitor<'_>,
+    visit: RunVisitor<'_>,
 ) -> Explored {
     let config = session.config;
     let name = config.strategy.name();
@@ -67,80 +67,126 @@ pub(super) fn exhaust(
              continue from. This was the whole search, whatever SIM_SHARD is"
         ));
     }
-    let end = match visit {
-        RunVisitor::One(one) => one.saturating_add(1),
-        _ => config.end(),
-    };
     // A visitor of every run must see each once.
     let each = matches!(visit, RunVisitor::Each(_));
-    let fallback = config.strategy.fallback().filter(|_| !each);
     if each {
         let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
         search.tell_apart(all);
     }
-    let half = fallback.is_some().then_some(config.runs / 2);
-    let deadline = config.time.map(|time| Instant::now() + time);
-    // A search that makes every run has no classes, and rests on no assumption.
-    let reduces = search.has_classes();
-    let (mut numbers, mut sampled, mut clash) = (0..end, None, None);
-    let ended = loop {
-        let give_up_at = half.filter(|half| numbers.start < *half);
-        let within = SearchLimits { deadline, numbers: numbers.clone(), give_up_at };
-        let ended;
-        (ended, numbers.start) = explore_all(session, search, &mut visit, within, &mut explored);
-        if !reduces || ended != SearchEnd::Complete || explored.found.is_some() {
-            break ended;
-        }
-        let sample = || audit::audit(session, Some(search), audit::RUNS, each);
-        let mut audited: Sampled = session.quietly(sample);
-        let SearchProgress { by_step, blind, .. } = search.progress();
-        if !audited.shares_unseen() || by_step || blind {
-            sampled = Some(audited);
-            break ended;
-        }
-        // Orders of steps that the search took for equal are not.
-        clash = audited.take_clash();
-        search.tell_apart(Apart::STEPS);
-        explored.tally.runs = 0;
+    let end = match visit {
+        RunVisitor::One(one) => one.saturating_add(1),
+        _ => config.end(),
     };
-    let mut searched = how_far(search.progress(), ended);
-    searched.assumes = reduces && !searched.by_step && !config.is_native();
-    if searched.by_step {
-        let contact = || search.contact().map(Cause::Contact);
-        searched.cause = clash.map(|clash| Cause::Clash(Box::new(clash))).or_else(contact);
-    }
-    let before = explored.tally.runs;
-    if let (Some(fallback), Some(half), SearchEnd::GivenUp) = (fallback.clone(), half, ended) {
-        let within = SearchLimits { deadline, numbers: half..end, give_up_at: None };
-        let (ended, _) = explore_all(session, &fallback, &mut visit, within, &mut explored);
-        let (runs, searched_then) =
-            (explored.tally.runs - before, how_far(fallback.progress(), ended));
-        searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
-    }
-    if let Some(sampled) = sampled {
-        let missed = sampled.audit.missed.is_some();
-        searched.audit = Some(sampled.audit.clone());
-        searched.blind |= sampled.blind;
-        explored.found = sampled.found(explored.tally.runs);
-        if let (None, true, Some(fallback)) = (&explored.found, missed, fallback) {
-            // The search is wrong. A search that leaves nothing out gets the remaining runs.
-            let within = SearchLimits { deadline, numbers, give_up_at: None };
-            let (ended, _) = explore_all(session, &fallback, &mut visit, within, &mut explored);
-            let (runs, searched_then) =
-                (explored.tally.runs - before, how_far(fallback.progress(), ended));
-            searched.fallback = Some(Box::new(Fallback { runs, searched: searched_then }));
-        }
-    }
-    bound_early_moves(config.clock, &mut searched, &mut explored);
-    for part in &explored.untried {
-        match part {
-            Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
-            Untried::Unseen(part) => searched.ignored.push((*part).to_owned()),
-            Untried::Function(name) => searched.unseen.push((*name).to_owned()),
-        }
-    }
+    let fallback = config.strategy.fallback().filter(|_| !each);
+    let deadline = config.time.map(|time| Instant::now() + time);
+    let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end };
+    let searched = whole.searched(search);
+    explored = whole.explored;
     explored.searched = Some(searched);
     explored
+}
+
+/// A search with its audit and its fallback.
+struct WholeSearch<'v, 's> {
+    session: &'s Session<'s>,
+    visit: RunVisitor<'v>,
+    explored: Explored,
+    /// The search that takes over.
+    fallback: Option<Arc<dyn Search>>,
+    deadline: Option<Instant>,
+    /// The end of the numbers of runs.
+    end: u64,
+}
+
+impl WholeSearch<'_, '_> {
+    /// Makes all runs. Returns what was searched.
+    fn searched(&mut self, search: &Arc<dyn Search>) -> Searched {
+        let config = self.session.config;
+        // A search that makes every run has no classes, and rests on no assumption.
+        let reduces = search.has_classes();
+        let half = self.fallback.is_some().then_some(config.runs / 2);
+        let Audited { ended, next, sampled, clash } = self.audited(search, half);
+        let mut searched = how_far(search.progress(), ended);
+        searched.assumes = reduces && !searched.by_step && !config.is_native();
+        if searched.by_step {
+            let contact = || search.contact().map(Cause::Contact);
+            searched.cause = clash.map(|clash| Cause::Clash(Box::new(clash))).or_else(contact);
+        }
+        let before = self.explored.tally.runs;
+        if let (Some(half), SearchEnd::GivenUp) = (half, ended) {
+            searched.fallback = self.fall_back(half..self.end, before);
+        }
+        if let Some(sampled) = sampled {
+            let missed = sampled.audit.missed.is_some();
+            searched.audit = Some(sampled.audit.clone());
+            searched.blind |= sampled.blind;
+            self.explored.found = sampled.found(self.explored.tally.runs);
+            if self.explored.found.is_none() && missed {
+                // The search is wrong. A search that leaves nothing out gets the remaining runs.
+                searched.fallback = self.fall_back(next..self.end, before).or(searched.fallback);
+            }
+        }
+        bound_early_moves(config.clock, &mut searched, &mut self.explored);
+        for part in &self.explored.untried {
+            match part {
+                Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
+                Untried::Unseen(part) => searched.ignored.push((*part).to_owned()),
+                Untried::Function(name) => searched.unseen.push((*name).to_owned()),
+            }
+        }
+        searched
+    }
+
+    /// Makes the runs of the search, and audits it if it is through. If tasks share something that it does not see, it
+    /// begins again with all orders of steps apart. At the number `half` it may be given up.
+    fn audited(&mut self, search: &Arc<dyn Search>, half: Option<u64>) -> Audited {
+        let each = matches!(self.visit, RunVisitor::Each(_));
+        let (mut next, mut clash) = (0, None);
+        loop {
+            let give_up_at = half.filter(|half| next < *half);
+            let within =
+                SearchLimits { deadline: self.deadline, numbers: next..self.end, give_up_at };
+            let ended;
+            (ended, next) = self.explore(search, within);
+            let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
+            if !search.has_classes() || !is_through {
+                return Audited { ended, next, sampled: None, clash };
+            }
+            let sample = || audit::audit(self.session, Some(search), audit::RUNS, each);
+            let mut sampled: Sampled = self.session.quietly(sample);
+            let SearchProgress { by_step, blind, .. } = search.progress();
+            if !sampled.shares_unseen() || by_step || blind {
+                return Audited { ended, next, sampled: Some(sampled), clash };
+            }
+            // Orders of steps that the search took for equal are not.
+            clash = sampled.take_clash();
+            search.tell_apart(Apart::STEPS);
+            self.explored.tally.runs = 0;
+        }
+    }
+
+    /// Makes runs of the fallback, if there is one. The search made so many runs `before`.
+    fn fall_back(&mut self, numbers: Range<u64>, before: u64) -> Option<Box<Fallback>> {
+        let fallback = self.fallback.clone()?;
+        let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
+        let (ended, _) = self.explore(&fallback, within);
+        let runs = self.explored.tally.runs - before;
+        Some(Box::new(Fallback { runs, searched: how_far(fallback.progress(), ended) }))
+    }
+
+    fn explore(&mut self, search: &Arc<dyn Search>, within: SearchLimits) -> (SearchEnd, u64) {
+        explore_all(self.session, search, &mut self.visit, within, &mut self.explored)
+    }
+}
+
+/// The end of a search that is audited if it is through.
+struct Audited {
+    ended: SearchEnd,
+    /// The number of the next run.
+    next: u64,
+    sampled: Option<Sampled>,
+    /// Two steps whose order made a difference that the search did not see at first.
+    clash: Option<Clash>,
 }
 
 /// Makes the number of early moves of the time the bound of a search, if that was all it left out.

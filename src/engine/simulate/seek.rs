@@ -12,7 +12,6 @@ use super::confirm::ShrinkReplayer;
 use super::exhaust::ends_by_a_step;
 use super::reorder::{holds, in_order};
 use super::watchdog::WorkerJob;
-use crate::rt::Worker;
 use crate::run::Failure;
 use crate::run::schedule::Schedule;
 use crate::shrink::{Replayer, Sought};
@@ -32,7 +31,11 @@ pub(super) fn seek(
     let mut sought = Sought { found: None, runs: 0, through: true };
     // Where there are values to be searched there are many, and hardly a search is through with them.
     for (programs_only, runs_max) in [(false, runs_max), (true, runs_max / 3)] {
-        let drew = pass(lenient, schedule, programs_only, runs_max, smaller, &mut sought);
+        let search: Arc<dyn Search> = Arc::new(Exhaustive::default());
+        // A death that comes earlier makes a smaller run.
+        search.tell_apart(Apart::DEATHS);
+        let pass = Pass { lenient, search, schedule, programs_only, smaller, sought: &mut sought };
+        let drew = pass.run(runs_max);
         if !drew || sought.found.is_some() {
             break;
         }
@@ -40,85 +43,110 @@ pub(super) fn seek(
     sought
 }
 
-/// One search. Tells whether values were drawn that are not part of a program.
-fn pass(
-    lenient: &mut ShrinkReplayer<'_, '_>,
-    schedule: &Schedule,
+/// One search.
+struct Pass<'p, 'a, 'b> {
+    lenient: &'p mut ShrinkReplayer<'a, 'b>,
+    search: Arc<dyn Search>,
+    schedule: &'p Schedule,
+    /// True if only the values of programs are held.
     programs_only: bool,
-    runs_max: u64,
-    smaller: &dyn Fn(&Schedule) -> bool,
-    sought: &mut Sought,
-) -> bool {
-    let search: Arc<dyn Search> = Arc::new(Exhaustive::default());
-    // A death that comes earlier makes a smaller run.
-    search.tell_apart(Apart::DEATHS);
-    let held = || Held::new(search.strategy(), schedule, programs_only);
-    let first = held();
-    let drew = first.others();
-    lenient.worker.set_strategy(Box::new(first));
-    lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
-    let mut through = false;
-    let mut untried = Set::new();
-    for number in 0..runs_max {
-        if lenient.is_spent() {
-            break;
+    smaller: &'p dyn Fn(&Schedule) -> bool,
+    sought: &'p mut Sought,
+}
+
+/// The continuation after a run of a search.
+enum AfterRun {
+    /// The next run.
+    Again,
+    /// There is no other run.
+    Complete,
+    /// A wanted run was found, or nothing can be said about the rest.
+    Stopped,
+}
+
+impl Pass<'_, '_, '_> {
+    /// Makes at most so many runs. Returns `true` if values were drawn that are not part of a program.
+    fn run(mut self, runs_max: u64) -> bool {
+        let held = self.held();
+        let drew = held.others();
+        self.follow(held);
+        let mut through = false;
+        let mut untried = Set::new();
+        for number in 0..runs_max {
+            if self.lenient.is_spent() {
+                break;
+            }
+            self.lenient.watched.watched.begin(number);
+            let failure = self.lenient.once();
+            self.lenient.worker.add_untried(&mut untried);
+            self.sought.runs += 1;
+            let next = self.judge(failure.as_ref());
+            self.lenient.worker.forget_histories();
+            match next {
+                AfterRun::Again => {}
+                AfterRun::Complete => {
+                    through = !self.search.progress().blind && untried.is_empty();
+                    break;
+                }
+                AfterRun::Stopped => break,
+            }
         }
-        lenient.watched.watched.begin(number);
-        let failure = lenient.once();
-        lenient.worker.add_untried(&mut untried);
-        sought.runs += 1;
-        let void = search.is_blocked();
-        let fails = lenient.fails_as_wanted(failure.as_ref()) && !void;
-        let ran = fails.then(|| lenient.worker.schedule());
-        if let Some(ran) = ran.filter(|ran| lenient.may_be(ran) && smaller(ran)) {
-            sought.found = Some(ran);
-            break;
+        self.lenient.worker.forget_histories();
+        self.sought.through &= through;
+        drew.load(Ordering::Relaxed)
+    }
+
+    /// The strategy of the search, with the values of the schedule held.
+    fn held(&self) -> Held {
+        Held::new(self.search.strategy(), self.schedule, self.programs_only)
+    }
+
+    /// Makes the next runs runs of the search.
+    fn follow(&mut self, held: Held) {
+        self.lenient.worker.set_strategy(Box::new(held));
+        self.lenient.watched.watched.begin_job(WorkerJob::Search(self.search.clone()));
+    }
+
+    /// Takes the last run if it is wanted, and advances the search.
+    fn judge(&mut self, failure: Option<&Failure>) -> AfterRun {
+        let void = self.search.is_blocked();
+        let fails = self.lenient.fails_as_wanted(failure) && !void;
+        let ran = fails.then(|| self.lenient.worker.schedule());
+        if let Some(ran) = ran.filter(|ran| self.lenient.may_be(ran) && (self.smaller)(ran)) {
+            self.sought.found = Some(ran);
+            return AfterRun::Stopped;
         }
         // A run that strays is no function of its decisions, and nothing can be said of the rest.
         if matches!(failure, Some(Failure::Diverged { .. })) && !void {
-            break;
+            return AfterRun::Stopped;
         }
-        let more = search.advance(ends_by_a_step(failure.as_ref()));
-        let mut anew = false;
-        if failure.is_none() && lenient.wants_history() {
-            let order = match reordered(&search, &lenient.worker) {
-                ClosureVerdict::Consistent => None,
-                ClosureVerdict::Unknown => {
-                    anew = true;
-                    None
+        let more = self.search.advance(ends_by_a_step(failure));
+        if failure.is_some() || !self.lenient.wants_history() {
+            return if more { AfterRun::Again } else { AfterRun::Complete };
+        }
+        match self.reordered() {
+            ClosureVerdict::Consistent if !more => return AfterRun::Complete,
+            ClosureVerdict::Consistent => return AfterRun::Again,
+            ClosureVerdict::Unknown => {}
+            ClosureVerdict::Violated(tasks) => {
+                let order = in_order(self.lenient.worker.schedule(), &tasks);
+                self.lenient.worker.forget_histories();
+                let ran = self.lenient.replay(&order);
+                self.sought.runs += 1;
+                if let Some(ran) = ran.filter(self.smaller) {
+                    self.sought.found = Some(ran);
+                    return AfterRun::Stopped;
                 }
-                ClosureVerdict::Violated(tasks) => {
-                    Some(in_order(lenient.worker.schedule(), &tasks))
-                }
-            };
-            if let Some(order) = order {
-                lenient.worker.forget_histories();
-                let ran = lenient.replay(&order);
-                sought.runs += 1;
-                if let Some(ran) = ran.filter(smaller) {
-                    sought.found = Some(ran);
-                    break;
-                }
-                lenient.worker.set_strategy(Box::new(held()));
-                lenient.watched.watched.begin_job(WorkerJob::Search(search.clone()));
-                anew = true;
-            }
-            if anew {
-                search.tell_apart(Apart::ORDERS);
+                self.follow(self.held());
             }
         }
-        lenient.worker.forget_histories();
-        if !more && !anew {
-            through = !search.progress().blind && untried.is_empty();
-            break;
-        }
+        self.search.tell_apart(Apart::ORDERS);
+        AfterRun::Again
     }
-    lenient.worker.forget_histories();
-    sought.through &= through;
-    drew.load(Ordering::Relaxed)
-}
 
-/// An order of the calls of the last run that the model forbids, if any.
-fn reordered(search: &Arc<dyn Search>, worker: &Worker) -> ClosureVerdict {
-    search.look_at_orders(&mut |history, times| holds(worker, history, times))
+    /// An order of the calls of the last run that the model forbids, if any.
+    fn reordered(&self) -> ClosureVerdict {
+        let worker = &self.lenient.worker;
+        self.search.look_at_orders(&mut |history, times| holds(worker, history, times))
+    }
 }

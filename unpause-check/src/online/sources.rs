@@ -19,6 +19,7 @@
 //! forgotten.
 
 use unpause_ordered::sort_by_key;
+mod candidates;
 mod choose;
 mod evidence;
 mod forget;

@@ -9,12 +9,12 @@
 //! O(tasks + conflicting steps before it).
 
 mod deaths;
+mod rivals;
 
 use super::footprint::StepItem;
 use crate::run::board::Life;
 use crate::run::ids::TaskId;
 use crate::run::op::kind::Kind;
-use crate::run::op::task::END;
 use crate::run::rng::finalized;
 
 /// The number of a step of the run.
@@ -233,96 +233,6 @@ impl HappensBefore {
                     child.born_with.clear();
                 }
                 StepItem::Over | StepItem::Unseen => {}
-            }
-        }
-    }
-
-    /// Collects the steps of other tasks that conflict with a step of `task`. May leave out a step that certainly
-    /// happened before another collected one.
-    fn collect_rivals(&self, task: TaskId, items: &[StepItem], rivals: &mut Vec<Index>) {
-        let mut add = |index: Index| {
-            if self.steps[index as usize].task != task {
-                rivals.push(index);
-            }
-        };
-        for (index, note) in &self.tasks[task.index()].notes {
-            if note.conflicts(&StepItem::lives(task)) {
-                add(*index);
-            }
-        }
-        for item in items {
-            match item {
-                StepItem::Object { object, kind, .. } => {
-                    let Some(log) = self.objects.get(object.index()) else { continue };
-                    for (index, other) in log.iter().rev() {
-                        if item.conflicts(other) {
-                            add(*index);
-                            // All earlier steps that conflict with the new one conflict with this one, too.
-                            if covers(other, *kind) {
-                                break;
-                            }
-                        }
-                    }
-                }
-                StepItem::Called { history, .. } => {
-                    for (index, other) in self.histories.get(*history).into_iter().flatten() {
-                        if item.conflicts(other) {
-                            add(*index);
-                        }
-                    }
-                }
-                StepItem::Counted { .. } => {
-                    for (index, other) in &self.counts {
-                        if item.conflicts(other) {
-                            add(*index);
-                        }
-                    }
-                }
-                StepItem::Life { life, ends } => {
-                    let log = self.lives.get(life.index()).map_or(&[][..], Vec::as_slice);
-                    // Nothing of a life comes after its end.
-                    let from = if *ends { 0 } else { log.len().saturating_sub(1) };
-                    for (index, other) in &log[from..] {
-                        if item.conflicts(other) {
-                            add(*index);
-                        }
-                    }
-                }
-                StepItem::Task { target, kind, .. } if *target == task => {
-                    // Its own end: other tasks that saw it alive or ended must keep their order
-                    // with it.
-                    debug_assert_eq!(*kind, END);
-                    for (index, note) in &self.tasks[task.index()].notes {
-                        if note.conflicts(item) {
-                            add(*index);
-                        }
-                    }
-                }
-                StepItem::Task { target, .. } => {
-                    let Some(log) = self.tasks.get(target.index()) else { continue };
-                    // Of two others one may have ended it.
-                    for (index, note) in &log.notes {
-                        if note.conflicts(item) {
-                            add(*index);
-                        }
-                    }
-                    let end = StepItem::Task { target: *target, kind: END, done: true };
-                    let with_end = log.ended && item.conflicts(&end);
-                    if with_end || item.conflicts(&StepItem::lives(*target)) {
-                        log.steps.last().into_iter().for_each(|last| add(*last));
-                    }
-                }
-                StepItem::Over => {
-                    let last = self.tasks.iter().filter_map(|log| log.steps.last());
-                    last.for_each(|index| add(*index));
-                }
-                // The last step conflicts with all before it.
-                StepItem::Unseen => {
-                    if let Some(last) = (self.steps.len() as Index).checked_sub(1) {
-                        add(last);
-                    }
-                }
-                StepItem::Spawned(_) => {}
             }
         }
     }

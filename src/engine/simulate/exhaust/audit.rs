@@ -66,63 +66,115 @@ pub(in crate::engine::simulate) fn audit(
     runs: u64,
     shown: bool,
 ) -> Sampled {
-    let mut sampled = Sampled::default();
-    let mut classes = Set::new();
+    let sampled = Sampled::default();
+    let mut auditor = Auditor { session, search, shown, classes: Set::new(), sampled };
     for name in STRATEGIES {
+        auditor.sample(name, runs / STRATEGIES.len() as u64);
+        if auditor.is_done() {
+            break;
+        }
+    }
+    auditor.sampled
+}
+
+/// An audit, as its runs are made.
+struct Auditor<'a, 's> {
+    session: &'a Session<'s>,
+    search: Option<&'a Arc<dyn Search>>,
+    /// True if the search continued after failures.
+    shown: bool,
+    /// The classes of the sampled runs.
+    classes: Set<u64>,
+    sampled: Sampled,
+}
+
+/// A sampled run, as its witness saw it.
+struct SampledClass {
+    class: u64,
+    /// True if the search had a run of the class; `None` without a search.
+    known: Option<bool>,
+    /// Other orders of the run that must make no difference.
+    others: Vec<Other>,
+}
+
+impl Auditor<'_, '_> {
+    /// Returns `true` if a run said something against the search, or if classes mean nothing.
+    fn is_done(&self) -> bool {
+        self.sampled.blind || !self.sampled.audit.agrees()
+    }
+
+    /// Samples so many runs of one strategy.
+    fn sample(&mut self, name: &'static str, runs: u64) {
+        let session = self.session;
         let strategy = Chosen::parse(name).expect("a strategy of the registry");
         let witness = Witness::default();
-        if let Some(search) = search {
+        if let Some(search) = self.search {
             witness.tell_apart(search.apart());
         }
         let mut worker = Worker::new(witness.watch(strategy.create()));
         let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
         session.rehearse(&mut worker, &watched.watched);
-        for number in 0..runs / STRATEGIES.len() as u64 {
+        for number in 0..runs {
             let seed = Seed(number);
             watched.watched.begin(number);
             let failure = session.once(&mut worker, seed, &session.limits());
-            sampled.audit.runs += 1;
-            let (class, others) = witness.look(ends_by_a_step(failure.as_ref()), |order| {
-                let class = order.class();
-                let wanted = classes.insert(class) || number < MADE_AGAIN;
-                let is_made_again = wanted && failure.is_none();
-                let others = if is_made_again { Other::all(order) } else { Vec::new() };
-                (class, others)
-            });
-            let known = search.and_then(|search| search.has_class(class));
+            self.sampled.audit.runs += 1;
+            let seen = self.look(&witness, number, failure.as_ref());
             if let Some(failure) = failure {
-                // A run that was too long is of no class.
-                let long = matches!(failure, Failure::StepLimit { .. });
-                if !shown || !long && known != Some(true) {
-                    sampled.fails(worker.extract(seed, name), seed);
+                if self.is_news(&failure, &seen) {
+                    self.sampled.fails(worker.extract(seed, name), seed);
                 }
             } else if witness.is_blind() {
-                sampled.blind = true;
-            } else if !others.is_empty() || known == Some(false) {
+                self.sampled.blind = true;
+            } else if !seen.others.is_empty() || seen.known == Some(false) {
                 let run = worker.extract(seed, name);
-                let apart = search.map_or(Apart::NOTHING, |search| search.apart());
+                let apart = self.search.map_or(Apart::NOTHING, |search| search.apart());
                 let (schedule, watched) = (worker.schedule(), &watched.watched);
                 let worker = &mut worker;
-                let mut again = Again { session, worker, watched, seed, schedule, apart };
-                // Without a search, what a run learns is not known before it.
-                let expected = Expected { run: &run, class: search.map(|_| class) };
-                for other in &others {
-                    sampled.compare(&mut again, &expected, other);
-                }
-                if let (Some(search), Some(false), true) = (search, known, sampled.audit.agrees()) {
-                    sampled.audit.missed = Some(format::inline(&session.trace(&run)));
-                    let tasks = run.steps.iter().map(|step| step.task).collect();
-                    sampled.audit.clash = missed::reversal(&mut again, search, tasks);
-                }
+                self.check(&run, &seen, Again { session, worker, watched, seed, schedule, apart });
                 watched.begin_job(WorkerJob::Seeds(strategy));
             }
             worker.forget_histories();
-            if sampled.blind || !sampled.audit.agrees() {
-                return sampled;
+            if self.is_done() {
+                return;
             }
         }
     }
-    sampled
+
+    /// The class of the last run, and other orders of it if they are to be made.
+    fn look(&mut self, witness: &Witness, number: u64, failure: Option<&Failure>) -> SampledClass {
+        let (class, others) = witness.look(ends_by_a_step(failure), |order| {
+            let class = order.class();
+            let wanted = self.classes.insert(class) || number < MADE_AGAIN;
+            let is_made_again = wanted && failure.is_none();
+            let others = if is_made_again { Other::all(order) } else { Vec::new() };
+            (class, others)
+        });
+        let known = self.search.and_then(|search| search.has_class(class));
+        SampledClass { class, known, others }
+    }
+
+    /// Returns `true` for a failure that the search has not shown.
+    fn is_news(&self, failure: &Failure, seen: &SampledClass) -> bool {
+        // A run that was too long is of no class.
+        let is_long = matches!(failure, Failure::StepLimit { .. });
+        !self.shown || !is_long && seen.known != Some(true)
+    }
+
+    /// Makes a run, which passed, again in its other orders. Notes it if the search had no run of its class.
+    fn check(&mut self, run: &Run, seen: &SampledClass, mut again: Again<'_, '_>) {
+        // Without a search, what a run learns is not known before it.
+        let expected = Expected { run, class: self.search.map(|_| seen.class) };
+        for other in &seen.others {
+            self.sampled.compare(&mut again, &expected, other);
+        }
+        let audit = &mut self.sampled.audit;
+        if let (Some(search), Some(false), true) = (self.search, seen.known, audit.agrees()) {
+            audit.missed = Some(format::inline(&self.session.trace(run)));
+            let tasks = run.steps.iter().map(|step| step.task).collect();
+            audit.clash = missed::reversal(&mut again, search, tasks);
+        }
+    }
 }
 
 impl Sampled {

@@ -89,11 +89,10 @@ impl<M: Model> Sources<M> {
         call: u32,
         resources: &mut Resources<M>,
     ) -> Result<Option<Source>, SourcesRefusal> {
-        let mut choices = Vec::new();
         let pools = [&self.pool];
         let mut search = self.search(&pools, resources);
         search.since = self.calls[call].invoked;
-        search.candidates(&self.chosen, call, 1, usize::MAX, &mut choices)?;
+        let choices = search.candidates(&self.chosen, call, 1, usize::MAX)?;
         let is_simple = |source: &Source| match source {
             Source::Cluster(_) => true,
             Source::Optional(writer) => matches!(self.calls[*writer].needs, Needs::Nothing),

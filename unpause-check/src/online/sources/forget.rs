@@ -84,8 +84,7 @@ impl<M: Model> Sources<M> {
             self.calls[call].at = at;
             return Ok(true);
         }
-        let mut choices = Vec::new();
-        search.candidates(&self.certain, call, others, 2, &mut choices)?;
+        let choices = search.candidates(&self.certain, call, others, 2)?;
         let [only] = choices[..] else { return Ok(false) };
         let at = match only {
             Source::Cluster(at) => at,

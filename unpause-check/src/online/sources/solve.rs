@@ -7,7 +7,7 @@
 //! if its value is needed. Writers of unneeded values are interchangeable, so a failed swap needs
 //! to try only a few.
 
-use super::plan::{NONE, SourceCluster, SourcePlan, Zone};
+use super::plan::{NONE, SourcePlan, Zone};
 use super::pool::Pool;
 use super::{Needs, SourceCall};
 use crate::model::{Key, Model};
@@ -95,8 +95,7 @@ impl<M: Model> SourceSearch<'_, M> {
             return Err(AttemptsExhausted);
         }
         let call = todo.remove(next);
-        let mut choices = Vec::new();
-        self.candidates(&plan, call, todo.len(), usize::MAX, &mut choices)?;
+        let mut choices = self.candidates(&plan, call, todo.len(), usize::MAX)?;
         // The source in the last plan comes first, because most of that plan still holds.
         let known = Source::Cluster(self.calls[call].at);
         if let Some(place) = choices.iter().position(|source| *source == known) {
@@ -121,10 +120,8 @@ impl<M: Model> SourceSearch<'_, M> {
         if let Some(at) = self.free(plan, call) {
             return Ok(SourceStep::Free(at));
         }
-        let mut choices = Vec::new();
         // Two candidates are enough to show that the call is not forced.
-        self.candidates(plan, call, others, 2, &mut choices)?;
-        Ok(match choices[..] {
+        Ok(match self.candidates(plan, call, others, 2)?[..] {
             [] => SourceStep::Failed,
             [only] => SourceStep::Only(only),
             _ => SourceStep::Several,
@@ -148,130 +145,8 @@ impl<M: Model> SourceSearch<'_, M> {
         plan.active().map(|(at, _)| at).find(|at| fits(*at))
     }
 
-    /// The possible sources of a call, likely ones first, at most `most` of them. Equal optional writers that
-    /// were invoked before all calls that need a source are represented by the first one.
-    pub(super) fn candidates(
-        &mut self,
-        plan: &SourcePlan,
-        call: u32,
-        others: usize,
-        most: usize,
-        out: &mut Vec<Source>,
-    ) -> Result<(), AttemptsExhausted> {
-        let it = &self.calls[call];
-        let (span, swaps) = (it.span(), it.writes.is_some());
-        let own =
-            if swaps { self.cluster(plan, call).expect("a swap that takes part") } else { NONE };
-        let mut tried = 1;
-        for (at, cluster) in plan.active() {
-            if out.len() >= most {
-                break;
-            }
-            // Clusters that take part come first, because they add no writer to the plan.
-            if it.needs.allows(cluster.value) {
-                tried += 1;
-                let fits = if swaps { plan.fits_link(at, own) } else { plan.fits(at, span) };
-                if fits {
-                    out.push(Source::Cluster(at));
-                }
-            }
-        }
-        let mut add = |optional: u32, out: &mut Vec<Source>| {
-            tried += 1;
-            let invoked = self.calls[optional].invoked;
-            let fits =
-                if swaps { plan.fits_link_new(invoked, own) } else { plan.fits_new(invoked, span) };
-            if fits {
-                out.push(Source::Optional(optional));
-            }
-        };
-        let unused = |call: u32| self.cluster(plan, call).is_none();
-        let until = if swaps { plan.zone_of_block(own).first } else { span.first };
-        // Equal writers that were invoked before all that needs a source are interchangeable. A later one restricts
-        // more, and leaves more to other calls.
-        let usable = |equal: &[(u64, u32)]| -> Vec<u32> {
-            let begin = equal.partition_point(|(invoked, _)| *invoked < self.since);
-            let mut before = equal[..begin].iter().map(|(_, call)| *call);
-            let before = before.find(|call| unused(*call));
-            let during = equal[begin..].iter().take_while(|(invoked, _)| *invoked < until);
-            let during = during.map(|(_, call)| *call).filter(|call| unused(*call));
-            before.into_iter().chain(during).collect()
-        };
-        // True if the value that a swap replaces may be there, in a cluster or by an optional call.
-        let is_there = |from: Key| {
-            let has = |(_, it): (u32, &SourceCluster)| it.value == from && it.after == NONE;
-            self.pools.iter().any(|pool| pool.has(from)) || plan.active().any(has)
-        };
-        for pool in self.pools {
-            match it.needs {
-                Needs::Nothing => {}
-                Needs::Value(value) => {
-                    let plain = usable(pool.plain(value)).into_iter();
-                    let from = pool.sources(value).filter(|from| is_there(*from));
-                    let swaps = from.flat_map(|from| usable(pool.swaps(from, value)));
-                    for optional in plain.chain(swaps) {
-                        if out.len() >= most {
-                            break;
-                        }
-                        add(optional, out);
-                    }
-                }
-                Needs::Other(_) if out.len() >= most => {}
-                Needs::Other(_) => {
-                    let ends = plan.active().filter(|(_, it)| it.after == NONE);
-                    let mut from: Vec<Key> = match self.pools {
-                        [_] => ends
-                            .map(|(_, it)| it.value)
-                            .chain(pool.inner().iter().copied())
-                            .collect(),
-                        _ => pool.replaced().filter(|from| is_there(*from)).collect(),
-                    };
-                    from.sort_unstable();
-                    from.dedup();
-                    // Other remaining calls need one value each, and swaps need some that they replace. So one
-                    // of this many values is not needed for anything else, and can represent all others.
-                    let enough = others + 2 + from.len();
-                    let mut seen = Vec::new();
-                    if pool.number_of_values() > enough {
-                        let before = pool.by_time().take_while(|(time, ..)| *time < it.invoked);
-                        for (_, optional, value) in before {
-                            let is_new = seen.iter().all(|(_, other)| *other != value);
-                            if is_new && it.needs.allows(value) && unused(optional) {
-                                seen.push((optional, value));
-                            }
-                            if seen.len() == enough {
-                                break;
-                            }
-                        }
-                    }
-                    if seen.len() < enough {
-                        seen.clear();
-                        let values = pool.values().filter(|(value, _)| it.needs.allows(*value));
-                        for (value, equal) in values {
-                            seen.extend(
-                                usable(equal).into_iter().map(|optional| (optional, value)),
-                            );
-                        }
-                    }
-                    let swaps = from.into_iter().flat_map(|from| pool.replacing(from));
-                    let swaps = swaps.filter(|(value, _)| it.needs.allows(*value));
-                    let swaps = swaps.flat_map(|(_, equal)| usable(equal));
-                    for optional in seen.into_iter().map(|(optional, _)| optional).chain(swaps) {
-                        if out.len() >= most {
-                            break;
-                        }
-                        add(optional, out);
-                    }
-                }
-            }
-        }
-        // The budget counts candidates, because each costs time linear in the clusters.
-        self.left = self.left.checked_sub(tried).ok_or(AttemptsExhausted)?;
-        Ok(())
-    }
-
     /// The cluster of a writer that takes part.
-    fn cluster(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
+    pub(super) fn cluster(&self, plan: &SourcePlan, call: u32) -> Option<u32> {
         match self.calls[call].node {
             NONE => plan.of(call),
             at => plan.takes_part(at).then_some(at),

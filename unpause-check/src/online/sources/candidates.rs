@@ -1,0 +1,188 @@
+//! The possible sources of a call: clusters that take part in a plan, and writers that do not yet.
+
+use super::plan::{NONE, SourceCluster, SourcePlan};
+use super::pool::Pool;
+use super::solve::{AttemptsExhausted, Source, SourceSearch};
+use super::{Needs, SourceCall};
+use crate::model::{Key, Model};
+
+impl<M: Model> SourceSearch<'_, M> {
+    /// The possible sources of a call, likely ones first, at most `most` of them. `others` is the number of remaining
+    /// calls. Equal optional writers that were invoked before all calls that need a source are represented by the first
+    /// one.
+    pub(super) fn candidates(
+        &mut self,
+        plan: &SourcePlan,
+        call: u32,
+        others: usize,
+        most: usize,
+    ) -> Result<Vec<Source>, AttemptsExhausted> {
+        let it = &self.calls[call];
+        let own = match it.writes {
+            Some(_) => Some(self.cluster(plan, call).expect("a swap that takes part")),
+            None => None,
+        };
+        let seeker = Seeker { search: self, plan, call: it, own };
+        let mut found = Candidates { most, sources: Vec::new(), tried: 1 };
+        seeker.add_clusters(&mut found);
+        for pool in self.pools {
+            match it.needs {
+                Needs::Nothing => {}
+                Needs::Value(value) => seeker.add_writers(pool, value, &mut found),
+                Needs::Other(_) if found.is_full() => {}
+                Needs::Other(_) => seeker.add_writers_of_others(pool, others, &mut found),
+            }
+        }
+        // The budget counts candidates, because each costs time linear in the clusters.
+        self.left = self.left.checked_sub(found.tried).ok_or(AttemptsExhausted)?;
+        Ok(found.sources)
+    }
+}
+
+/// The candidates that were found.
+struct Candidates {
+    most: usize,
+    sources: Vec<Source>,
+    /// The number of clusters and writers that were tried.
+    tried: u64,
+}
+
+impl Candidates {
+    fn is_full(&self) -> bool {
+        self.sources.len() >= self.most
+    }
+
+    /// Adds a source that was tried, if it fits.
+    fn add(&mut self, source: Source, fits: bool) {
+        self.tried += 1;
+        if fits {
+            self.sources.push(source);
+        }
+    }
+}
+
+/// A call whose candidates are sought.
+struct Seeker<'a, 's, M: Model> {
+    search: &'a SourceSearch<'s, M>,
+    plan: &'a SourcePlan,
+    call: &'a SourceCall<M>,
+    /// The cluster of a swap.
+    own: Option<u32>,
+}
+
+impl<M: Model> Seeker<'_, '_, M> {
+    /// Adds the clusters that take part. They come first, because they add no writer to the plan.
+    fn add_clusters(&self, found: &mut Candidates) {
+        let (plan, span) = (self.plan, self.call.span());
+        for (at, cluster) in plan.active() {
+            if found.is_full() {
+                break;
+            }
+            if self.call.needs.allows(cluster.value) {
+                let fits = match self.own {
+                    Some(own) => plan.fits_link(at, own),
+                    None => plan.fits(at, span),
+                };
+                found.add(Source::Cluster(at), fits);
+            }
+        }
+    }
+
+    /// Adds the writers of the value that the call needs.
+    fn add_writers(&self, pool: &Pool, value: Key, found: &mut Candidates) {
+        let plain = self.usable(pool.plain(value)).into_iter();
+        let from = pool.sources(value).filter(|from| self.is_there(*from));
+        let swaps = from.flat_map(|from| self.usable(pool.swaps(from, value)));
+        self.add_all(plain.chain(swaps), found);
+    }
+
+    /// Adds writers of values that a failed swap can see. `others` other calls remain.
+    fn add_writers_of_others(&self, pool: &Pool, others: usize, found: &mut Candidates) {
+        let from = self.replaceable(pool);
+        let needs = self.call.needs;
+        // Other remaining calls need one value each, and swaps need some that they replace. So one of this many values is
+        // not needed for anything else, and can represent all others.
+        let plain = self.representatives(pool, others + 2 + from.len());
+        let swaps = from.into_iter().flat_map(|from| pool.replacing(from));
+        let swaps = swaps.filter(|(value, _)| needs.allows(*value));
+        let swaps = swaps.flat_map(|(_, equal)| self.usable(equal));
+        self.add_all(plain.into_iter().chain(swaps), found);
+    }
+
+    /// The values that swaps of the pool could replace in this plan, each once, in order.
+    fn replaceable(&self, pool: &Pool) -> Vec<Key> {
+        let mut from: Vec<Key> = match self.search.pools {
+            [_] => {
+                let ends = self.plan.active().filter(|(_, it)| it.after == NONE);
+                ends.map(|(_, it)| it.value).chain(pool.inner().iter().copied()).collect()
+            }
+            _ => pool.replaced().filter(|from| self.is_there(*from)).collect(),
+        };
+        from.sort_unstable();
+        from.dedup();
+        from
+    }
+
+    /// Plain writers that the call could observe, of `enough` values if there are so many.
+    fn representatives(&self, pool: &Pool, enough: usize) -> Vec<u32> {
+        let needs = self.call.needs;
+        let mut seen: Vec<(u32, Key)> = Vec::new();
+        if pool.number_of_values() > enough {
+            let before = pool.by_time().take_while(|(time, ..)| *time < self.call.invoked);
+            for (_, optional, value) in before {
+                let is_new = seen.iter().all(|(_, other)| *other != value);
+                if is_new && needs.allows(value) && self.is_unused(optional) {
+                    seen.push((optional, value));
+                }
+                if seen.len() == enough {
+                    break;
+                }
+            }
+        }
+        if seen.len() < enough {
+            let values = pool.values().filter(|(value, _)| needs.allows(*value));
+            return values.flat_map(|(_, equal)| self.usable(equal)).collect();
+        }
+        seen.into_iter().map(|(optional, _)| optional).collect()
+    }
+
+    /// Adds writers that take no part yet, if they fit.
+    fn add_all(&self, writers: impl Iterator<Item = u32>, found: &mut Candidates) {
+        for writer in writers {
+            if found.is_full() {
+                break;
+            }
+            let (plan, invoked) = (self.plan, self.search.calls[writer].invoked);
+            let fits = match self.own {
+                Some(own) => plan.fits_link_new(invoked, own),
+                None => plan.fits_new(invoked, self.call.span()),
+            };
+            found.add(Source::Optional(writer), fits);
+        }
+    }
+
+    fn is_unused(&self, call: u32) -> bool {
+        self.search.cluster(self.plan, call).is_none()
+    }
+
+    /// Of equal writers the ones to try. Equal writers that were invoked before all that needs a source are
+    /// interchangeable. A later one restricts more, and leaves more to other calls.
+    fn usable(&self, equal: &[(u64, u32)]) -> Vec<u32> {
+        let until = match self.own {
+            Some(own) => self.plan.zone_of_block(own).first,
+            None => self.call.span().first,
+        };
+        let begin = equal.partition_point(|(invoked, _)| *invoked < self.search.since);
+        let mut before = equal[..begin].iter().map(|(_, call)| *call);
+        let before = before.find(|call| self.is_unused(*call));
+        let during = equal[begin..].iter().take_while(|(invoked, _)| *invoked < until);
+        let during = during.map(|(_, call)| *call).filter(|call| self.is_unused(*call));
+        before.into_iter().chain(during).collect()
+    }
+
+    /// Returns `true` if the value that a swap replaces may be there, in a cluster or by an optional call.
+    fn is_there(&self, from: Key) -> bool {
+        let has = |(_, it): (u32, &SourceCluster)| it.value == from && it.after == NONE;
+        self.search.pools.iter().any(|pool| pool.has(from)) || self.plan.active().any(has)
+    }
+}

@@ -10,16 +10,17 @@
 //! | plain threads, with std and any other crates | `#[sim::test(native)] fn` | `cargo unpause test`: each atomic operation, lock and socket is a point |
 //! | plain threads of a crate that does not depend on this crate | its own `#[test] fn` | `cargo unpause test --any` |
 //!
-//! Both doors have the same seeds, strategies, searches, traces, histories and screens. Applications over tokio take the
-//! first door with the package `unpause-tokio`, and the second door without a change. This page is about the first door.
-//! `docs/native.md` of the repository is about the second door, and `docs/method.md` leads from a crate to a bug or a
-//! bound. The package `unpause-histories` and `cargo unpause check` check histories that another system has recorded.
+//! Both doors have the same seeds, strategies, searches, traces, histories and screens. Applications over tokio take
+//! the first door with the package `unpause-tokio`, and the second door without a change. This page is about the first
+//! door. `docs/native.md` of the repository is about the second door, and `docs/method.md` leads from a crate to a bug
+//! or a bound. The package `unpause-histories` and `cargo unpause check` check histories that another system has
+//! recorded.
 //!
 //! The first door in five links:
 //!
 //! - [`#[sim::test]`](macro@test) runs a test under many seeds; [`Runner`] is the same as a function.
-//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`mod@rand`]: the primitives of tests and of the code under test. Without
-//!   the feature `sim` they are the real primitives.
+//! - [`Atomic`], [`Cell`], [`Mutex`], [`spawn`], [`mod@rand`]: the primitives of tests and of the code under test.
+//!   Without the feature `sim` they are the real primitives.
 //! - [`History`] and [`check`]: record the calls of clients and their results, and check them against a model.
 //! - [`parallel()`]: concurrent programs generated from a model.
 //! - [`mod@strategy`]: random walks, PCT, POS and others. The [`exhaustive`](runner#proofs) search proves that no
@@ -102,29 +103,30 @@
 //! [`yield_now`](task::yield_now). The task announces its next operation there, and any other task may go first. A
 //! **step** is the code from one point to the next, without interruption. Spawning a task and dropping a guard take
 //! effect at once and are no points. A task that waits for a lock or another task is blocked. When a lock is freed, all
-//! waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked until the memory
-//! that it read has changed.
+//! waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked until the
+//! memory that it read has changed.
 //!
 //! A **run** is one execution of the body. Its **decisions** determine it: the task that steps next, and the value that
-//! [`mod@rand`] draws. A **trace** is the list of these decisions, and replays the run without seed and strategy. A run fails if
+//! [`mod@rand`] draws. A **trace** is the list of these decisions, and replays the run without seed and strategy. A run
+//! fails if
 //!
 //! - a task panics, or the body returns an error;
 //! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;
-//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value (a run of plain
-//!   threads continues after that limit, and fails if it does not end);
-//! - a [`History`] that it [asserts](History::assert_linearizable) is not [linearizable](check::linearizable()), or the checker
-//!   runs out of its budget (a note names a history that was recorded and never checked);
+//! - it takes more than a million steps ([`Runner::max_steps`]), most often in a loop that polls a value (a run of
+//!   plain threads continues after that limit, and fails if it does not end);
+//! - a [`History`] that it [asserts](History::assert_linearizable) is not [linearizable](check::linearizable()), or the
+//!   checker runs out of its budget (a note names a history that was recorded and never checked);
 //! - it differs from the trace that it replays;
-//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics while a panic unwinds; that ends the
-//!   process, after the trace is written.
+//! - one step takes longer than ten seconds ([`Runner::hang`]), or a destructor panics while a panic unwinds; that ends
+//!   the process, after the trace is written.
 //!
 //! Create everything in the body: state that survives a run, such as a `static` of std, makes later runs differ. The
 //! first seed and every failing seed run twice, and the first step that differs is
 //! [reported](run::Failure::NonDeterminism).
 //!
-//! A stack overflow, `abort()` or a failed allocation ends the process without a report. On Unix the next start makes the
-//! test in a new process first, which notes each run before it begins. If that process ends, too, the seed of its last
-//! run fails, with the command that repeats it, and other tests of the first process continue. (The notes are in
+//! A stack overflow, `abort()` or a failed allocation ends the process without a report. On Unix the next start makes
+//! the test in a new process first, which notes each run before it begins. If that process ends, too, the seed of its
+//! last run fails, with the command that repeats it, and other tests of the first process continue. (The notes are in
 //! `target/sim/<package>/underway/`. Hermetic runners and replays write none.) In a test with plain threads they are
 //! failures of a seed at once, as a hang is: see `docs/native.md`.
 //!
@@ -212,8 +214,8 @@
 //! strategies, searches and traces have no effect on real threads; a replay is refused. A test in which no task moves
 //! for 10 seconds ([`Runner::hang`]), or one run lasts for 60 ([`Runner::limit`]), ends the process.
 //!
-//! A run may give a lock to any waiter, however often other tasks had it meanwhile. The real [`Mutex`] is fairer: a task
-//! that waited for half a millisecond is next.
+//! A run may give a lock to any waiter, however often other tasks had it meanwhile. The real [`Mutex`] is fairer: a
+//! task that waited for half a millisecond is next.
 //!
 //! Outside of runs, code over these primitives needs nothing from this library:
 //!
@@ -229,8 +231,8 @@
 //!
 //! - Memory is sequentially consistent in a run, for every [`Ordering`]: the behaviours that weaker orderings add are
 //!   not explored, and a [`fence`] does nothing.
-//! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step, and so are
-//!   all operations of its branches in that poll.
+//! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step, and so
+//!   are all operations of its branches in that poll.
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
 //!   atomic of std or a channel, is recorded later than it happened: begin such a call with [`task::yield_now`].
 //!   Commands of [`parallel()`] begin when they are first polled.

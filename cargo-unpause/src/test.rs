@@ -1,8 +1,8 @@
 //! `cargo unpause test`: cargo's own `test`, of a program compiled so that its plain threads can be stepped.
 //!
 //! Cargo calls this program in place of the compiler ([`wrapper`]), which adds the flags that have each atomic
-//! operation call the runtime. The results have a target folder of their own. Parts that do not depend on the program are
-//! compiled once and kept in the user's [`cache`].
+//! operation call the runtime. The results have a target folder of their own. Parts that do not depend on the program
+//! are compiled once and kept in the user's [`cache`].
 
 mod any;
 mod cache;

@@ -1,4 +1,5 @@
-//! Programs with plain threads: see `tests/`. [`corpus`] has those with known bugs, [`sizes`] those whose runs are timed.
+//! Programs with plain threads: see `tests/`. [`corpus`] has those with known bugs, [`sizes`] those whose runs are
+//! timed.
 
 #![forbid(unsafe_code)]
 

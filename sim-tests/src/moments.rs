@@ -1,7 +1,8 @@
 //! The moment of a fault: the step of its victim that it comes before, counted over many seeds.
 //!
 //! A victim takes some steps, and one fault ends or disturbs it. Each row of [`FAULTS`] is a program with one kind of
-//! fault. A gap is the number of steps that the victim had taken when the fault came; there is one gap more than there are steps.
+//! fault. A gap is the number of steps that the victim had taken when the fault came; there is one gap more than there
+//! are steps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,8 +15,8 @@ use sim::{Atomic, Ordering::SeqCst, Runner};
 pub struct Fault {
     /// Its name.
     pub name: &'static str,
-    /// True if a value drawn by the seed decides whether a run has it. Runs without it count for the last gap then, because
-    /// the victim takes all its steps in both.
+    /// True if a value drawn by the seed decides whether a run has it. Runs without it count for the last gap then,
+    /// because the victim takes all its steps in both.
     pub is_drawn: bool,
     settings: fn(Runner) -> Runner,
     kind: Kind,

@@ -109,6 +109,11 @@ fn no_source_is_longer_than_the_limit() {
 }
 
 #[test]
+fn no_comment_is_wider_than_the_limit() {
+    assert_none(each(form::too_wide));
+}
+
+#[test]
 fn every_source_opens_with_what_it_is_for() {
     assert_none(each(form::without_opening));
 }

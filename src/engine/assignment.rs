@@ -108,8 +108,8 @@ impl<'a> Assignment<'a> {
         report
     }
 
-    /// Returns the note that the time was up before all seeds had run. Results have one of their own, a search says how far it
-    /// came.
+    /// Returns the note that the time was up before all seeds had run. Results have one of their own, a search says how
+    /// far it came.
     fn time_was_up(&self, report: &Report) -> Option<String> {
         let samples = report.replayed.is_none() && report.searched.is_none();
         let wanted = self.config.positions();

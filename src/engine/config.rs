@@ -330,8 +330,8 @@ impl Config {
         }
     }
 
-    /// Returns this configuration with a process for each run. `None` if that makes no difference or is not possible, or
-    /// if the user has chosen what the runs share.
+    /// Returns this configuration with a process for each run. `None` if that makes no difference or is not possible,
+    /// or if the user has chosen what the runs share.
     pub(crate) fn apart(&self) -> Option<Config> {
         let is_possible = self.is_native() && !self.closure && self.results.is_none();
         let is_open = self.source.isolate.is_none() && self.isolate == Isolation::Run;

@@ -83,8 +83,8 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
     leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
 }
 
-/// Returns a note for each history of the first run that was recorded and neither checked nor read, from the places that
-/// created them.
+/// Returns a note for each history of the first run that was recorded and neither checked nor read, from the places
+/// that created them.
 pub(super) fn unchecked<'a>(
     test: &'a str,
     places: impl IntoIterator<Item = Place> + 'a,

@@ -5,8 +5,8 @@
 //! while it runs. If the process of a mark no longer exists, it ended before the test did. Then,
 //! and only then, each run is noted in the mark before it begins, and the next start names the run.
 //!
-//! A test with such a mark is made in a new process first (`simulate/ends.rs`). If that process ends, too, its mark names the
-//! run, which is a failure of its seed. The mark stays, so that the next start does the same.
+//! A test with such a mark is made in a new process first (`simulate/ends.rs`). If that process ends, too, its mark
+//! names the run, which is a failure of its seed. The mark stays, so that the next start does the same.
 //!
 //! A process that is stopped from outside leaves its marks too. Hermetic runners and replays leave none, and
 //! neither do real threads, whose seeds mean no run.

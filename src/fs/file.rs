@@ -30,9 +30,9 @@ const CLONE: Op = sees("try_clone");
 
 /// An open file, with tokio's names. See the [module](self::super) for what a power failure leaves of it.
 ///
-/// Each call is a point and has its effect in one step: a write is done when its future is ready, and [`flush`](Self::flush)
-/// has nothing to do. Dropping a file closes it, which is no point and syncs nothing. It implements `AsyncRead`, `AsyncWrite`
-/// and `AsyncSeek` of the crate `futures` and, with the feature `tokio`, of tokio.
+/// Each call is a point and has its effect in one step: a write is done when its future is ready, and
+/// [`flush`](Self::flush) has nothing to do. Dropping a file closes it, which is no point and syncs nothing. It
+/// implements `AsyncRead`, `AsyncWrite` and `AsyncSeek` of the crate `futures` and, with the feature `tokio`, of tokio.
 ///
 /// ```
 /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -215,7 +215,8 @@ impl File {
         }
     }
 
-    /// Writes at the position, which moves, or at the end if the file was opened for that: the number of bytes. A point.
+    /// Writes at the position, which moves, or at the end if the file was opened for that: the number of bytes. A
+    /// point.
     ///
     /// # Errors
     /// The errors of std's `write`.
@@ -317,8 +318,8 @@ impl File {
         })
     }
 
-    /// Makes the contents of the file durable, or the entries of a directory; not the name of the file, which is an entry of
-    /// its directory. A point.
+    /// Makes the contents of the file durable, or the entries of a directory; not the name of the file, which is an
+    /// entry of its directory. A point.
     ///
     /// # Errors
     /// If the disk fails. The data is then taken for written: a second sync does not write it.

@@ -137,7 +137,8 @@ impl FileLock {
         })
     }
 
-    /// Gives the lock of an open file up. If it has none, that is an operation, too, because another task may lock the file.
+    /// Gives the lock of an open file up. If it has none, that is an operation, too, because another task may lock the
+    /// file.
     pub(super) fn unlock(&self, owner: Owner, here: Here) {
         if !self.let_go(owner, here) {
             self.mark.last(&UNLOCK_NOTHING, here);

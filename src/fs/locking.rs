@@ -31,11 +31,11 @@ impl File {
         })
     }
 
-    /// Locks the file, and waits while another open file has a lock on it. A point. The lock ends with [`unlock`](Self::unlock),
-    /// with the last clone of this file, and with the process: when its node dies.
+    /// Locks the file, and waits while another open file has a lock on it. A point. The lock ends with
+    /// [`unlock`](Self::unlock), with the last clone of this file, and with the process: when its node dies.
     ///
-    /// It is advice: files can be used without it. An open file has one lock, and a second replaces the first. In the real
-    /// build, and outside of runs, it holds within the process.
+    /// It is advice: files can be used without it. An open file has one lock, and a second replaces the first. In the
+    /// real build, and outside of runs, it holds within the process.
     ///
     /// # Errors
     /// If the node that opened the file has died since.

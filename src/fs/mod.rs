@@ -1,9 +1,9 @@
-//! Files, under the names of `tokio::fs`. In a run each [node](mod@crate::node) has a disk of its own, which a power failure
-//! may leave in any state that file systems permit.
+//! Files, under the names of `tokio::fs`. In a run each [node](mod@crate::node) has a disk of its own, which a power
+//! failure may leave in any state that file systems permit.
 //!
 //! A run's files are a model: nothing of a run is on the disk of the machine. A disk begins with the directory `/`, and
-//! relative paths start there. Files belong to the node of the code that opens them; code that is in no node has a disk, too.
-//! Outside of runs and in the real build they are files of the operating system.
+//! relative paths start there. Files belong to the node of the code that opens them; code that is in no node has a
+//! disk, too. Outside of runs and in the real build they are files of the operating system.
 //!
 //! ```
 //! use sim::fs::{self, File};
@@ -40,23 +40,23 @@
 //!
 //! A [`Map`] has words. Their operations are points, like operations on an atomic.
 //!
-//! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power failure
-//! before each call of the node.
+//! A search tries calls on one file in all orders, and no two orders of calls on different files. It tries a power
+//! failure before each call of the node.
 //!
 //! # What a death leaves
 //!
 //! - [`Node::kill`](crate::Node::kill) closes the files of the node and gives their locks up. Nothing is lost.
-//! - [`Node::power_off`](crate::Node::power_off) also loses what was not synced: any part of it, as the [`Rules`] permit.
-//!   The state is drawn location by location when it is read, and 0 is the newest: shrinking leaves the losses that a failure
-//!   needs, and the screen shows each at the call that found it.
+//! - [`Node::power_off`](crate::Node::power_off) also loses what was not synced: any part of it, as the [`Rules`]
+//!   permit. The state is drawn location by location when it is read, and 0 is the newest: shrinking leaves the losses
+//!   that a failure needs, and the screen shows each at the call that found it.
 //! - [`Node::wipe`](crate::Node::wipe) leaves an empty disk.
 //!
 //! Under the [rules of POSIX](Rules::POSIX), the default:
 //!
 //! - A sector of 512 bytes is written whole or not at all, and sectors in any order. A write of several may be torn.
 //! - The length of a file and its bytes are separate: a file may have its new length, and zeros in it.
-//! - [`File::sync_all`] makes contents and length durable. The *name* of the file is an entry of its directory, which has a
-//!   sync of its own: open the directory and sync it. So has a new directory in its parent.
+//! - [`File::sync_all`] makes contents and length durable. The *name* of the file is an entry of its directory, which
+//!   has a sync of its own: open the directory and sync it. So has a new directory in its parent.
 //! - A rename is whole, and syncs nothing: the new name may be there with none of the bytes.
 //! - A sync that fails leaves writes that no later sync covers.
 //!
@@ -65,9 +65,9 @@
 //!
 //! # Not modelled
 //!
-//! Symbolic links, permissions, owners, and times: of the names of `tokio::fs` there are no `symlink`, `set_permissions`,
-//! `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so [`File::from_std`] and
-//! [`File::into_std`] fail a run.
+//! Symbolic links, permissions, owners, and times: of the names of `tokio::fs` there are no `symlink`,
+//! `set_permissions`, `set_times`, `mode`, `custom_flags` and `ino`. A file of a run has none in the system, so
+//! [`File::from_std`] and [`File::into_std`] fail a run.
 
 mod at;
 mod call;
@@ -327,7 +327,8 @@ pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result
     async move { file::text(bytes.await?) }
 }
 
-/// Makes a file, or cuts it to length 0, and writes `bytes`. A point for the opening and for each write. It syncs nothing.
+/// Makes a file, or cuts it to length 0, and writes `bytes`. A point for the opening and for each write. It syncs
+/// nothing.
 ///
 /// # Errors
 /// The errors of [`std::fs::write`].
@@ -372,8 +373,8 @@ pub fn try_exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<boo
     }
 }
 
-/// Copies the contents of a file to another, which is made or cut to length 0. Returns their length. A point for each call
-/// that it takes.
+/// Copies the contents of a file to another, which is made or cut to length 0. Returns their length. A point for each
+/// call that it takes.
 ///
 /// # Errors
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a directory, and the errors of

@@ -39,7 +39,8 @@ impl<T> ByIdentity<T> {
     }
 }
 
-/// The lock of a file. The locks of std's files are newer than the oldest compiler of this crate, so it is of this process.
+/// The lock of a file. The locks of std's files are newer than the oldest compiler of this crate, so it is of this
+/// process.
 pub(super) fn lock_of(file: &File, here: Here) -> io::Result<Arc<FileLock>> {
     static LOCKS: ByIdentity<FileLock> = ByIdentity::new();
     LOCKS.of(file, || FileLock::new(Arc::new(Wrapped::outside("file", here))))

@@ -10,8 +10,8 @@ use crate::seam;
 /// A fault that the disk of a node has for a while: see [`NodeDisk::begin`](super::NodeDisk::begin), and
 /// [`Nemesis::disk`](crate::nemesis::Nemesis::disk), which draws them.
 ///
-/// Each call that it concerns suffers it or not, as is drawn: of each task 16 of each kind at most, in a search 4. Calls of
-/// tasks that are not of the node suffer it, too, but for [`Slow`](Self::Slow).
+/// Each call that it concerns suffers it or not, as is drawn: of each task 16 of each kind at most, in a search 4.
+/// Calls of tasks that are not of the node suffer it, too, but for [`Slow`](Self::Slow).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DiskFault {
     /// Reads fail (`EIO`). The bytes are there when the fault is over.
@@ -26,8 +26,8 @@ pub enum DiskFault {
     Slow(Duration),
     /// Reads find that a bit has changed by itself, and it stays so. Bytes that were written and not synced do not rot.
     Rot,
-    /// Writes leave a sector as it was, and put its new contents in the place of another sector of the file. They succeed. Only
-    /// files of at least two sectors suffer it.
+    /// Writes leave a sector as it was, and put its new contents in the place of another sector of the file. They
+    /// succeed. Only files of at least two sectors suffer it.
     Misdirected,
 }
 

@@ -1,16 +1,16 @@
 //! Plain threads beyond the step limit of their run.
 //!
-//! A stress test of 100,000 messages ends by itself, but not within its step limit. So the run continues after the limit,
-//! and its threads do their operations by themselves, a thousand in a turn: another thread may continue when a turn is
-//! over, and when a thread waits, yields or ends. Calls of locks are not single operations there, because the carrier
-//! does not see them: locks wait and wake as they do outside of runs.
+//! A stress test of 100,000 messages ends by itself, but not within its step limit. So the run continues after the
+//! limit, and its threads do their operations by themselves, a thousand in a turn: another thread may continue when a
+//! turn is over, and when a thread waits, yields or ends. Calls of locks are not single operations there, because the
+//! carrier does not see them: locks wait and wake as they do outside of runs.
 //!
-//! Threads that were held or waited for a lock at the limit must see the changes that let them continue. So operations on
-//! the memory that they wait for are still requests.
+//! Threads that were held or waited for a lock at the limit must see the changes that let them continue. So operations
+//! on the memory that they wait for are still requests.
 //!
-//! A loop that waits for ever changes nothing. After [`IDLE`] turns without a change all operations are requests again, for
-//! [`STEPPED`] steps or until something changes. In these steps the loop is held (`spin.rs`), and the deadlock is found as
-//! it is found within the limit.
+//! A loop that waits for ever changes nothing. After [`IDLE`] turns without a change all operations are requests again,
+//! for [`STEPPED`] steps or until something changes. In these steps the loop is held (`spin.rs`), and the deadlock is
+//! found as it is found within the limit.
 //!
 //! The run gives up after [`TURNS`] turns, or when the time of the test is over. It has then reached its step limit.
 
@@ -145,8 +145,8 @@ impl Threads {
         self.run_on(false);
     }
 
-    /// Makes threads do their operations by themselves. `in_vain` if they were stepped, and neither changed anything nor
-    /// waited for ever.
+    /// Makes threads do their operations by themselves. `in_vain` if they were stepped, and neither changed anything
+    /// nor waited for ever.
     fn run_on(&mut self, in_vain: bool) {
         if in_vain {
             self.beyond.idle_max = self.beyond.idle_max.saturating_mul(2);

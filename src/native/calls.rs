@@ -82,7 +82,8 @@ pub(super) fn frames(addresses: &[usize]) -> Vec<Frame> {
 }
 
 /// Returns the position of the innermost function of the package under test, and its current call. If the stack has no
-/// such function, as in threads of a library, a function of the crate that [uses](between) the primitive takes its place.
+/// such function, as in threads of a library, a function of the crate that [uses](between) the primitive takes its
+/// place.
 fn within(
     execution: &Execution,
     thread: usize,

@@ -3,8 +3,8 @@
 //!
 //! Each is a decision of the run at the operation where it may happen, with 0 for "it does not". Strategies do not
 //! answer it: the value comes from the seed, so that a strategy has the same stream with chances and without. A search
-//! explores both values. The set of chances that a run has is a decision, too (`memory::draw`), so that a trace needs no
-//! setting.
+//! explores both values. The set of chances that a run has is a decision, too (`memory::draw`), so that a trace needs
+//! no setting.
 //!
 //! A chance has no effect at once: it enables the thread, and the strategy chooses the moment.
 
@@ -28,8 +28,8 @@ pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
 /// A waiter leaves its queue without a wake.
 pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", Access::Wake);
 
-/// The maximum number of times that a chance is taken in a run of a search. Without a limit a thread in a loop could wake
-/// spuriously for ever.
+/// The maximum number of times that a chance is taken in a run of a search. Without a limit a thread in a loop could
+/// wake spuriously for ever.
 const TAKEN_MAX: u32 = 2;
 
 /// The chances of the runs to come.
@@ -106,9 +106,9 @@ fn beyond(chance: Chance) -> &'static str {
 
 /// The decision that a seed gives.
 ///
-/// The probability is one of 1/4, 1/16, 1/64 and 1/256, by the seed. A run has one operation with a chance or thousands.
-/// If a bug needs what happens at one of them, and what happens at another hides it, the best probability is the inverse
-/// of their number. From 2 to 512 of them, a quarter of the runs have that one, up to a factor of two.
+/// The probability is one of 1/4, 1/16, 1/64 and 1/256, by the seed. A run has one operation with a chance or
+/// thousands. If a bug needs what happens at one of them, and what happens at another hides it, the best probability is
+/// the inverse of their number. From 2 to 512 of them, a quarter of the runs have that one, up to a factor of two.
 fn by_seed(seed: u64, nth: u64) -> u64 {
     let mixed = |number: u64| {
         let mixed = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

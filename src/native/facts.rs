@@ -1,5 +1,5 @@
-//! Facts of a run that is shown: the places where tasks of a runtime were spawned, and the locks that threads have at its
-//! end.
+//! Facts of a run that is shown: the places where tasks of a runtime were spawned, and the locks that threads have at
+//! its end.
 
 use std::cell::RefCell;
 
@@ -54,8 +54,8 @@ pub(super) fn note(number: usize, request: &Request, site: Site) {
     NOTED.with_borrow_mut(|all| all.extend(fact.map(|fact| (number, fact))));
 }
 
-/// Returns the place of a spawn among the functions that have allocated a task, innermost first. `None` for a worker of a
-/// runtime, which is a task of tokio, too.
+/// Returns the place of a spawn among the functions that have allocated a task, innermost first. `None` for a worker of
+/// a runtime, which is a task of tokio, too.
 fn spawned(frames: &[Frame]) -> Option<String> {
     if frames.iter().any(is_launch) {
         return None;

@@ -11,8 +11,8 @@ pub(super) enum Family {
     StdRwLock,
     /// The lock of libc: its readers do not queue behind writers.
     CRwLock,
-    /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that it
-    /// gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
+    /// Not a lock: the number of notifications of a `Condvar` of std. A wait is a point where it reads the number; that
+    /// it gives the lock up and joins the queue is one step with it. A notification is a point where it wakes.
     StdCondvar,
     RawMutex,
     RawRwLock,
@@ -73,8 +73,8 @@ impl Family {
         matches!(self, Family::StdRwLock | Family::RawRwLock)
     }
 
-    /// The hold that an access ends, if it has the form of the operation by which the code of this lock gives the lock up.
-    /// No other operation of that code has this form.
+    /// The hold that an access ends, if it has the form of the operation by which the code of this lock gives the lock
+    /// up. No other operation of that code has this form.
     pub(super) fn ends(self, access: &Access) -> Option<Hold> {
         let Access { operation, size, operand, replacement, .. } = *access;
         let subtracts = |size_of_word: u8, number: u64| {

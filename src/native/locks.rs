@@ -1,9 +1,9 @@
 //! Locks of std, parking_lot and libc as single operations: a thread that wants one is enabled if it can have it.
 //!
-//! The code of a lock is several atomic operations: a compare-exchange that fails, a mark for the holder, a wait, a wake,
-//! another try. Each place in that code has a [role](LockStep). The operations of one call become
-//! one operation of a [`ForeignLock`], and the memory then follows. The compare-exchange of an
-//! admitted thread succeeds, so its code never reaches the part that waits.
+//! The code of a lock is several atomic operations: a compare-exchange that fails, a mark for the holder, a wait, a
+//! wake, another try. Each place in that code has a [role](LockStep). The operations of one call become one operation
+//! of a [`ForeignLock`], and the memory then follows. The compare-exchange of an admitted thread succeeds, so its code
+//! never reaches the part that waits.
 //!
 //! The memory decides. The memory does not follow if code without a role also uses the lock: a
 //! `try_read`, an upgrade, or a condition variable of parking_lot that requeues a thread. The
@@ -11,13 +11,13 @@
 //! search, operations of such code on a mutex of parking_lot are operations on the lock, so that
 //! they conflict with its calls.
 //!
-//! Nothing here is exact for code that looks at a lock which another thread holds. If calls are whole in a run that is no
-//! search, readers do not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks, and others
-//! their [queues](super::queues). All runs of a search that has met such code step the instructions.
+//! Nothing here is exact for code that looks at a lock which another thread holds. If calls are whole in a run that is
+//! no search, readers do not queue behind a writer that waits. So [some runs](Detail) step the instructions of locks,
+//! and others their [queues](super::queues). All runs of a search that has met such code step the instructions.
 //!
 //! In a search a writer takes two operations: it queues, and takes the lock. Readers wait while a writer queues. Code
-//! that only waits for locks cannot tell if a writer queued as soon as it could, or later. So a writer may queue although
-//! the lock is free, and has the lock for itself until it takes it.
+//! that only waits for locks cannot tell if a writer queued as soon as it could, or later. So a writer may queue
+//! although the lock is free, and has the lock for itself until it takes it.
 
 use std::sync::Arc;
 
@@ -184,8 +184,8 @@ pub(super) fn whole(access: &Access, site: Site, points: Points) -> Option<LockS
     }
 }
 
-/// The part of an access that gives up a known lock, in code that no function of the lock is left of: the compiler merges
-/// the ends of guards.
+/// The part of an access that gives up a known lock, in code that no function of the lock is left of: the compiler
+/// merges the ends of guards.
 fn gives_up(access: &Access) -> Option<LockStep> {
     if !matches!(
         access.operation,

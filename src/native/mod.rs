@@ -55,8 +55,8 @@ use crate::run::points::Points;
 use crate::seam::stepped::{note, set_writer};
 use crate::seam::{draw_points as draw, fail, here, on_carrier};
 
-/// Tests of the files of this folder, by name. Only an instrumented build has these files, so the tests are functions that
-/// `native-tests` calls: unit tests would need a build of the library for them alone.
+/// Tests of the files of this folder, by name. Only an instrumented build has these files, so the tests are functions
+/// that `native-tests` calls: unit tests would need a build of the library for them alone.
 pub static CHECKS: &[(&str, fn())] = &[
     (
         "the_function_that_is_repeated_is_named",
@@ -93,8 +93,8 @@ pub static CHECKS: &[(&str, fn())] = &[
     ),
 ];
 
-/// Runs `body` on a simulated thread, as the current task. The thread has the name `name`, if any. Returns the error that
-/// the body returns. If `leaks` is set, an allocation that nothing refers to at the end is a failure.
+/// Runs `body` on a simulated thread, as the current task. The thread has the name `name`, if any. Returns the error
+/// that the body returns. If `leaks` is set, an allocation that nothing refers to at the end is a failure.
 ///
 /// # Panics
 /// Outside of a simulated run, and if the program has no symbols.

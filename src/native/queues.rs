@@ -1,11 +1,11 @@
 //! Calls of locks that are one operation of the lock's own code: the call takes the lock, or it joins the queue.
 //!
-//! [`Calls`](Detail::Calls) lets a thread in when the lock is free, so no thread ever waits in the memory of the lock, and
-//! what depends on a waiting thread is not seen: readers that queue behind a waiting writer, for example. With
-//! [`Instructions`](Detail::Instructions) a writer needs several steps to queue, and a run hardly ever has them between two
-//! reads of another thread. [`Queues`](Detail::Queues) has one point for each call, at its first operation. The operations
-//! [behind](is_behind) the first one take effect in the same step, up to the end of the call or to its wait. They are
-//! atomic, because no other thread runs in between.
+//! [`Calls`](Detail::Calls) lets a thread in when the lock is free, so no thread ever waits in the memory of the lock,
+//! and what depends on a waiting thread is not seen: readers that queue behind a waiting writer, for example. With
+//! [`Instructions`](Detail::Instructions) a writer needs several steps to queue, and a run hardly ever has them between
+//! two reads of another thread. [`Queues`](Detail::Queues) has one point for each call, at its first operation. The
+//! operations [behind](is_behind) the first one take effect in the same step, up to the end of the call or to its wait.
+//! They are atomic, because no other thread runs in between.
 
 use unpause_native::{Access, Frame};
 

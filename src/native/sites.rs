@@ -42,7 +42,8 @@ impl Site {
 pub(super) struct SiteParts {
     /// [`Execution::caller`] there.
     pub(super) caller: u64,
-    /// A hash of the lines of the functions that have led here, so that copies of a place in an unrolled loop are alike.
+    /// A hash of the lines of the functions that have led here, so that copies of a place in an unrolled loop are
+    /// alike.
     pub(super) lines: u64,
     /// The line of the innermost function that is not of std.
     pub(super) place: Place,
@@ -212,8 +213,8 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     }
 }
 
-/// Returns `true` for code of std that was called to [name](super::NAMES_THREAD) the first thread: its thread begins within
-/// that function, and runs its routine there.
+/// Returns `true` for code of std that was called to [name](super::NAMES_THREAD) the first thread: its thread begins
+/// within that function, and runs its routine there.
 fn names_thread(frames: &[Frame]) -> bool {
     for frame in frames {
         let name = last_name(&frame.function);

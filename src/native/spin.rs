@@ -48,8 +48,8 @@ pub(super) struct Look {
     /// 0 for a yield.
     address: usize,
     value: u64,
-    /// A hash of the thread's registers before it and of the address in the program; 0 if the place is met for the first
-    /// time.
+    /// A hash of the thread's registers before it and of the address in the program; 0 if the place is met for the
+    /// first time.
     state: u64,
     /// The previous number of events of the run.
     seen: usize,

@@ -175,8 +175,9 @@ impl Threads {
 
     /// Does the access that a thread has requested. Returns the previous value and the new one.
     ///
-    /// An operation that the compiler made a loop of has read the memory before its turn. If the memory has changed since
-    /// then, the thread computes again from the new value: `access` is then what it has requested next, in the same turn.
+    /// An operation that the compiler made a loop of has read the memory before its turn. If the memory has changed
+    /// since then, the thread computes again from the new value: `access` is then what it has requested next, in the
+    /// same turn.
     pub(super) fn perform(&mut self, thread: usize, access: &mut Access, site: Site) -> (u64, u64) {
         loop {
             let (old, new) = self.execution().perform(thread);
@@ -267,8 +268,8 @@ impl Threads {
         self.locks.get(&(address as u64)).cloned()
     }
 
-    /// Returns `true` if all operations on the memory of such a lock are operations on the lock: in a search, which steps
-    /// the requeues of a condition variable so.
+    /// Returns `true` if all operations on the memory of such a lock are operations on the lock: in a search, which
+    /// steps the requeues of a condition variable so.
     pub(super) fn follows(&self, family: Family) -> bool {
         self.detail == Detail::Searched && family == Family::RawMutex
     }

@@ -1,5 +1,5 @@
-//! Tasks of a tokio runtime on one thread. The runtime polls them in the order of a queue that only this thread sees, so no
-//! decision of a run changes that order. A run that spawns such a task is noted.
+//! Tasks of a tokio runtime on one thread. The runtime polls them in the order of a queue that only this thread sees,
+//! so no decision of a run changes that order. A run that spawns such a task is noted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

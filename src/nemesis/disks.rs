@@ -6,7 +6,8 @@ use crate::fs::{self, DiskFault};
 use crate::node::{Death, Node};
 use crate::seam::Here;
 
-/// The number of faults that have a place of their own among the ways of a script. Behind them are slow disks, by milliseconds.
+/// The number of faults that have a place of their own among the ways of a script. Behind them are slow disks, by
+/// milliseconds.
 const NAMED: u64 = DiskFault::ALL.len() as u64;
 
 /// The way of a fault in a script.

@@ -306,7 +306,8 @@ fn shown(victims: &[Node], role: Option<&'static str>, note: Option<String>) -> 
     }
 }
 
-/// The directions in which links are cut or clogged, by parameter. A cut is never one of both ways: that is an isolation.
+/// The directions in which links are cut or clogged, by parameter. A cut is never one of both ways: that is an
+/// isolation.
 pub(super) const DIRECTIONS: [&str; 3] = ["outgoing", "incoming", "both ways"];
 
 /// The names of nodes.
@@ -328,8 +329,8 @@ pub(super) struct Active {
     /// The links that it has clogged.
     clogs: Vec<(Node, Node)>,
     parameter: u64,
-    /// The number of tasks or disks that it met; of one with cuts or clogs, or of a clock, pace or disk, the number met before it
-    /// by any.
+    /// The number of tasks or disks that it met; of one with cuts or clogs, or of a clock, pace or disk, the number met
+    /// before it by any.
     pub(super) met: u64,
     /// Of a fault of a clock or pace.
     size: Option<u64>,

@@ -26,14 +26,14 @@
 //!
 //! # Faults of a generated program
 //!
-//! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program one more branch, whose commands are faults.
-//! They are drawn with the program, left out and kept with its commands, written down with them ([`Fault`]), and shown beside
-//! them; the model does not see them. All is mended before the suffix of the program.
+//! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program one more branch, whose commands
+//! are faults. They are drawn with the program, left out and kept with its commands, written down with them
+//! ([`Fault`]), and shown beside them; the model does not see them. All is mended before the suffix of the program.
 //!
 //! # Guided victims
 //!
-//! [`Victim::guided`] has a function name the victim when the fault happens: the primary, the holder of a lease. Half of the
-//! runs do so, the others take random victims, so that a wrong function costs a factor of two and not the bug.
+//! [`Victim::guided`] has a function name the victim when the fault happens: the primary, the holder of a lease. Half
+//! of the runs do so, the others take random victims, so that a wrong function costs a factor of two and not the bug.
 //!
 //! # Faults that meet nothing
 //!
@@ -41,11 +41,11 @@
 //! ([`Report::faults`](crate::report::Report::faults)), a test that passes has a warning for each kind that never met
 //! anything, and it fails with [`Nemesis::must_meet`].
 //!
-//! A fault of a clock has met something if it was read, or moved a timer, while it was wrong; one of a node's pace if the node
-//! took a step; one of a disk if a call suffered it; a wipe if there were files.
+//! A fault of a clock has met something if it was read, or moved a timer, while it was wrong; one of a node's pace if
+//! the node took a step; one of a disk if a call suffered it; a wipe if there were files.
 //!
-//! Outside of runs and in the real build, clocks are true, no node is slow, disks are well, links are not cut, nodes are not paused, a
-//! pause takes 10 ms at most, and nothing is counted.
+//! Outside of runs and in the real build, clocks are true, no node is slow, disks are well, links are not cut, nodes
+//! are not paused, a pause takes 10 ms at most, and nothing is counted.
 
 mod branch;
 mod clocks;
@@ -101,8 +101,8 @@ impl Default for Nemesis {
 }
 
 impl Nemesis {
-    /// One to four faults, of no kind yet. Between them, and from the begin of each to its end, pass some steps of the run,
-    /// 1 ms, 20 ms or 300 ms.
+    /// One to four faults, of no kind yet. Between them, and from the begin of each to its end, pass some steps of the
+    /// run, 1 ms, 20 ms or 300 ms.
     pub fn new() -> Nemesis {
         let rungs = || [1, 20, 300].map(Duration::from_millis).to_vec();
         Nemesis {
@@ -218,8 +218,8 @@ impl Nemesis {
         self
     }
 
-    /// [Switches](Node::power_off) the victim off, [takes all its files](Node::wipe), and restarts it later. Needs a bound,
-    /// [`Tolerance::disks`], or victims by name: otherwise it would take all copies of all data in the end.
+    /// [Switches](Node::power_off) the victim off, [takes all its files](Node::wipe), and restarts it later. Needs a
+    /// bound, [`Tolerance::disks`], or victims by name: otherwise it would take all copies of all data in the end.
     ///
     /// ```
     /// use sim::nemesis::{Nemesis, Tolerance, Victim};
@@ -236,18 +236,20 @@ impl Nemesis {
         self.with(Kind::Wipe, victim)
     }
 
-    /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these acts.
+    /// Cuts the victims off one after the other, and mends them in another order, with a gap between each two of these
+    /// acts.
     pub fn swizzle(self, victim: Victim) -> Nemesis {
         self.with(Kind::Swizzle, victim)
     }
 
-    /// Cuts the victim off, and a few times moves the cut to the node that is the victim then: for a leader that is followed by
-    /// another one. With [`Victim::guided`].
+    /// Cuts the victim off, and a few times moves the cut to the node that is the victim then: for a leader that is
+    /// followed by another one. With [`Victim::guided`].
     pub fn rolling(self, victim: Victim) -> Nemesis {
         self.with(Kind::Rolling, victim)
     }
 
-    /// Kills all nodes one after the other, and restarts each before the next one, in an order that is drawn: an upgrade.
+    /// Kills all nodes one after the other, and restarts each before the next one, in an order that is drawn: an
+    /// upgrade.
     pub fn churn(self) -> Nemesis {
         self.with(Kind::Churn, Victim::one())
     }
@@ -293,8 +295,8 @@ impl Nemesis {
         self
     }
 
-    /// Never takes more nodes at one moment than the system promises to survive. Faults that would take more have fewer victims or
-    /// none.
+    /// Never takes more nodes at one moment than the system promises to survive. Faults that would take more have fewer
+    /// victims or none.
     pub fn tolerance(self, tolerance: Tolerance) -> Nemesis {
         Nemesis { tolerance: Some(tolerance), ..self }
     }
@@ -323,7 +325,8 @@ impl Nemesis {
     /// into `nodes`.
     ///
     /// # Panics
-    /// If it has no kind of fault, or there are no nodes or more than 32; if it takes disks, and nothing bounds their number.
+    /// If it has no kind of fault, or there are no nodes or more than 32; if it takes disks, and nothing bounds their
+    /// number.
     #[track_caller]
     pub fn run(self, nodes: &[Node]) -> impl Future<Output = ()> + Send + use<> {
         self.check(nodes, 0);
@@ -355,9 +358,9 @@ impl Nemesis {
     }
 }
 
-/// Mends all links and the disks of these nodes, resumes and restarts them, and lets so much time pass: the behaviour of the system by itself after the
-/// last fault. Then nothing is on its way, unless the nodes keep sending, and their states can be
-/// compared.
+/// Mends all links and the disks of these nodes, resumes and restarts them, and lets so much time pass: the behaviour
+/// of the system by itself after the last fault. Then nothing is on its way, unless the nodes keep sending, and their
+/// states can be compared.
 ///
 /// ```
 /// use sim::{nemesis, net, time::Duration};

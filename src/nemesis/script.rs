@@ -9,7 +9,8 @@ use super::victim::Victim;
 use super::{Nemesis, disks};
 use crate::node::Node;
 
-/// A fault with its victims, as a command of a [`Script`](crate::Script): a generated program that fails is written with such.
+/// A fault with its victims, as a command of a [`Script`](crate::Script): a generated program that fails is written
+/// with such.
 ///
 /// ```
 /// use sim::nemesis::Fault;
@@ -27,9 +28,9 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of the kind that has the name of a method of [`Nemesis`], and of the nodes with these names. It comes after a step
-    /// of the run, and lasts until the end. The nodes of `partition` are all nodes, in the order of
-    /// its parts.
+    /// A fault of the kind that has the name of a method of [`Nemesis`], and of the nodes with these names. It comes
+    /// after a step of the run, and lasts until the end. The nodes of `partition` are all nodes, in the order of its
+    /// parts.
     ///
     /// # Panics
     /// If there is no such kind.
@@ -45,10 +46,11 @@ impl Fault {
     }
 
     /// The way of the fault: of `cut` 0 for what the victim sends, 1 for what it receives; of `partition` a position in
-    /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `clog` 0 for what the
-    /// victim sends, 1 for what it receives, 2 for both, and 3 or 6 more for a longer time; of `swizzle` the order of the ends; of
-    /// `rolling` two less than the number of moves, modulo 3; of faults of clocks and of `slow` the size; of `disk` a
-    /// position in [`DiskFault::ALL`](crate::fs::DiskFault::ALL), or 9 and the milliseconds of another `Slow`.
+    /// [`Partition::ANY`] and its number of ways times the number of the parts of [`Partition::Uniform`]; of `clog` 0
+    /// for what the victim sends, 1 for what it receives, 2 for both, and 3 or 6 more for a longer time; of `swizzle`
+    /// the order of the ends; of `rolling` two less than the number of moves, modulo 3; of faults of clocks and of
+    /// `slow` the size; of `disk` a position in [`DiskFault::ALL`](crate::fs::DiskFault::ALL), or 9 and the
+    /// milliseconds of another `Slow`.
     #[must_use]
     pub fn way(self, parameter: u64) -> Fault {
         Fault { parameter, ..self }

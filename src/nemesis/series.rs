@@ -10,7 +10,8 @@ use super::underway::{Struck, Underway};
 const BETWEEN: Pause = Pause::Steps(5);
 
 impl Underway {
-    /// Causes a series that begins with these victims, and ends it unless it lasts until the end. Returns true if it has met something.
+    /// Causes a series that begins with these victims, and ends it unless it lasts until the end. Returns true if it
+    /// has met something.
     pub(super) async fn series(
         &self,
         package: &Package,

@@ -11,8 +11,8 @@ pub enum Partition {
     Minority,
     /// The least majority apart from the others.
     Majority,
-    /// Each node reaches a majority, no two the same one: a ring, in which a node reaches its next neighbours. As `Bridge`
-    /// with fewer than four nodes, of which a majority has all others as neighbours.
+    /// Each node reaches a majority, no two the same one: a ring, in which a node reaches its next neighbours. As
+    /// `Bridge` with fewer than four nodes, of which a majority has all others as neighbours.
     MajoritiesRing,
     /// Two halves, and one node that reaches both.
     Bridge,
@@ -31,7 +31,8 @@ impl Partition {
         Partition::Uniform,
     ];
 
-    /// The links to cut, in both directions each, of nodes in this order; `coins` decides where nodes go that are drawn one by one.
+    /// The links to cut, in both directions each, of nodes in this order; `coins` decides where nodes go that are drawn
+    /// one by one.
     pub(super) fn cuts(self, nodes: &[Node], coins: u64) -> Vec<(Node, Node)> {
         let (count, mut cuts) = (nodes.len(), Vec::new());
         for (a, one) in nodes.iter().enumerate() {

@@ -7,8 +7,8 @@ use crate::seam::Here;
 
 /// The number of nodes that a system promises to survive the loss of: of all, or of each of some groups; and of disks.
 ///
-/// A node counts as lost while it is down or paused, and while the nemesis cuts it off by itself. Partitions are not bounded,
-/// because they take no node, nor are clogs, faults of clocks and slow nodes, nor faults of disks that pass.
+/// A node counts as lost while it is down or paused, and while the nemesis cuts it off by itself. Partitions are not
+/// bounded, because they take no node, nor are clogs, faults of clocks and slow nodes, nor faults of disks that pass.
 ///
 /// A disk counts as lost from its first [wipe](Node::wipe), or the first fault of the nemesis that
 /// [takes data](crate::fs::DiskFault::takes_data) of it, until the end of the run: nobody knows if its data are there

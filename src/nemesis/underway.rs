@@ -47,8 +47,8 @@ impl Underway {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the gap of a fault pass, causes the fault, and ends it unless it lasts until the end. `pinned` is the answer of a guided
-    /// victim; `told` learns of the victims.
+    /// Lets the gap of a fault pass, causes the fault, and ends it unless it lasts until the end. `pinned` is the
+    /// answer of a guided victim; `told` learns of the victims.
     pub(super) async fn cause(
         &self,
         command: &Command,

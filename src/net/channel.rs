@@ -25,9 +25,9 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 
 /// A link from one node to another, for values: each arrives once, in the order of sending.
 ///
-/// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While the
-/// link is [cut](super::cut()) messages wait. When the receiver is dropped or its node dies, messages on the way are lost.
-/// When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
+/// To send is a point, and a message arrives at any moment after, or later as [`faults`](super::faults()) say. While
+/// the link is [cut](super::cut()) messages wait. When the receiver is dropped or its node dies, messages on the way
+/// are lost. When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
 /// [switched off](Node::power_off) nobody tells it.
 ///
 /// A link is no failure detector. If the receiver is gone, its machine answers the first message
@@ -159,8 +159,8 @@ pub struct Receiver<M: Send + 'static> {
 }
 
 impl<M: Send + 'static> Sender<M> {
-    /// Has reports show the messages of the link in the words that `text` returns, where they are sent and where they arrive. Called
-    /// for runs that are shown only. The first function counts.
+    /// Has reports show the messages of the link in the words that `text` returns, where they are sent and where they
+    /// arrive. Called for runs that are shown only. The first function counts.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -180,7 +180,8 @@ impl<M: Send + 'static> Sender<M> {
     /// Sends a value. A point; does not wait for its arrival.
     ///
     /// # Errors
-    /// If a reset has come back because the receiver is gone, or the node of the sender is down. The value is in the error.
+    /// If a reset has come back because the receiver is gone, or the node of the sender is down. The value is in the
+    /// error.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }

@@ -300,8 +300,8 @@ impl Fabric {
         self.all_links(here).record(&HEAL_ALL, here);
         let links = self.state().order.clone();
         for link in links {
-            // A link that is not cut has no operation: the links that are made before the end of cuts and after it are alike.
-            // The object of all links orders this with each cut.
+            // A link that is not cut has no operation: the links that are made before the end of cuts and after it are
+            // alike. The object of all links orders this with each cut.
             if link.is_cut() {
                 link.set_cut(false, here);
             }

@@ -61,8 +61,8 @@ impl Faults {
         Faults { duplicates: budget, ..self }
     }
 
-    /// Has reads and writes of connections end early: after one byte, half of them, or all but one. At most `budget` reads
-    /// and as many writes of one task.
+    /// Has reads and writes of connections end early: after one byte, half of them, or all but one. At most `budget`
+    /// reads and as many writes of one task.
     #[must_use]
     pub fn partial(self, budget: u8) -> Faults {
         Faults { parts: budget, ..self }
@@ -75,8 +75,8 @@ impl Faults {
         Faults { resets: budget, ..self }
     }
 
-    /// Has lookups of names fail, or find the node that an [`alias`](super::alias) stood for before: each one of eight, at most
-    /// `budget` of one task. Of the whole run, not of a link.
+    /// Has lookups of names fail, or find the node that an [`alias`](super::alias) stood for before: each one of eight,
+    /// at most `budget` of one task. Of the whole run, not of a link.
     ///
     /// ```
     /// use sim::net::{Faults, faults, lookup_host};
@@ -128,7 +128,8 @@ impl Faults {
         Faults { rate: Some(bytes_per_second), ..self }
     }
 
-    /// Has sockets send no datagram of more than so many bytes: it is the error `EMSGSIZE`, as one of more than 65,507 always is.
+    /// Has sockets send no datagram of more than so many bytes: it is the error `EMSGSIZE`, as one of more than 65,507
+    /// always is.
     #[must_use]
     pub fn mtu(self, bytes: usize) -> Faults {
         Faults { mtu: Some(bytes), ..self }

@@ -1,5 +1,6 @@
-//! Keys of objects that any task may be the first to use: see [`Wrapped::outside_keyed`](crate::seam::Wrapped::outside_keyed).
-//! All have one bit that no key of a node or a file has.
+//! Keys of objects that any task may be the first to use: see
+//! [`Wrapped::outside_keyed`](crate::seam::Wrapped::outside_keyed). All have one bit that no key of a node or a file
+//! has.
 //!
 //! The key of a link or port is a hash of its nodes' names. The numbers of nodes would not do,
 //! because they depend on the order of added nodes. Two objects with one key are harmless: a search

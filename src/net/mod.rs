@@ -1,11 +1,12 @@
 //! The net between [nodes](mod@crate::node): links that lose, delay, cut and reorder messages as the scheduler chooses.
 //!
-//! A message on its way is a task of the run with one step, its arrival. So messages overtake each other where they may,
-//! a trace has each arrival as a step, a search tries all orders, and shrinking leaves the reordering that a failure needs.
+//! A message on its way is a task of the run with one step, its arrival. So messages overtake each other where they
+//! may, a trace has each arrival as a step, a search tries all orders, and shrinking leaves the reordering that a
+//! failure needs.
 //!
 //! [`cut`] and [`isolate`] end the connection of nodes, in one direction or both: datagrams are lost at their arrival,
-//! messages of streams wait until [`heal`]. [`faults()`] has messages lost, duplicated and delayed by themselves, on one link
-//! [`faults_on`]; [`clog`] has a link be slow for a while.
+//! messages of streams wait until [`heal`]. [`faults()`] has messages lost, duplicated and delayed by themselves, on
+//! one link [`faults_on`]; [`clog`] has a link be slow for a while.
 //!
 //! ```
 //! use sim::net;
@@ -26,15 +27,15 @@
 //!
 //! # Sockets
 //!
-//! With the feature `tokio` there are `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`, under tokio's
-//! names and with the traits of tokio and futures. A socket belongs to the node of the code that binds or connects it; the
-//! test, outside of nodes, is a host of its own, which reaches all.
+//! With the feature `tokio` there are `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`, under
+//! tokio's names and with the traits of tokio and futures. A socket belongs to the node of the code that binds or
+//! connects it; the test, outside of nodes, is a host of its own, which reaches all.
 //!
 //! - A name is the name of a node, an `alias`, or `localhost`. An address is [`Node::addr`] or an
 //!   address of the loopback device. Port 0 is a free one from 49152. Ports that are in use,
 //!   unknown names and addresses of others are errors of the kind that std has.
-//! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes them
-//!   and refuses others; when it is [switched off](Node::power_off) nobody tells or answers.
+//! - Connections are 64 KiB wide and outlive cuts of up to 924 s. When a node is [killed](Node::kill) its kernel closes
+//!   them and refuses others; when it is [switched off](Node::power_off) nobody tells or answers.
 //! - Datagrams are messages of their own, with all that may happen to these.
 //!
 //! Outside of runs they are tokio's sockets, which need its runtime.
@@ -154,8 +155,8 @@ pub(crate) fn clog_at(from: &Node, to: &Node, by: Option<Latency>, here: Here) {
     Fabric::of_run().link_to_change(Host::of(from), Host::of(to), here).clog(by, here);
 }
 
-/// Sets what may happen to messages that are sent from now on from one node to another, in place of what [`faults()`] says for
-/// all links. [`heal`] leaves it. Not a point.
+/// Sets what may happen to messages that are sent from now on from one node to another, in place of what [`faults()`]
+/// says for all links. [`heal`] leaves it. Not a point.
 ///
 /// ```
 /// use sim::net::{self, Faults, Latency};
@@ -175,7 +176,8 @@ pub fn faults_on(from: &Node, to: &Node, faults: Faults) {
     Fabric::of_run().link(Host::of(from), Host::of(to), here).set_faults(faults, here);
 }
 
-/// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a point.
+/// Cuts a node off from all others, in both directions. The test, which is outside of nodes, still reaches it. Not a
+/// point.
 #[track_caller]
 pub fn isolate(node: &Node) {
     isolate_at(node, here());

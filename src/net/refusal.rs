@@ -1,6 +1,7 @@
 //! The reset that answers a message to a receiver that is gone. It crosses the link back.
 //!
-//! A sender learns nothing before it arrives. So a cut of the link back holds the news, and a machine that is off sends none.
+//! A sender learns nothing before it arrives. So a cut of the link back holds the news, and a machine that is off sends
+//! none.
 
 use std::sync::Arc;
 

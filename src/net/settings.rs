@@ -97,7 +97,8 @@ impl Link {
     /// Draws the earliest arrival time of a message of so many bytes that is sent in this step.
     /// `None` if it may arrive at any time.
     ///
-    /// The step has an operation on what [`Flow::was_set`](super::fabric::Flow::was_set) names, or a [`join`](Self::join).
+    /// The step has an operation on what [`Flow::was_set`](super::fabric::Flow::was_set) names, or a
+    /// [`join`](Self::join).
     #[inline]
     pub(crate) fn draw_delay(&self, bytes: usize, here: Here) -> Option<Instant> {
         let faults = self.faults()?;

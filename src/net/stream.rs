@@ -110,7 +110,8 @@ struct Flight<T> {
     arrived: u64,
     /// The messages on their way, in the order of their numbers.
     segments: Queue<Segment<T>>,
-    /// The number of the message that the cut holds and that was counted: once, also if the link is cut again before its end.
+    /// The number of the message that the cut holds and that was counted: once, also if the link is cut again before
+    /// its end.
     held: Option<u64>,
     /// The end was sent: nothing is sent after it.
     is_ended: bool,

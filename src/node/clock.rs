@@ -29,9 +29,9 @@ const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
 /// The clock of a [node](Node::clock).
 ///
 /// Its wall clock, [`SystemTime::now`](crate::time::SystemTime::now) in the node, may be off and jump. Its rate may be
-/// wrong, by a *drift*; this concerns the wall clock, [`Instant`](crate::time::Instant)s and all timers of the node: `sleep`,
-/// `timeout`, `interval`. With a drift of 0.1 its clock is fast: a time-out of 10 s is over after 9.1 s. Timers and `Instant`s
-/// never jump.
+/// wrong, by a *drift*; this concerns the wall clock, [`Instant`](crate::time::Instant)s and all timers of the node:
+/// `sleep`, `timeout`, `interval`. With a drift of 0.1 its clock is fast: a time-out of 10 s is over after 9.1 s.
+/// Timers and `Instant`s never jump.
 ///
 /// A new clock is true. It keeps running when the node dies. Nothing here is a point. Outside of
 /// runs and in the real build all clocks are the clock of the system: nothing changes them, and
@@ -239,9 +239,9 @@ impl Clock {
         self.change(ClockChange::Correct, &CORRECT, "true again", here);
     }
 
-    /// Draws how wrong it is: in half of the runs nothing, else an offset of 0, ±10 ms, ±500 ms or ±1 h and a drift of 0,
-    /// ±1e-5, ±1e-3 or ±1e-1. The first of each is drawn as 0, so shrinking gives true clocks to a failure that needs
-    /// no others.
+    /// Draws how wrong it is: in half of the runs nothing, else an offset of 0, ±10 ms, ±500 ms or ±1 h and a drift of
+    /// 0, ±1e-5, ±1e-3 or ±1e-1. The first of each is drawn as 0, so shrinking gives true clocks to a failure that
+    /// needs no others.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {
@@ -267,8 +267,8 @@ impl Clock {
         }
     }
 
-    /// Has timers of the node fire late: by 1 ms, 20 ms or 500 ms, or not, as is drawn when a task begins to wait. Of each task
-    /// `budget` timers at most are late; with 0, from now on, none.
+    /// Has timers of the node fire late: by 1 ms, 20 ms or 500 ms, or not, as is drawn when a task begins to wait. Of
+    /// each task `budget` timers at most are late; with 0, from now on, none.
     ///
     /// ```
     /// use sim::time::{Duration, Instant, sleep};

@@ -1,8 +1,8 @@
 //! The nodes of a run, and the modules that must know when one dies.
 //!
-//! The table of nodes is an object of the run: adding a node, looking a name up and listing all nodes are operations on it, with
-//! the kinds of `run/op/node.rs`. A name that no node has yet is an object, too, so a look-up in vain conflicts with
-//! the addition that comes later.
+//! The table of nodes is an object of the run: adding a node, looking a name up and listing all nodes are operations on
+//! it, with the kinds of `run/op/node.rs`. A name that no node has yet is an object, too, so a look-up in vain
+//! conflicts with the addition that comes later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Map;
@@ -90,8 +90,8 @@ impl Cluster {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a node of this name, which `make` makes from its number and its object. Returns `false`, too, if the run has a node
-    /// of this name already.
+    /// Adds a node of this name, which `make` makes from its number and its object. Returns `false`, too, if the run
+    /// has a node of this name already.
     pub(super) fn add(
         &self,
         name: Name,

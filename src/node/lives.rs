@@ -22,20 +22,20 @@ const RESUME: Op = Op::of_kind("resume", Access::Tell, kinds::CHANGE);
 const WIPE: Op = Op::of_kind("wipe", Access::Tell, kinds::CHANGE);
 
 impl Node {
-    /// Ends the process: `kill -9`. Its tasks take no step any more; its kernel closes the sockets, and what was written to
-    /// files is as it was written. The machine stays on: it refuses connections, and answers messages to the dead by a
-    /// reset. Nothing happens to a node that is down.
+    /// Ends the process: `kill -9`. Its tasks take no step any more; its kernel closes the sockets, and what was
+    /// written to files is as it was written. The machine stays on: it refuses connections, and answers messages to the
+    /// dead by a reset. Nothing happens to a node that is down.
     ///
-    /// Not a point; of a search, a step of its own in a task that does nothing else. A node that kills itself ends at its
-    /// next point.
+    /// Not a point; of a search, a step of its own in a task that does nothing else. A node that kills itself ends at
+    /// its next point.
     #[track_caller]
     pub fn kill(&self) {
         self.end(Death::Killed, here());
     }
 
-    /// Ends the machine: its power is cut. Its tasks take no step any more, nobody tells its peers, and what was written
-    /// to files and not synced may be lost, also by a process that was [killed](Self::kill) before. Nothing happens to a
-    /// machine that is off.
+    /// Ends the machine: its power is cut. Its tasks take no step any more, nobody tells its peers, and what was
+    /// written to files and not synced may be lost, also by a process that was [killed](Self::kill) before. Nothing
+    /// happens to a machine that is off.
     ///
     /// Not a point. Outside of runs and in the real build, as [`kill`](Self::kill).
     ///
@@ -103,8 +103,8 @@ impl Node {
         self.set_paused(false, here());
     }
 
-    /// Removes all files of the node, whose process must be dead: a new disk. The machine stays on or off. Not a point. Outside
-    /// of runs and in the real build files stay.
+    /// Removes all files of the node, whose process must be dead: a new disk. The machine stays on or off. Not a point.
+    /// Outside of runs and in the real build files stay.
     ///
     /// # Panics
     /// If it is up.

@@ -30,16 +30,15 @@
 //!
 //! # The memory of a node
 //!
-//! Nodes share no memory. An atomic, a lock or a channel that was created in one node and is used by another one, or by the
-//! same node in a later life, fails the run at its end, with both places. Objects that were created
-//! [`outside`] are free to all nodes. They belong to the test, like objects created before the run.
-//! [`share_memory`] permits all of it.
+//! Nodes share no memory. An atomic, a lock or a channel that was created in one node and is used by another one, or by
+//! the same node in a later life, fails the run at its end, with both places. Objects that were created [`outside`] are
+//! free to all nodes. They belong to the test, like objects created before the run. [`share_memory`] permits all of it.
 //!
-//! A `static` made with `const_new` is another one in each node and in each of its lives: it begins with its initial value.
-//! The tasks outside of nodes have one of their own, which no node sees. A `const_new` is the mark of a static: a constructor
-//! that is `const` cannot know whether it makes one. A value that it makes elsewhere, such as one in an `Arc`, is by node, too;
-//! `new` is for these. [`shared`](crate::Atomic::shared) makes a static the same for all nodes, for what the test counts. In
-//! the real build a static is one for all nodes.
+//! A `static` made with `const_new` is another one in each node and in each of its lives: it begins with its initial
+//! value. The tasks outside of nodes have one of their own, which no node sees. A `const_new` is the mark of a static:
+//! a constructor that is `const` cannot know whether it makes one. A value that it makes elsewhere, such as one in an
+//! `Arc`, is by node, too; `new` is for these. [`shared`](crate::Atomic::shared) makes a static the same for all nodes,
+//! for what the test counts. In the real build a static is one for all nodes.
 //!
 //! ```
 //! use sim::{Atomic, Ordering::SeqCst};
@@ -201,8 +200,8 @@ pub fn outside<R>(act: impl FnOnce() -> R) -> R {
     Group::outside().enter(act)
 }
 
-/// Permits nodes of the current run to share memory, and to have it outlive them. Call it at the start of the body. Not a
-/// point.
+/// Permits nodes of the current run to share memory, and to have it outlive them. Call it at the start of the body. Not
+/// a point.
 #[track_caller]
 pub fn share_memory() {
     Group::share_objects(here());
@@ -308,8 +307,8 @@ impl Node {
         }
     }
 
-    /// Calls `act` as code of the node: what it spawns, binds, connects and opens is the node's. Nothing is a node's while
-    /// it is down.
+    /// Calls `act` as code of the node: what it spawns, binds, connects and opens is the node's. Nothing is a node's
+    /// while it is down.
     #[track_caller]
     pub fn enter<R>(&self, act: impl FnOnce() -> R) -> R {
         self.0.mark.last(&LOOK, here());

@@ -12,8 +12,8 @@ use pin_project_lite::pin_project;
 
 /// The identity of a task, which no other task of the run has; outside of runs, no other of the program.
 ///
-/// In a run it depends on the path of the task alone: the first task that the body spawns has 1, whatever other tasks do
-/// before. So it is the same in all runs of a seed.
+/// In a run it depends on the path of the task alone: the first task that the body spawns has 1, whatever other tasks
+/// do before. So it is the same in all runs of a seed.
 ///
 /// ```
 /// # sim::block_on(async {

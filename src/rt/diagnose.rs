@@ -104,8 +104,8 @@ impl World {
     }
 }
 
-/// The tasks that wait for each other in a circle, which nothing ends, although others can step. Each waits for one thing
-/// alone.
+/// The tasks that wait for each other in a circle, which nothing ends, although others can step. Each waits for one
+/// thing alone.
 #[cold]
 pub(super) fn circle(state: &RunState) -> Vec<Wait> {
     let is_blocked = |task: TaskId| state.board.tasks[task.index()].status == Status::Blocked;

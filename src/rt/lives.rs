@@ -1,8 +1,8 @@
-//! Lives: the owners of tasks and objects. A node of a cluster has a life from its start to its end; the body of the test
-//! and everything else is outside of lives.
+//! Lives: the owners of tasks and objects. A node of a cluster has a life from its start to its end; the body of the
+//! test and everything else is outside of lives.
 //!
-//! A task is in the life of its spawner, or in the life that was [entered](World::in_life) at its spawn. Tasks of a life that
-//! has ended take no step. Their futures are dropped at the end of the step, while the state is not borrowed.
+//! A task is in the life of its spawner, or in the life that was [entered](World::in_life) at its spawn. Tasks of a
+//! life that has ended take no step. Their futures are dropped at the end of the step, while the state is not borrowed.
 
 use std::sync::Arc;
 

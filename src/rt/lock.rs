@@ -145,8 +145,8 @@ impl World {
         }
     }
 
-    /// Queues for the lock of an announced operation, which is done: no task begins to share the lock before the current
-    /// task has taken it.
+    /// Queues for the lock of an announced operation, which is done: no task begins to share the lock before the
+    /// current task has taken it.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn queue_in_turn(&self, pending: &PendingOp) {
         let mut state = self.retract_to_do(&pending.announcement);

@@ -22,8 +22,8 @@ const PLAIN: u32 = 1 << 31;
 /// Replaces the key of an announcement whose operation was done. No announcement has this key.
 const DONE: u32 = PLAIN - 1;
 
-/// The key of an operation that is polled by hand, while it takes effect: it was not announced. No announcement has this
-/// key.
+/// The key of an operation that is polled by hand, while it takes effect: it was not announced. No announcement has
+/// this key.
 const BY_HAND: u32 = PLAIN - 2;
 
 /// The number of no run.

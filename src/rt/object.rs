@@ -9,7 +9,8 @@
 //! object also has a process-wide number, by which a worker finds its row again after another
 //! worker's run overwrote the stored index.
 //!
-//! In a run with nodes, an object for statics has a row for each life of a node, and one for the tasks outside of nodes.
+//! In a run with nodes, an object for statics has a row for each life of a node, and one for the tasks outside of
+//! nodes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -157,8 +158,8 @@ impl Object {
         *self.number.get_mut() = 0;
     }
 
-    /// Its row in the run of this number, if this run was the last to use it. `statics` is the number that the run has for
-    /// objects by node.
+    /// Its row in the run of this number, if this run was the last to use it. `statics` is the number that the run has
+    /// for objects by node.
     #[inline]
     pub(crate) fn in_run(&self, run: u64, statics: u64) -> Option<ObjectId> {
         let slot = self.slot.load(Ordering::Relaxed);
@@ -245,7 +246,8 @@ pub(crate) struct ObjectRow {
 pub(crate) struct Objects {
     pub(crate) rows: crate::run::pool::Pool<ObjectRow>,
     run: u64,
-    /// Shared objects whose slot another worker's run overwrote, or another node's use: number, node and index. In order.
+    /// Shared objects whose slot another worker's run overwrote, or another node's use: number, node and index. In
+    /// order.
     contended: Vec<((u64, Life), ObjectId)>,
     /// Numbers for shared objects.
     numbers: Numbers,
@@ -274,8 +276,8 @@ impl Objects {
         self.run = run;
     }
 
-    /// Returns the row of `object`, which the first use in the run adds. `node` is the life of the node for which the row
-    /// is, if the object has one for each.
+    /// Returns the row of `object`, which the first use in the run adds. `node` is the life of the node for which the
+    /// row is, if the object has one for each.
     #[inline]
     pub(crate) fn find_or_add(
         &mut self,

@@ -1,8 +1,8 @@
 //! The parts of a run: all that a run may have besides tasks, points, steps, memory and locks, which are its core.
 //!
 //! The core names no part. A part is a type in a file of its own: the state that it has in a run. The same file has the
-//! functions of [`World`] and [`RunState`] by which primitives and other parts use it. A row in the list of `mod.rs` makes
-//! it a part of every run, and the core calls it at these moments:
+//! functions of [`World`] and [`RunState`] by which primitives and other parts use it. A row in the list of `mod.rs`
+//! makes it a part of every run, and the core calls it at these moments:
 //!
 //! | moment | functions |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | a task ends | [`end_task`](Part::end_task) |
 //! | the run ends | [`judge`](Part::judge), [`end`](Part::end) |
 //!
-//! A run *uses* a part from the first time that it changes the state of the part. The core calls no part that the run does
-//! not use, so such a part costs nothing: see [`RunState::uses_any`].
+//! A run *uses* a part from the first time that it changes the state of the part. The core calls no part that the run
+//! does not use, so such a part costs nothing: see [`RunState::uses_any`].
 
 use super::Parts;
 use super::object::AnnouncementId;
@@ -46,8 +46,9 @@ pub(super) trait Part: Default {
     /// A step ends. The number of the step, in new events, is still that of the step.
     fn leave(_: &mut RunState) {}
 
-    /// A step has ended, and the waiters of its locks are up to date. The part may enable and disable other announcements,
-    /// and fail the run. If it [needs to work](RunState::needs_work) after the next step too, it says so here.
+    /// A step has ended, and the waiters of its locks are up to date. The part may enable and disable other
+    /// announcements, and fail the run. If it [needs to work](RunState::needs_work) after the next step too, it says so
+    /// here.
     fn settle(_: &mut RunState) {}
 
     /// An announcement with [`Access::Wait`](crate::run::op::Access::Wait) is retracted: its operation, on this

@@ -11,8 +11,8 @@ pub(super) struct PollLog {
     pub(super) renewed_in: u32,
     /// One more than the last step of a task that a future outside this library had woken.
     pub(super) woken_in: u32,
-    /// One more than the step in which a branch of a `select!` is polled; 0 if in none. Not put back if that branch wins,
-    /// so that the rest of such a step counts as a part of it.
+    /// One more than the step in which a branch of a `select!` is polled; 0 if in none. Not put back if that branch
+    /// wins, so that the rest of such a step counts as a part of it.
     pub(super) raced_in: u32,
     /// The number of draws of the run that made no difference.
     pub(super) settled: usize,

@@ -1,7 +1,7 @@
 //! The ready set: tasks that were woken, were aborted, or have an enabled pending operation.
 //!
-//! `ready` holds them in no meaningful order. Each row stores its position in `ready`, so that insertion and removal take
-//! constant time.
+//! `ready` holds them in no meaningful order. Each row stores its position in `ready`, so that insertion and removal
+//! take constant time.
 
 use super::state::RunState;
 use crate::run::board::{Status, TaskRow};
@@ -44,8 +44,8 @@ impl RunState {
 
 /// Removes an item of a list, and puts the last one into its place.
 //
-// Not `swap_remove`: in a build with debug assertions that checks the alignment of two pointers, which takes longer than all of
-// this.
+// Not `swap_remove`: in a build with debug assertions that checks the alignment of two pointers, which takes longer
+// than all of this.
 #[inline]
 pub(super) fn take_out<T: Copy>(list: &mut Vec<T>, at: usize) {
     let last = list.pop();

@@ -51,7 +51,8 @@ impl RunState {
         slot.gives_panic && slot.detached.is_none() && !self.over
     }
 
-    /// Fails the run with the panic of the task, if no handle took it. Returns the payload, to be dropped by the caller.
+    /// Fails the run with the panic of the task, if no handle took it. Returns the payload, to be dropped by the
+    /// caller.
     #[must_use]
     pub(super) fn fail_if_unseen(&mut self, task: TaskId) -> Option<Box<dyn Any + Send>> {
         let kept = self.slots.at_mut(task.index()).panic.take()?;

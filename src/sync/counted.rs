@@ -27,9 +27,9 @@ const DROP_WEAK: Op = Op::of_kind("drop_weak", Access::Tell, count::WEIGH);
 ///
 /// Code that only shares a value needs std's `Arc`, which costs no steps. With this one, reading a count and all that
 /// depends on one is a point: [`strong_count`](Arc::strong_count), [`get_mut`](Arc::get_mut),
-/// [`try_unwrap`](Arc::try_unwrap), [`into_inner`](Arc::into_inner), [`Weak::upgrade`]. Clones, [`downgrade`](Arc::downgrade)
-/// and drops cannot await: they are part of the step in which they are done, with the destructor of the value in the step
-/// of the last drop. In the real build it is std's `Arc`.
+/// [`try_unwrap`](Arc::try_unwrap), [`into_inner`](Arc::into_inner), [`Weak::upgrade`]. Clones,
+/// [`downgrade`](Arc::downgrade) and drops cannot await: they are part of the step in which they are done, with the
+/// destructor of the value in the step of the last drop. In the real build it is std's `Arc`.
 ///
 /// ```
 /// use sim::counted::Arc;
@@ -84,8 +84,8 @@ impl<T> Arc<T> {
     /// The value if this is the last reference, else the reference. A second point follows an attempt that fails: other
     /// tasks may come between it and the drop of the reference.
     ///
-    /// Of two tasks that try this with the last two references, both may get their reference back, and the value is lost
-    /// with them: [`into_inner`](Self::into_inner) gives it to one of the two.
+    /// Of two tasks that try this with the last two references, both may get their reference back, and the value is
+    /// lost with them: [`into_inner`](Self::into_inner) gives it to one of the two.
     ///
     /// # Errors
     /// If there is another reference.

@@ -21,8 +21,8 @@ const IS_COMPLETED: Op = Op::of_kind("is_completed", Access::Read, once::LOOK);
 ///
 /// Each operation is a point. The first call does the work; calls that come in the meantime wait for its end. Work that
 /// panics poisons the `Once`, as in std: later calls of [`call_once`](Self::call_once) panic, and
-/// [`call_once_force`](Self::call_once_force) does the work nevertheless. Work that is dropped, which std does not have,
-/// leaves it to the next call. In a run every `Once` begins anew, also a `static`.
+/// [`call_once_force`](Self::call_once_force) does the work nevertheless. Work that is dropped, which std does not
+/// have, leaves it to the next call. In a run every `Once` begins anew, also a `static`.
 ///
 /// ```
 /// static INIT: sim::Once = sim::Once::new();

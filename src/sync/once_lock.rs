@@ -15,9 +15,10 @@ const GET: Op = Op::of_kind("get", Access::Read, once::LOOK);
 
 /// A cell that is written once: std's `OnceLock`, for tasks.
 ///
-/// Each operation is a point. The first [`get_or_init`](Self::get_or_init) makes the value, and the others wait for it. An
-/// initialisation that panics or is dropped leaves the cell empty: the next one begins, of any task that waits or comes
-/// then. An initialisation that asks for its own value panics, and fails a run, where std's would wait for itself.
+/// Each operation is a point. The first [`get_or_init`](Self::get_or_init) makes the value, and the others wait for it.
+/// An initialisation that panics or is dropped leaves the cell empty: the next one begins, of any task that waits or
+/// comes then. An initialisation that asks for its own value panics, and fails a run, where std's would wait for
+/// itself.
 ///
 /// [`new`](Self::new) is `const`, so that a cell may be a `static`. In a run every cell begins empty, also a `static`,
 /// which keeps the values of earlier runs because references to them may be left. In the real build a `static` has one
@@ -63,8 +64,8 @@ impl<T> OnceLock<T> {
         OnceLock { value: OnceValue::new("oncelock", here()) }
     }
 
-    /// An empty cell, for a `static`: each [node](crate::node()) of a run has its own. Elsewhere, use [`new`](Self::new): a
-    /// constructor that is `const` cannot know where the cell will be.
+    /// An empty cell, for a `static`: each [node](crate::node()) of a run has its own. Elsewhere, use
+    /// [`new`](Self::new): a constructor that is `const` cannot know where the cell will be.
     ///
     /// ```
     /// static ID: sim::OnceLock<u32> = sim::OnceLock::const_new();

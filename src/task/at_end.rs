@@ -2,8 +2,8 @@
 
 use crate::seam;
 
-/// Has `work` done at the end of the current task: when its future has returned, when it is aborted, or when it is dropped
-/// with its executor or at the end of the run.
+/// Has `work` done at the end of the current task: when its future has returned, when it is aborted, or when it is
+/// dropped with its executor or at the end of the run.
 ///
 /// The work runs once, after the values of the task's future are dropped and before a joining task
 /// can continue. It is a part of the task's last step. Of several pieces of work the last is done
@@ -11,8 +11,8 @@ use crate::seam;
 /// [`task_local!`](macro@crate::task_local) have died by then. A panic in it is one of the task.
 ///
 /// # Panics
-/// Outside of tasks: in a future that another executor polls and that this library did not spawn. The body of a test and
-/// the future of [`block_on`](crate::block_on) count as tasks.
+/// Outside of tasks: in a future that another executor polls and that this library did not spawn. The body of a test
+/// and the future of [`block_on`](crate::block_on) count as tasks.
 ///
 /// ```
 /// use std::sync::Arc;

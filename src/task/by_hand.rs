@@ -5,10 +5,10 @@ use crate::seam;
 /// Calls `poll`, which polls futures by hand: in a run their operations take effect at once.
 ///
 /// In a run the first poll of an operation is not ready, because it is a point. A test that polls by hand, as with
-/// `tokio_test::task::spawn(future).poll()`, expects the state of the future instead. In `poll`, an operation
-/// is a part of the current step, as one without an await: other tasks come before or after that step. An operation that
-/// must wait registers the waker, which is called when the operation can be done: at once by an object of
-/// `sim::tokio`, and at the begin of the next step of the polling task by others.
+/// `tokio_test::task::spawn(future).poll()`, expects the state of the future instead. In `poll`, an operation is a part
+/// of the current step, as one without an await: other tasks come before or after that step. An operation that must
+/// wait registers the waker, which is called when the operation can be done: at once by an object of `sim::tokio`, and
+/// at the begin of the next step of the polling task by others.
 ///
 /// A poll with a no-op waker (`now_or_never`) is by hand without this function. Outside of runs, and in the real build,
 /// the function only calls `poll`.

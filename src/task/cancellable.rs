@@ -13,9 +13,9 @@ use crate::seam::{Cancel, here};
 ///
 /// A run draws once, at the first poll, if it drops the future. The moment is a choice of the scheduler, as if another
 /// task asked for it; screens show that task as `canceller`. The future is dropped in the next step of its own task. A
-/// search tries all moments, shrinking removes the cancellation if the failure does not need it, and at
-/// most two futures of one task are dropped. In a stress test on real threads the future is dropped after a random number of points. Elsewhere it is polled
-/// as it is.
+/// search tries all moments, shrinking removes the cancellation if the failure does not need it, and at most two
+/// futures of one task are dropped. In a stress test on real threads the future is dropped after a random number of
+/// points. Elsewhere it is polled as it is.
 ///
 /// Not a point of its own.
 ///

@@ -60,9 +60,9 @@ where
 
 /// Tasks whose futures need not be `Send`: tokio's `LocalSet`.
 ///
-/// In a run its tasks are tasks of the run: they step whether or not the set is awaited. Outside of runs, they are polled
-/// when the set is: by its own await, which ends when all of them have, or by [`run_until`](Self::run_until). Dropping
-/// the set ends its tasks.
+/// In a run its tasks are tasks of the run: they step whether or not the set is awaited. Outside of runs, they are
+/// polled when the set is: by its own await, which ends when all of them have, or by [`run_until`](Self::run_until).
+/// Dropping the set ends its tasks.
 ///
 /// ```
 /// use std::{cell::Cell, rc::Rc};
@@ -152,8 +152,8 @@ impl LocalSet {
         self.tasks.spawn(future, here())
     }
 
-    /// Runs `future`, in which the set is the current one. Outside of runs the tasks of the set are polled meanwhile, and
-    /// not after.
+    /// Runs `future`, in which the set is the current one. Outside of runs the tasks of the set are polled meanwhile,
+    /// and not after.
     pub async fn run_until<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         std::future::poll_fn(|cx| {
@@ -170,8 +170,8 @@ impl LocalSet {
         .await
     }
 
-    /// Runs `future` to its end on the calling thread, with the tasks of the set. tokio's takes the runtime, too; here none is
-    /// needed.
+    /// Runs `future` to its end on the calling thread, with the tasks of the set. tokio's takes the runtime, too; here
+    /// none is needed.
     ///
     /// # Panics
     /// Inside a run, as [`block_on`](crate::block_on): await [`run_until`](Self::run_until).

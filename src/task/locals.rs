@@ -1,7 +1,7 @@
 //! Values local to a task, under tokio's names: set for a future, wherever it is polled.
 //!
-//! A key is a thread-local. The future of a scope puts its value there before it is polled and takes it back after, so a
-//! key works in runs, in which all tasks share a thread, and outside of them, without a runtime.
+//! A key is a thread-local. The future of a scope puts its value there before it is polled and takes it back after, so
+//! a key works in runs, in which all tasks share a thread, and outside of them, without a runtime.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -17,8 +17,8 @@ use pin_project_lite::pin_project;
 
 /// Declares keys of values that are local to a task: tokio's `task_local!`.
 ///
-/// A key has a value in the future of [`LocalKey::scope`], which dies with that future: also if it is dropped before its
-/// end, as by an abort. Tasks that the future spawns do not have it.
+/// A key has a value in the future of [`LocalKey::scope`], which dies with that future: also if it is dropped before
+/// its end, as by an abort. Tasks that the future spawns do not have it.
 ///
 /// ```
 /// sim::task_local! {

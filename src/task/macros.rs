@@ -2,11 +2,11 @@
 
 /// Waits for the first of several futures, and drops the others: tokio's `select!`.
 ///
-/// A branch is `pattern = future, if condition => handler`, with or without the condition. The futures are polled in one
-/// task. The first that is ready with a value of its pattern ends the others, which are dropped, and its handler is
-/// the result. A branch is not polled if its condition is false, and not polled again if its value
-/// does not match its pattern. If no branch is left, the handler of `else` is the result. Handlers
-/// may use `?`, `break`, `return` and `.await`.
+/// A branch is `pattern = future, if condition => handler`, with or without the condition. The futures are polled in
+/// one task. The first that is ready with a value of its pattern ends the others, which are dropped, and its handler is
+/// the result. A branch is not polled if its condition is false, and not polled again if its value does not match its
+/// pattern. If no branch is left, the handler of `else` is the result. Handlers may use `?`, `break`, `return` and
+/// `.await`.
 ///
 /// In a run, one poll of all branches is one step. The branch that is polled first is a decision of
 /// the run, drawn if two branches may continue; the others follow as they are written. With

@@ -7,10 +7,10 @@ use crate::seam::{self, here};
 
 /// Waits until the current task is unparked: std's `park`, for tasks. A point.
 ///
-/// A task has one token. [`Unparker::unpark`] gives it, and `park` takes it, at once if it is there: an `unpark` that comes
-/// first is kept, and two of them are one. The token of a wait that is dropped is kept, too. In a run with
-/// `chances = "spurious"` the wait may end without the token, as std allows: check the condition in a loop. To wait for a
-/// time at most, use [`timeout`](crate::time::timeout).
+/// A task has one token. [`Unparker::unpark`] gives it, and `park` takes it, at once if it is there: an `unpark` that
+/// comes first is kept, and two of them are one. The token of a wait that is dropped is kept, too. In a run with
+/// `chances = "spurious"` the wait may end without the token, as std allows: check the condition in a loop. To wait for
+/// a time at most, use [`timeout`](crate::time::timeout).
 ///
 /// Outside of tasks of this library, the token belongs to the thread.
 ///

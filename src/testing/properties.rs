@@ -10,8 +10,8 @@ use crate::time::{Instant, sleep};
 
 /// Requires that a condition holds whenever a run reaches it: the property of a system, by its name, inside its code.
 ///
-/// Like `assert!`, in all builds, but the failure is the property's: reports name it by `name`. Not a point. The name comes
-/// last, like in [`sometimes!`](macro@crate::sometimes); the order `always!("name", condition)` is deprecated.
+/// Like `assert!`, in all builds, but the failure is the property's: reports name it by `name`. Not a point. The name
+/// comes last, like in [`sometimes!`](macro@crate::sometimes); the order `always!("name", condition)` is deprecated.
 ///
 /// ```
 /// use sim::run::{Failure, Outcome};
@@ -50,10 +50,10 @@ macro_rules! always {
 
 /// Requires that a condition holds after every step of the run: the property of a whole system, over all its nodes.
 ///
-/// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek), [`Cell::peek`](crate::Cell::peek)
-/// or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end of this step, and again after each
-/// step that has changed an object which it has read. If it reads no object, but memory of the test
-/// that no run sees, it is evaluated after each step. If it reads both, it must not depend on the
+/// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek),
+/// [`Cell::peek`](crate::Cell::peek) or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end
+/// of this step, and again after each step that has changed an object which it has read. If it reads no object, but
+/// memory of the test that no run sees, it is evaluated after each step. If it reads both, it must not depend on the
 /// memory alone. It ends when the returned value is dropped, and must hold then.
 ///
 /// In a search two steps that change objects of one invariant do not commute, so that each state in
@@ -61,8 +61,8 @@ macro_rules! always {
 /// makes no proof. Outside of runs and in the real build there are no steps, and the condition is
 /// never evaluated: use [`always!`](macro@crate::always) there.
 ///
-/// The run fails at the step that breaks it, as [`Failure::Invariant`](crate::run::Failure::Invariant). A condition that
-/// does more than look, such as an operation with a point, a draw or a write, is a
+/// The run fails at the step that breaks it, as [`Failure::Invariant`](crate::run::Failure::Invariant). A condition
+/// that does more than look, such as an operation with a point, a draw or a write, is a
 /// [`Misuse`](crate::run::Failure::Misuse).
 ///
 /// ```
@@ -130,8 +130,8 @@ pub struct Invariant {
 /// ```
 ///
 /// # Panics
-/// If the condition does not hold when the time is over. In a run the message has the values that it saw last, what each
-/// task waits for, and the messages on their way.
+/// If the condition does not hold when the time is over. In a run the message has the values that it saw last, what
+/// each task waits for, and the messages on their way.
 #[macro_export]
 macro_rules! eventually {
     ($condition:expr, within = $time:expr $(,)?) => {

@@ -10,9 +10,9 @@ const NOW: Op = Op::of_kind("now", Access::Peek, clock::READ);
 
 /// A moment: of the run, or outside of runs of the system.
 ///
-/// In a node it is one of the [clock of the node](crate::Node::clock), in a life of it. Instants of two nodes, or of two lives
-/// of one, have nothing to do with each other: a run in which they are compared or subtracted fails, and they are never equal.
-/// A node's clock counts at the rate of the clock, and never jumps.
+/// In a node it is one of the [clock of the node](crate::Node::clock), in a life of it. Instants of two nodes, or of
+/// two lives of one, have nothing to do with each other: a run in which they are compared or subtracted fails, and they
+/// are never equal. A node's clock counts at the rate of the clock, and never jumps.
 ///
 /// It has the functions of [`std::time::Instant`], and converts from and to it.
 ///

@@ -18,13 +18,14 @@
 //!
 //! With `#[sim::test(clock = "any")]`, [`Runner::clock`](crate::Runner::clock) or `SIM_CLOCK=any`, the time may move at
 //! any moment: a task may take any time between two of its points, so time-outs race with what they guard. The clock is
-//! then a task of the run, whose steps move the time to the next deadline. With `late:K` in place of `any` there are at most
-//! `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is
-//! about single deadlines. The deadline of a time-out, or of a timer in a branch of `select!`, may
-//! pass at any point of the work that it can end.
+//! then a task of the run, whose steps move the time to the next deadline. With `late:K` in place of `any` there are at
+//! most `K` such early moves in a run. [`Runner::cancel_selects`](crate::Runner::cancel_selects) is about single
+//! deadlines. The deadline of a time-out, or of a timer in a branch of `select!`, may pass at any point of the work
+//! that it can end.
 //!
-//! Tasks of a node have the [clock of the node](crate::Node::clock): timers and [`Instant`]s go at its rate, and [`SystemTime`] is its
-//! wall clock. It is true unless the test changes it. The test, outside of nodes, has the true clock.
+//! Tasks of a node have the [clock of the node](crate::Node::clock): timers and [`Instant`]s go at its rate, and
+//! [`SystemTime`] is its wall clock. It is true unless the test changes it. The test, outside of nodes, has the true
+//! clock.
 //!
 //! A search over a program with timers is a proof: the time moves after all steps before it and before all steps after
 //! it, so there is no other order to explore.
@@ -44,8 +45,8 @@
 //!
 //! # Limits
 //!
-//! - `std::time::Instant::now()` and `std::time::SystemTime::now()` in a run are the clock of the system. Read [`Instant::now`]
-//!   and [`SystemTime::now`] instead.
+//! - `std::time::Instant::now()` and `std::time::SystemTime::now()` in a run are the clock of the system. Read
+//!   [`Instant::now`] and [`SystemTime::now`] instead.
 //! - An instant that was made outside of a run means nothing in it.
 //! - tokio rounds deadlines up to milliseconds; these are exact.
 
@@ -75,8 +76,8 @@ const ADVANCE: Op = Op::of_kind("advance", Access::Act, clock::ADVANCE);
 const TRUTH: Op = Op::of_kind("truth", Access::Peek, clock::READ);
 const YIELD: Op = Op::new("yield_now", Access::Yield);
 
-/// The true time of the run, in any node: what [`Instant::now`] gives outside of nodes. For tests, which may compare moments of
-/// several nodes by it.
+/// The true time of the run, in any node: what [`Instant::now`] gives outside of nodes. For tests, which may compare
+/// moments of several nodes by it.
 ///
 /// ```
 /// use sim::time::{Duration, sleep, truth};

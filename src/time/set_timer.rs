@@ -10,8 +10,8 @@ use crate::seam;
 /// Sets the timers that are used outside of runs, once for the whole program. Without it one thread of the process has
 /// them. Timers that were made before keep theirs.
 ///
-/// `make` returns a future that ends when the time has passed. It is called where a timer is made, first polled or reset. In a run
-/// the time is virtual, and no such timer is made.
+/// `make` returns a future that ends when the time has passed. It is called where a timer is made, first polled or
+/// reset. In a run the time is virtual, and no such timer is made.
 ///
 /// ```
 /// use sim::time::{Duration, Instant, set_timer, sleep};

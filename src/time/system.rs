@@ -12,8 +12,8 @@ const WALL: Op = Op::of_kind("read_the_wall_clock", Access::Peek, clock::READ);
 /// node](crate::Node::clock), which may be wrong and jump; outside of runs, from the clock of the
 /// system.
 ///
-/// Runs begin with the year 2026. Times of several nodes may be compared, as in real clusters: the result depends on the clocks.
-/// It has the functions of [`std::time::SystemTime`], and converts from and to it.
+/// Runs begin with the year 2026. Times of several nodes may be compared, as in real clusters: the result depends on
+/// the clocks. It has the functions of [`std::time::SystemTime`], and converts from and to it.
 ///
 /// ```
 /// use sim::node::Shift;

@@ -19,8 +19,8 @@ const NODES: u64 = 20_000;
 /// Returns the index in `failed` of a call that explains the contradiction if it took effect at some time; `None` if
 /// none alone does.
 ///
-/// Only the operations in the evidence are considered, because the rest of a long history may have other contradictions.
-/// The returns of failed calls do not count.
+/// Only the operations in the evidence are considered, because the rest of a long history may have other
+/// contradictions. The returns of failed calls do not count.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::{Read, Write}, RegisterRet::Value};

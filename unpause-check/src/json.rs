@@ -1,8 +1,8 @@
 //! JSON (RFC 8259): a reader that streams, and the writer of a text.
 //!
-//! The reader has the grammar. Its [`Source`] has the bytes, places, limits and errors, and makes the values: a recorded
-//! history becomes [`Datum`](crate::datum::Datum)s with exact numbers, one event at a time, a result file keeps the order of
-//! its entries. The stack is as deep as the values are nested, so a source must limit the depth.
+//! The reader has the grammar. Its [`Source`] has the bytes, places, limits and errors, and makes the values: a
+//! recorded history becomes [`Datum`](crate::datum::Datum)s with exact numbers, one event at a time, a result file
+//! keeps the order of its entries. The stack is as deep as the values are nested, so a source must limit the depth.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! The macros of unpause: the attribute of a test, and the branches of `select!`, `join!` and `try_join!` (`select`,
 //! `join`).
 //!
-//! The attribute reads the arguments (`arguments`), checks the function (`function`) and writes the test (`expand`). The library
-//! defines the behaviour of a test; this crate checks only what is known at compile time. It knows the
+//! The attribute reads the arguments (`arguments`), checks the function (`function`) and writes the test (`expand`).
+//! The library defines the behaviour of a test; this crate checks only what is known at compile time. It knows the
 //! names of the strategies (`strategies`), but not replayed files: the run reports errors in these.
 
 #![forbid(unsafe_code)]

@@ -17,10 +17,10 @@ const MOST: usize = 512;
 
 /// A map in the order of its keys.
 ///
-/// As a [`BTreeMap`](std::collections::BTreeMap), but compiled in a tenth of the time. The entries are in pieces of at most 512,
-/// each of them sorted, one after the other. A look-up is two binary searches. An insertion moves the entries behind it
-/// in its piece, so a map that grows in the order of its keys moves none. A map that was emptied keeps the memory of its first
-/// piece.
+/// As a [`BTreeMap`](std::collections::BTreeMap), but compiled in a tenth of the time. The entries are in pieces of at
+/// most 512, each of them sorted, one after the other. A look-up is two binary searches. An insertion moves the entries
+/// behind it in its piece, so a map that grows in the order of its keys moves none. A map that was emptied keeps the
+/// memory of its first piece.
 ///
 /// ```
 /// let mut ages = unpause_ordered::Map::new();

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 /// Where an element is in a sorted list of `length`, or else where it belongs.
 ///
-/// `compare` says if the element at a position is before or behind the wanted element. The last position is asked first:
-/// most elements arrive in order.
+/// `compare` says if the element at a position is before or behind the wanted element. The last position is asked
+/// first: most elements arrive in order.
 #[inline]
 pub(crate) fn search(
     length: usize,

@@ -7,8 +7,8 @@ const FEW: usize = 16;
 
 /// Sorts by the order of the type, stably.
 ///
-/// For numbers `sort_unstable` of the standard library is quicker and already compiled. Cost: O(n log n) comparisons through a
-/// reference, and a list of n numbers if there are more than sixteen.
+/// For numbers `sort_unstable` of the standard library is quicker and already compiled. Cost: O(n log n) comparisons
+/// through a reference, and a list of n numbers if there are more than sixteen.
 ///
 /// # Panics
 ///

@@ -1,8 +1,8 @@
 //! One run of concurrent code as data, and what is computed from it.
 //!
-//! These modules know no thread, no clock and no feature of the build: they are functions from data to data. They are a part
-//! of [unpause](https://docs.rs/unpause), which makes the runs and re-exports what its users need. Items that unpause does not
-//! re-export are hidden here and may change in any version.
+//! These modules know no thread, no clock and no feature of the build: they are functions from data to data. They are a
+//! part of [unpause](https://docs.rs/unpause), which makes the runs and re-exports what its users need. Items that
+//! unpause does not re-export are hidden here and may change in any version.
 
 #![forbid(unsafe_code)]
 // Items of private modules that the library needs are re-exported.

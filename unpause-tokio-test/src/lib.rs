@@ -7,10 +7,10 @@
 //! tokio-test = { package = "unpause-tokio-test", version = "0.1" }
 //! ```
 //!
-//! An operation of a run is a point: its first poll is never ready. A test that polls by hand, with
-//! [`task::spawn`], expects the state of the future instead. So the polls of a mock task are
-//! by hand (`sim::task::by_hand`): each operation is a part of the step in which it is polled, and other tasks come before or
-//! after that step. Outside of runs the mock task is tokio-test's.
+//! An operation of a run is a point: its first poll is never ready. A test that polls by hand, with [`task::spawn`],
+//! expects the state of the future instead. So the polls of a mock task are by hand (`sim::task::by_hand`): each
+//! operation is a part of the step in which it is polled, and other tasks come before or after that step. Outside of
+//! runs the mock task is tokio-test's.
 //!
 //! ```
 //! use sim::tokio::sync::mpsc;
@@ -29,8 +29,8 @@
 //!
 //! # Limits
 //!
-//! - [`io::Builder`](mod@io) is over the tokio that tokio-test names: with `unpause-tokio/patch` that of the run, without
-//!   it a mock that waits needs a runtime.
+//! - [`io::Builder`](mod@io) is over the tokio that tokio-test names: with `unpause-tokio/patch` that of the run,
+//!   without it a mock that waits needs a runtime.
 //! - [`block_on`] makes a runtime, which a run refuses.
 
 #![forbid(unsafe_code)]

@@ -11,9 +11,10 @@
 //! tokio = { package = "unpause-tokio", version = "0.1" }    # its tests run under the scheduler
 //! ```
 //!
-//! Its `#[tokio::test]`s then run for 100 seeds each, under the scheduler: each seed is one interleaving, and a failure is
-//! shrunk, explained on one screen and replayed. `SIM_SEEDS=1000 cargo test` tries more; the variables and the arguments
-//! of `#[sim::test]` hold here too. Without the feature `sim` the crate is `pub use tokio::*` and nothing else.
+//! Its `#[tokio::test]`s then run for 100 seeds each, under the scheduler: each seed is one interleaving, and a failure
+//! is shrunk, explained on one screen and replayed. `SIM_SEEDS=1000 cargo test` tries more; the variables and the
+//! arguments of `#[sim::test]` hold here too. Without the feature `sim` the crate is `pub use tokio::*` and nothing
+//! else.
 //!
 //! | module | in a run | elsewhere |
 //! |---|---|---|
@@ -42,9 +43,10 @@
 //! # Limits
 //!
 //! - The limits of `sim` and `sim::tokio`.
-//! - A panic of a task is in the `JoinError` of its handle. If no handle gets it, it fails the run: tokio would only print
-//!   it.
-//! - An object with state that was made outside of a run, as in a static, is refused in runs, but for a static `Notify` or `Semaphore`.
+//! - A panic of a task is in the `JoinError` of its handle. If no handle gets it, it fails the run: tokio would only
+//!   print it.
+//! - An object with state that was made outside of a run, as in a static, is refused in runs, but for a static `Notify`
+//!   or `Semaphore`.
 //! - A handle of a runtime that exists outside spawns into the run when a task of the run uses it.
 //! - Deadlines of a run are exact; tokio rounds them up to milliseconds.
 //! - The files of a run have no permissions, times and symbolic links, and `FileType` and

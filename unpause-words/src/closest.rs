@@ -5,9 +5,9 @@ const LETTERS_MAX: usize = 40;
 
 /// Returns the name in `names` that `given` probably means, if any: the first of the names with the fewest slips.
 ///
-/// A slip is a letter too many, too few, wrong, or swapped with its neighbour. One slip is allowed for every three letters
-/// of the longer name, and at least one. A name without a letter in common is never returned. Upper and lower case are the
-/// same.
+/// A slip is a letter too many, too few, wrong, or swapped with its neighbour. One slip is allowed for every three
+/// letters of the longer name, and at least one. A name without a letter in common is never returned. Upper and lower
+/// case are the same.
 ///
 /// ```
 /// use unpause_words::closest;

@@ -9,7 +9,8 @@ pub const GRAMMAR: &str = "a time like 500ms, 5s, 2m or 1h; a number without a u
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("", 1_000)];
 
-/// Returns the milliseconds of a [duration](GRAMMAR). `None` if the text is no duration, or if the number exceeds a `u64`.
+/// Returns the milliseconds of a [duration](GRAMMAR). `None` if the text is no duration, or if the number exceeds a
+/// `u64`.
 ///
 /// ```
 /// use unpause_words::duration::milliseconds;

@@ -63,8 +63,8 @@ pub(super) struct Linked {
     pub(super) hash: String,
 }
 
-/// Builds the runtime and the shim, once for each version and toolchain. `replaced` are the linker's arguments for std's
-/// functions. With `races` the programs tell the runtime that their plain accesses are instrumented.
+/// Builds the runtime and the shim, once for each version and toolchain. `replaced` are the linker's arguments for
+/// std's functions. With `races` the programs tell the runtime that their plain accesses are instrumented.
 ///
 /// # Errors
 /// If a tool of the build fails.

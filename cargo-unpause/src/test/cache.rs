@@ -1,8 +1,8 @@
 //! The user's cache folder: compiled parts of unpause, shared by all projects of the user.
 //!
 //! An entry is a folder of files, and its name has a hash of all its inputs. An entry is created under another name and
-//! renamed when it is complete, so commands may create it at the same time. The list of its files is compared at each use:
-//! an entry with a missing or changed file is created again. Entries are removed when they are unused for a while.
+//! renamed when it is complete, so commands may create it at the same time. The list of its files is compared at each
+//! use: an entry with a missing or changed file is created again. Entries are removed when they are unused for a while.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -17,8 +17,8 @@ use crate::usage::Usage;
 /// The variable that names another folder.
 pub(super) const VARIABLE: &str = "UNPAUSE_CACHE";
 
-/// The file that lists the other files of an entry, a line with length, hash and name for each. Its modification time is
-/// the time of the last use.
+/// The file that lists the other files of an entry, a line with length, hash and name for each. Its modification time
+/// is the time of the last use.
 const CONTENTS: &str = "contents";
 
 /// The time after which an unused entry is removed.
@@ -64,8 +64,9 @@ impl Cache {
         &self.folder
     }
 
-    /// Returns the folder of the entry with this name. If the entry is missing or incomplete, `make` writes the files into
-    /// its first argument, a temporary folder. The files may name the second argument, the final folder of the entry.
+    /// Returns the folder of the entry with this name. If the entry is missing or incomplete, `make` writes the files
+    /// into its first argument, a temporary folder. The files may name the second argument, the final folder of the
+    /// entry.
     ///
     /// # Errors
     /// If `make` fails, or if the cache cannot be written.

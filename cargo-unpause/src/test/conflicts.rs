@@ -81,8 +81,8 @@ pub(super) fn resolve(given: &[OsString]) -> Resolved {
     let (mut arguments, mut left_out) = (Vec::new(), Vec::new());
     let mut opposites = Vec::new();
     let mut rest = given.iter();
-    // A `dylib` must link std as a dynamic library, because otherwise a program would have two copies of std. Programs that
-    // use the `dylib` fail with a [note](of_linker).
+    // A `dylib` must link std as a dynamic library, because otherwise a program would have two copies of std. Programs
+    // that use the `dylib` fail with a [note](of_linker).
     let is_dynamic = given.windows(2).any(|pair| pair[0] == "--crate-type" && pair[1] == "dylib");
     while let Some(argument) = rest.next() {
         // `-C name=value` is two arguments, `-Cname=value` one.
@@ -146,7 +146,8 @@ pub(super) fn note(left_out: &[String]) {
     let _ = opened.and_then(|mut file| file.write_all(lines.as_bytes()));
 }
 
-/// Returns the command's remark about flags that do not apply, from the lines of all calls. `None` if there are no lines.
+/// Returns the command's remark about flags that do not apply, from the lines of all calls. `None` if there are no
+/// lines.
 pub(super) fn remark(lines: &str) -> Option<String> {
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();

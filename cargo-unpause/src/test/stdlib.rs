@@ -78,8 +78,8 @@ pub(super) struct Replacements {
     pub(super) hash: String,
 }
 
-/// Compiles the replacements and checks them, once for each toolchain. `fallback` is the library of the instrumentation's
-/// functions.
+/// Compiles the replacements and checks them, once for each toolchain. `fallback` is the library of the
+/// instrumentation's functions.
 ///
 /// # Errors
 /// If this version does not know the toolchain's standard library.

@@ -34,9 +34,9 @@ pub(super) const LIBRARIES: &str = "UNPAUSE_LIBRARIES";
 /// The crate name in Cargo's compiler call that reads the `cfg`s of a target.
 const PROBE: &str = "___";
 
-/// The crate that makes system calls without libc (under smol, async-io, async-std). With this `cfg` it calls libc, whose
-/// functions the runtime replaces. The `cfg`s of the target are read by the crate's build script, and by Cargo to choose
-/// the crate's dependencies.
+/// The crate that makes system calls without libc (under smol, async-io, async-std). With this `cfg` it calls libc,
+/// whose functions the runtime replaces. The `cfg`s of the target are read by the crate's build script, and by Cargo to
+/// choose the crate's dependencies.
 const RUSTIX: &str = "rustix";
 const BY_LIBC: [&str; 2] = ["--cfg", "rustix_use_libc"];
 
@@ -65,16 +65,17 @@ const NOT_INSTRUMENTED: &[&str] = &[
 const OF_EACH_STEP: &[&str] = &["sim", "unpause_native", "unpause_run"];
 
 /// Flags of the [crates](OF_EACH_STEP) that do something at each step of a run: they are compiled for speed, unless the
-/// profile gives them a lower level than the [command](super) does. One unit, because functions of a crate are inlined within a unit only, and half of the time of a step
-/// would be calls between units. Cargo's flags come first, and the last one of a name counts.
+/// profile gives them a lower level than the [command](super) does. One unit, because functions of a crate are inlined
+/// within a unit only, and half of the time of a step would be calls between units. Cargo's flags come first, and the
+/// last one of a name counts.
 const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
 
-/// The flag for tested crates with a lower level of optimisation. At a lower level, the compiler would take some generic
-/// functions of std from std's binary, where they are not instrumented.
+/// The flag for tested crates with a lower level of optimisation. At a lower level, the compiler would take some
+/// generic functions of std from std's binary, where they are not instrumented.
 const OPTIMIZED: &str = "-Copt-level=2";
 
-/// The flag for tested crates without debug information, by a profile of the user's own for example. Locks, channels and other
-/// code of libraries are recognised by the lines of their operations.
+/// The flag for tested crates without debug information, by a profile of the user's own for example. Locks, channels
+/// and other code of libraries are recognised by the lines of their operations.
 const WITH_LINES: &str = "-Cdebuginfo=line-tables-only";
 
 /// Flags of all crates: frames can be followed.
@@ -82,9 +83,9 @@ pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
 
 /// Flags of the crates that are tested: LLVM's pass makes each atomic operation a call.
 ///
-/// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The second pass turns each of
-/// them into a loop with a compare-exchange, and the third pass turns the compare-exchange into a call. The second pass must
-/// not be the first: it would turn a `fetch_or` whose bit is tested into an instruction.
+/// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The second pass turns each
+/// of them into a loop with a compare-exchange, and the third pass turns the compare-exchange into a call. The second
+/// pass must not be the first: it would turn a `fetch_or` whose bit is tested into an instruction.
 pub(super) const INSTRUMENTATION: [&str; 3] = [
     "-Cpasses=tsan,function(atomic-expand),tsan",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
@@ -95,8 +96,8 @@ pub(super) const INSTRUMENTATION: [&str; 3] = [
 pub(crate) const RACES: &str = "UNPAUSE_RACES";
 
 /// Flags of the crates that are tested for data races: the pass makes each access a call, of all functions, which
-/// another pass marks. The passes are otherwise the passes of [`INSTRUMENTATION`]. Plain accesses are instrumented by both, and
-/// the second call of an access finds what the first call has recorded.
+/// another pass marks. The passes are otherwise the passes of [`INSTRUMENTATION`]. Plain accesses are instrumented by
+/// both, and the second call of an access finds what the first call has recorded.
 pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
     "-Cpasses=module(function(tsan,atomic-expand),forceattrs,function(tsan))",
     "-Cllvm-args=-force-attribute=sanitize_thread",
@@ -106,8 +107,8 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
 /// The variable that is set if the compiler takes the flag [`SEPARATED`].
 pub(super) const SEPARATE: &str = "UNPAUSE_SEPARATE";
 
-/// The flag for tested crates that keeps functions with the same code separate. Otherwise a pass of LLVM merges them, and
-/// the place of an operation would be a line of another function.
+/// The flag for tested crates that keeps functions with the same code separate. Otherwise a pass of LLVM merges them,
+/// and the place of an operation would be a line of another function.
 const SEPARATED: &str = "-Cllvm-args=-opt-disable=mergefunc";
 
 /// The first version of LLVM with the flag [`SEPARATED`]. An unknown flag is an error.
@@ -140,7 +141,8 @@ pub(super) fn stamp(parts: &str) -> String {
     format!("{parts} {:016x}", hasher.finish())
 }
 
-/// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments, or the arguments of rustdoc alone.
+/// Calls the compiler for cargo: `arguments` are the compiler's path and its arguments, or the arguments of rustdoc
+/// alone.
 pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
     let build = Build::of_variables(linked);
     if arguments.first().is_some_and(|first| first.to_string_lossy().starts_with('-')) {
@@ -178,8 +180,8 @@ pub(crate) fn compile(arguments: Vec<OsString>, linked: &OsStr) -> ExitCode {
         }
         false => ended(command.args(given)),
     };
-    // Cargo compiles a crate again if the compiler version differs. Programs that read the version ignore lines that they
-    // do not know.
+    // Cargo compiles a crate again if the compiler version differs. Programs that read the version ignore lines that
+    // they do not know.
     if code == 0 && given.last().is_some_and(|last| last == "-vV") {
         let stamp = std::env::var(STAMP).unwrap_or_default();
         let _ = writeln!(std::io::stdout(), "unpause: {stamp}");
@@ -316,7 +318,8 @@ pub(super) fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
     given.get(at + 1)?.to_str()
 }
 
-/// Returns `true` for a tested crate. Build scripts and procedural macros are compiled for the host, without `--target`.
+/// Returns `true` for a tested crate. Build scripts and procedural macros are compiled for the host, without
+/// `--target`.
 fn is_tested(given: &[OsString]) -> bool {
     after(given, "--crate-name").is_some() && after(given, "--target").is_some()
 }
@@ -333,8 +336,8 @@ fn has_lines(given: &[OsString]) -> bool {
     levels.last().is_some_and(|level| !["0", "none", "line-directives-only"].contains(&level))
 }
 
-/// Returns `true` if the last level of optimisation among the arguments is 2 or 3. At these levels the compiler takes no
-/// generic functions of std from std's own binary.
+/// Returns `true` if the last level of optimisation among the arguments is 2 or 3. At these levels the compiler takes
+/// no generic functions of std from std's own binary.
 fn is_optimized(given: &[OsString]) -> bool {
     let mut levels = given.iter().filter_map(|argument| {
         let text = argument.to_str()?;

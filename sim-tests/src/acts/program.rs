@@ -1,8 +1,8 @@
 //! Programs as data: tasks and their acts.
 //!
-//! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks,
-//! [`NODES`] names of nodes and one recorded register. A handle is held by the task that spawned the target, unless that task gave it
-//! away; an act on a handle that the task does not hold does nothing.
+//! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks, [`NODES`]
+//! names of nodes and one recorded register. A handle is held by the task that spawned the target, unless that task
+//! gave it away; an act on a handle that the task does not hold does nothing.
 
 use std::fmt;
 
@@ -94,7 +94,8 @@ pub enum Act {
     Node(usize),
     /// Logs 1 if there is a node of a name, and 0 otherwise. No point.
     Find(usize),
-    /// Logs the number of a node, from 1 in the order of the additions, and 0 if there is no node of the name. No point.
+    /// Logs the number of a node, from 1 in the order of the additions, and 0 if there is no node of the name. No
+    /// point.
     Addr(usize),
     /// Logs twice the number of lives of a node, and 1 more if it lives; 0 if there is no node of the name. No point.
     Life(usize),

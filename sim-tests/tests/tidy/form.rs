@@ -18,6 +18,23 @@ pub(crate) fn too_long(file: &File) -> Vec<Offence> {
     vec![Offence::new(file, 0, message)]
 }
 
+/// The maximum width of a comment, in columns.
+const COLUMNS_MAX: usize = 120;
+
+/// A comment in the sources of a crate that is wider than [`COLUMNS_MAX`]. A row of a table has one line.
+pub(crate) fn too_wide(file: &File) -> Vec<Offence> {
+    if !file.is_rust() || !file.path.starts_with("src/") && !file.path.contains("/src/") {
+        return Vec::new();
+    }
+    let is_row = |line: &str| line.trim_start_matches(['/', '!', ' ']).starts_with('|');
+    let is_wide = |line: &str| line.chars().count() > COLUMNS_MAX;
+    let lines = file.text.lines().enumerate();
+    let comments = lines.filter(|(_, line)| line.trim_start().starts_with("//"));
+    let wide = comments.filter(|(_, line)| is_wide(line) && !is_row(line));
+    let message = format!("a comment has at most {COLUMNS_MAX} columns");
+    wide.map(|(at, _)| Offence::new(file, at + 1, message.clone())).collect()
+}
+
 /// A source that does not open with `//!`.
 ///
 /// Inputs of the compile-fail tests are left out: their compiler errors quote line numbers, and
@@ -61,6 +78,16 @@ mod tests {
     fn a_source_of_501_lines_is_too_long() {
         let of = |path, lines: usize| too_long(&File::new(path, &"x\n".repeat(lines))).len();
         assert_eq!((of("a.rs", 501), of("a.rs", 500), of("a.md", 501)), (1, 0, 0));
+    }
+
+    #[test]
+    fn a_comment_of_121_columns_is_too_wide() {
+        let of = |path, line: String| too_wide(&File::new(path, &line)).len();
+        let comment = |width: usize| format!("    /// {}", "x".repeat(width - 8));
+        assert_eq!((of("src/a.rs", comment(121)), of("src/a.rs", comment(120))), (1, 0));
+        assert_eq!(of("unpause-run/src/a.rs", comment(121)), 1);
+        assert_eq!(of("examples/a.rs", comment(121)), 0, "an example shows what it prints");
+        assert_eq!(of("src/a.rs", format!("//! | {} |", "x".repeat(130))), 0);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The list of settings, one row for each. The struct of [`Settings`], the variables and their precedence, the headers of
-//! traces and of results, the variables on the commands of screens and the notes about real threads are made from it, so that
-//! there is no setting without a row.
+//! The list of settings, one row for each. The struct of [`Settings`], the variables and their precedence, the headers
+//! of traces and of results, the variables on the commands of screens and the notes about real threads are made from
+//! it, so that there is no setting without a row.
 //!
-//! A row states the [meaning](super::row::Meaning) of its setting. The tests in `runner/walk.rs` find a planted failure with
-//! each setting on which runs depend, and replay it.
+//! A row states the [meaning](super::row::Meaning) of its setting. The tests in `runner/walk.rs` find a planted failure
+//! with each setting on which runs depend, and replay it.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -135,7 +135,8 @@ settings! {
         grammar: Isolation::GRAMMAR,
         read: |text| Isolation::parse(text).map(|_| text.to_owned()),
     }
-    /// True if the counts of `Arc` are points of all runs of plain threads, false if of none. Each run decides it otherwise.
+    /// True if the counts of `Arc` are points of all runs of plain threads, false if of none. Each run decides it
+    /// otherwise.
     arc: bool {
         variable: "SIM_ARC", argument: true, on_threads: false,
         meaning: Run(|config| config.points.arc.map_or(String::new(), flag_text)),

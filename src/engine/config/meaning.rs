@@ -64,8 +64,8 @@ impl Config {
         self.overridden().any(|(row, _)| row.meaning.is_in_traces())
     }
 
-    /// Returns this configuration for the replay of a trace that was written under `settings`: others have their defaults.
-    /// A time limit of the machine that the environment sets counts more: a debugger needs time.
+    /// Returns this configuration for the replay of a trace that was written under `settings`: others have their
+    /// defaults. A time limit of the machine that the environment sets counts more: a debugger needs time.
     ///
     /// # Errors
     /// If one of them is unknown, or its value is not of its grammar.
@@ -96,8 +96,8 @@ impl Config {
         Ok(Config { own: self.own.clone(), ..source.resolve()? })
     }
 
-    /// Returns a sentence for each variable that has no effect on a replay under `trace`. With `of_test`, also for each setting
-    /// that the test has another value of.
+    /// Returns a sentence for each variable that has no effect on a replay under `trace`. With `of_test`, also for each
+    /// setting that the test has another value of.
     pub(crate) fn contradictions(&self, trace: &Config, of_test: bool) -> Vec<String> {
         let (here, there) = (self.texts(), trace.texts());
         let overridden: Vec<&str> = self.overridden().map(|(row, _)| row.name).collect();
@@ -136,8 +136,8 @@ pub(crate) fn differing(one: &SettingTexts, other: &SettingTexts) -> Vec<(String
     values.filter(|(_, [one, other])| one != other).collect()
 }
 
-/// The value of a setting as messages show it: `unset` if it has none here, or if these texts leave it out and it has no
-/// default.
+/// The value of a setting as messages show it: `unset` if it has none here, or if these texts leave it out and it has
+/// no default.
 fn shown(name: &str, texts: &SettingTexts) -> String {
     let text = texts.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone());
     let default = || {

@@ -32,11 +32,11 @@ pub(crate) struct SettingRow {
 /// empty if the setting has no value.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
-    /// The decisions of a run or its outcome. Traces have the setting, so that a replay needs no variable; results have it,
-    /// because a seed that passes without it may fail with it.
+    /// The decisions of a run or its outcome. Traces have the setting, so that a replay needs no variable; results have
+    /// it, because a seed that passes without it may fail with it.
     Run(fn(&Config) -> String),
-    /// The outcome of a run, by a clock of the machine. Traces have the setting. Results do not: a shard on a slower machine
-    /// may need another value.
+    /// The outcome of a run, by a clock of the machine. Traces have the setting. Results do not: a shard on a slower
+    /// machine may need another value.
     Machine(fn(&Config) -> String),
     /// The run for a seed, or the check of its outcome. Results have the setting. A trace does not
     /// need it: it has the decisions.

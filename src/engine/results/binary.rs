@@ -34,7 +34,8 @@ fn of_file(mut file: impl Read) -> io::Result<u64> {
     }
 }
 
-/// The first eight bytes of the build ID in the beginning of a program for Linux, if present: the note `NT_GNU_BUILD_ID` in a segment `PT_NOTE` of a little-endian ELF64 file.
+/// The first eight bytes of the build ID in the beginning of a program for Linux, if present: the note
+/// `NT_GNU_BUILD_ID` in a segment `PT_NOTE` of a little-endian ELF64 file.
 fn build_id(beginning: &[u8]) -> Option<u64> {
     let number = |at: usize, bytes: usize| {
         let field = beginning.get(at..at.checked_add(bytes)?)?;

@@ -12,8 +12,8 @@ pub enum MustFail {
     With(String),
 }
 
-/// Kinds of failures that are none of the program: a limit was reached, or the test or its trace do not fit. A test that
-/// must fail in such a way names the kind.
+/// Kinds of failures that are none of the program: a limit was reached, or the test or its trace do not fit. A test
+/// that must fail in such a way names the kind.
 const OF_THE_TEST: [&str; 10] = [
     "step limit",
     "time limit",

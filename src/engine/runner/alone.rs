@@ -1,8 +1,8 @@
 //! Failures of plain threads that earlier runs of the process have caused, by a static of C for example.
 //!
-//! A failing run is repeated in a new process that makes no other run. If it does not fail there, the whole test is made in a
-//! third process, with a process for each run. The harness of the program selects the test, so a test without a harness is left
-//! as it is.
+//! A failing run is repeated in a new process that makes no other run. If it does not fail there, the whole test is
+//! made in a third process, with a process for each run. The harness of the program selects the test, so a test without
+//! a harness is left as it is.
 //!
 //! The new process leaves its verdict in a file, because its output is for people.
 //!
@@ -68,8 +68,8 @@ pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
     Some(Again { passed, screen, note })
 }
 
-/// Makes a test in a new process, on one thread. Returns the signal that ended the process before the test did; `None` if
-/// nothing did, or if it took too long.
+/// Makes a test in a new process, on one thread. Returns the signal that ended the process before the test did; `None`
+/// if nothing did, or if it took too long.
 #[allow(dead_code, reason = "seeds of runs on real threads mean no run")]
 pub(crate) fn end(test: &str) -> Option<i32> {
     if std::env::var_os(VERDICT).is_some() {
@@ -99,8 +99,8 @@ fn can_be_caused(finding: &Finding) -> bool {
     !matches!(finding.run.outcome, Outcome::Failed(Failure::Hang { .. }))
 }
 
-/// Makes a test in a new process of this program, changed by `change`. Returns whether it passed, and its screen. `None` if
-/// it has left no verdict.
+/// Makes a test in a new process of this program, changed by `change`. Returns whether it passed, and its screen.
+/// `None` if it has left no verdict.
 fn made(
     test: &str,
     purpose: &str,

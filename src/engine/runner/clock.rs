@@ -10,11 +10,11 @@ impl Runner {
     /// - `any`: at any moment. A task may take any time between two of its points, so time-outs race with what they
     ///   guard. The clock is then a task of the run, the first child of the body, whose steps move the time to the next
     ///   deadline. Traces of such runs have the setting.
-    /// - `late:K`, such as `late:2`: as `last`, besides at most `K` moves in a run that come at any moment, although tasks can
-    ///   step: `K` times, tasks are slow. Drawn values decide which moves of the time may be early, 0 is none. So shrinking
-    ///   removes early moves, and a failing run has no clock if it needs none. A search is exact for the bound: if
-    ///   there was more time to move, it reports `explored all N runs with at most K early time moves`, and otherwise a
-    ///   proof.
+    /// - `late:K`, such as `late:2`: as `last`, besides at most `K` moves in a run that come at any moment, although
+    ///   tasks can step: `K` times, tasks are slow. Drawn values decide which moves of the time may be early, 0 is
+    ///   none. So shrinking removes early moves, and a failing run has no clock if it needs none. A search is exact for
+    ///   the bound: if there was more time to move, it reports `explored all N runs with at most K early time moves`,
+    ///   and otherwise a proof.
     ///
     /// Any other word is an [`InvalidSetting`](super::InvalidSetting) when the runner runs. No effect on real threads.
     ///

@@ -1,5 +1,5 @@
-//! The end of the process on purpose: nothing can interrupt a task that hangs or that would end the process, and no other
-//! test can continue.
+//! The end of the process on purpose: nothing can interrupt a task that hangs or that would end the process, and no
+//! other test can continue.
 //!
 //! A test harness keeps the output of failed tests until all tests have ended. If the process ends before, the
 //! output would be lost, so the screens of failed tests are kept here too.

@@ -35,9 +35,10 @@ impl Runner {
         self
     }
 
-    /// Have futures under a [`timeout`](crate::time::timeout()) and in the branches of a [`select!`](macro@crate::select)
-    /// dropped at any of their points, by choice, where a time can do so. The deadline of each such time-out, and of each
-    /// timer that a branch waits for, may pass at any moment: tests that the futures live with being dropped.
+    /// Have futures under a [`timeout`](crate::time::timeout()) and in the branches of a
+    /// [`select!`](macro@crate::select) dropped at any of their points, by choice, where a time can do so. The deadline
+    /// of each such time-out, and of each timer that a branch waits for, may pass at any moment: tests that the futures
+    /// live with being dropped.
     ///
     /// A run draws when the wait for the deadline begins if it passes early. The moment is a choice of the scheduler;
     /// screens show it as the step of a task `time-out`. The time of the run then moves on to that
@@ -45,8 +46,8 @@ impl Runner {
     /// shows what could not happen. At most two such deadlines of one task pass early. No effect on
     /// real threads.
     ///
-    /// A branch that is dropped because another one has ended needs no setting: schedules vary when that one ends, as far as
-    /// it can. A future that nothing can end is not dropped; mark it with [`cancellable`](crate::cancellable).
+    /// A branch that is dropped because another one has ended needs no setting: schedules vary when that one ends, as
+    /// far as it can. A future that nothing can end is not dropped; mark it with [`cancellable`](crate::cancellable).
     ///
     /// ```
     /// use sim::time::{Duration, timeout};
@@ -85,13 +86,14 @@ impl Runner {
     /// - `lock-free`: each spawned task may stall, two of one spawner at most. The others must end:
     ///   a task fails the run if it waits for a stalled task or repeats itself until the step
     ///   limit.
-    /// - `obstruction-free`: of the tasks that one task has spawned, all but one may stall at one moment. That one must end
-    ///   by itself.
-    /// - `wait-free:N`: as `lock-free`, and each operation of a spawned task must end within `N` steps of its own, whatever others
-    ///   do; else the run fails with [`Failure::Starved`](crate::run::Failure::Starved). An operation is a recorded call
-    ///   ([`History::call`](crate::History::call)), or what a task does outside of calls. Its steps are its accesses: a
-    ///   `fetch_add` is one. `wait-free` alone allows 100. A program with few operations cannot have one repeat itself without
-    ///   end, so choose the smallest bound that the operation needs when it runs alone, or with its helpers.
+    /// - `obstruction-free`: of the tasks that one task has spawned, all but one may stall at one moment. That one must
+    ///   end by itself.
+    /// - `wait-free:N`: as `lock-free`, and each operation of a spawned task must end within `N` steps of its own,
+    ///   whatever others do; else the run fails with [`Failure::Starved`](crate::run::Failure::Starved). An operation
+    ///   is a recorded call ([`History::call`](crate::History::call)), or what a task does outside of calls. Its steps
+    ///   are its accesses: a `fetch_add` is one. `wait-free` alone allows 100. A program with few operations cannot
+    ///   have one repeat itself without end, so choose the smallest bound that the operation needs when it runs alone,
+    ///   or with its helpers.
     ///
     /// If all remaining tasks wait for the end of a stalled task, the run is over and has passed;
     /// the body's later checks are skipped. The body itself does not stall. With a search, all

@@ -50,9 +50,9 @@
 //! assert_eq!(report.runs, 6);
 //! ```
 //!
-//! A test with a search prints its result, a proof or not, in a line that the test harness does not capture. Without a proof it
-//! still passes. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change cannot lose the
-//! proof unnoticed.
+//! A test with a search prints its result, a proof or not, in a line that the test harness does not capture. Without a
+//! proof it still passes. With `must_prove`, [`Runner::must_prove`] or `SIM_MUST_PROVE=1` it fails, so that a change
+//! cannot lose the proof unnoticed.
 //!
 //! ```
 //! #[sim::test(strategy = "exhaustive", must_prove)]
@@ -76,14 +76,15 @@
 //! - Tasks still running when the body returns are dropped, and what they would have done is not explored.
 //!   Await them to include them in the proof.
 //! - The search assumes that tasks share memory through sim only, and says so beside the proof
-//!   ([`Searched::assumption`](crate::report::Searched::assumption)). Accesses to anything else (a channel of another crate, a lock
-//!   of std, a thread-local) are no operations, so steps that share only such a thing count as independent. The search sees that
-//!   the assumption is wrong if a task wakes another one through such a thing, if a task waits for it when the run ends, or if
-//!   one of a hundred sampled runs shows something else with its steps in another order. It then starts again and explores each
-//!   order of steps: many more runs, and a proof without the assumption.
-//!   [`Searched::cause`](crate::report::Searched::cause) has the reason, and names the two steps whose order made the difference.
-//!   A difference that few orders show is seldom among the sampled runs. A test with a lock of std in six tasks and an assertion
-//!   that fails in one of their 720 orders passes. `preemptions` and `delays` make all orders and assume nothing.
+//!   ([`Searched::assumption`](crate::report::Searched::assumption)). Accesses to anything else (a channel of another
+//!   crate, a lock of std, a thread-local) are no operations, so steps that share only such a thing count as
+//!   independent. The search sees that the assumption is wrong if a task wakes another one through such a thing, if a
+//!   task waits for it when the run ends, or if one of a hundred sampled runs shows something else with its steps in
+//!   another order. It then starts again and explores each order of steps: many more runs, and a proof without the
+//!   assumption. [`Searched::cause`](crate::report::Searched::cause) has the reason, and names the two steps whose
+//!   order made the difference. A difference that few orders show is seldom among the sampled runs. A test with a lock
+//!   of std in six tasks and an assertion that fails in one of their 720 orders passes. `preemptions` and `delays` make
+//!   all orders and assume nothing.
 //! - A complete search checks itself. It samples a hundred runs, looks up the class of each among
 //!   its explored classes, and repeats each with its steps in another order of the class. A run
 //!   that fails or is of an unknown class revokes the proof
@@ -172,7 +173,8 @@
 //! | `SIM_OUT` | the folder for traces | `traces` |
 //! | `SIM_RESULTS` | the folder for results; a later run of the same program continues from there | `results` |
 //!
-//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is noted.
+//! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is
+//! noted.
 //!
 //! # Notes
 //!
@@ -191,8 +193,8 @@
 //! in the file. A trace by an earlier version does not have its settings, and is replayed with the
 //! settings of the test.
 //!
-//! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not passed with
-//! it. Results under other settings are refused, and `cargo unpause merge` does not add them up.
+//! Results have the same settings, besides the strategy and `closure`: a seed that passed without a fault has not
+//! passed with it. Results under other settings are refused, and `cargo unpause merge` does not add them up.
 
 mod alone;
 mod clock;

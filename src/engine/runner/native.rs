@@ -22,8 +22,8 @@ impl fmt::Debug for ErrorText {
     }
 }
 
-/// Runs `body` and the threads that it spawns as tasks of the current run. The thread of `body` has the name `name`, if any.
-/// A leak fails the run if `leaks` is set.
+/// Runs `body` and the threads that it spawns as tasks of the current run. The thread of `body` has the name `name`, if
+/// any. A leak fails the run if `leaks` is set.
 pub(super) async fn run<R: TestResult>(
     name: Option<String>,
     body: impl FnOnce() -> R + Send + 'static,

@@ -45,8 +45,8 @@ impl Runner {
     /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
     /// one, and so on. These find bugs in early steps, which the search reaches last, and
     /// [`Searched::fallback`](crate::report::Searched::fallback) has the bound that was reached. It is no proof, as
-    /// before. A [time](Self::time) that is up before half of the runs leaves
-    /// nothing for it: allow fewer runs, or name `preemptions`.
+    /// before. A [time](Self::time) that is up before half of the runs leaves nothing for it: allow fewer runs, or name
+    /// `preemptions`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -244,8 +244,9 @@ impl Runner {
         self
     }
 
-    /// Count the classes of interleavings, and what was never tried: [`Report::coverage`](crate::report::Report::coverage). Costs about
-    /// as much as the runs, and memory for each class.
+    /// Count the classes of interleavings, and what was never tried:
+    /// [`Report::coverage`](crate::report::Report::coverage). Costs about as much as the runs, and memory for each
+    /// class.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -338,11 +339,11 @@ impl Runner {
     /// Choose what the runs of plain threads share: `run` or `process`. Has no effect on other tests.
     ///
     /// With `run`, the default, all runs are made in the process of the test: statics of Rust are put back, and a crash
-    /// is contained as far as a process can contain its own. If nothing is chosen and a run is not repeatable, all runs are
-    /// repeated with `process`, and the report has a note. With `process`, each run is made in a process of its own, a copy
-    /// of this process before the first run. Changes of the process by a run end with the run's process. If the process of
-    /// a run dies, the death is a failure of its seed, with its trace. A run takes about a millisecond longer. A search is
-    /// then no proof if the run records a history.
+    /// is contained as far as a process can contain its own. If nothing is chosen and a run is not repeatable, all runs
+    /// are repeated with `process`, and the report has a note. With `process`, each run is made in a process of its
+    /// own, a copy of this process before the first run. Changes of the process by a run end with the run's process. If
+    /// the process of a run dies, the death is a failure of its seed, with its trace. A run takes about a millisecond
+    /// longer. A search is then no proof if the run records a history.
     ///
     /// ```no_run
     /// let report = sim::Runner::new().isolate("process").seeds(0..100).run_native(|| {
@@ -352,17 +353,17 @@ impl Runner {
     /// assert!(report.passed());
     /// ```
     ///
-    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs, as is `process` together with
-    /// [`closure`](Self::closure).
+    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs, as is `process` together
+    /// with [`closure`](Self::closure).
     #[must_use]
     pub fn isolate(mut self, isolation: &str) -> Runner {
         self.settings.isolate = Some(isolation.to_owned());
         self
     }
 
-    /// Choose what may happen to plain threads at any moment: words with commas between them, or `none`, the default. In
-    /// other tests `weak` has an effect on [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak), `spurious` on
-    /// [`Condvar`](crate::Condvar).
+    /// Choose what may happen to plain threads at any moment: words with commas between them, or `none`, the default.
+    /// In other tests `weak` has an effect on [`compare_exchange_weak`](crate::Atomic::compare_exchange_weak),
+    /// `spurious` on [`Condvar`](crate::Condvar).
     ///
     /// - `timers`: a sleep or a time limit ends although other threads can continue. The virtual
     ///   time then jumps to it.
@@ -377,9 +378,9 @@ impl Runner {
         self
     }
 
-    /// Make the counts of `Arc` points of plain threads in all runs, or in none: the threads then race for the last drop of a
-    /// value. Without this setting they are points in a quarter of the runs, and in no run of a search. Has no effect on
-    /// other tests.
+    /// Make the counts of `Arc` points of plain threads in all runs, or in none: the threads then race for the last
+    /// drop of a value. Without this setting they are points in a quarter of the runs, and in no run of a search. Has
+    /// no effect on other tests.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -441,9 +442,9 @@ impl Runner {
         self
     }
 
-    /// Fail a test that proves nothing, even if none of its runs does: [`Report::searched`](crate::report::Report::searched) must be a
-    /// [proof](crate::report::Searched::is_proof). The [strategy](Self::strategy) must be a search. A replay
-    /// need not prove anything; neither need real threads.
+    /// Fail a test that proves nothing, even if none of its runs does:
+    /// [`Report::searched`](crate::report::Report::searched) must be a [proof](crate::report::Searched::is_proof). The
+    /// [strategy](Self::strategy) must be a search. A replay need not prove anything; neither need real threads.
     ///
     /// ```
     /// use sim::run::{Failure, Outcome};
@@ -489,9 +490,8 @@ impl Runner {
         self
     }
 
-    /// Do not look at the environment.
-    ///
-    /// No variable can then replay a failing run: the report names the call to add to the runner instead.
+    /// Do not look at the environment. No variable can then replay a failing run: the report names the call to add to
+    /// the runner instead.
     #[must_use]
     pub fn hermetic(mut self) -> Runner {
         self.site.hermetic = true;

@@ -85,8 +85,8 @@ impl Site {
         format!("{} ({})", self.test, self.target.label())
     }
 
-    /// The command that replays `source`, on one line; without an environment, the call to write in the source. A source
-    /// that `has_settings` needs no variable besides.
+    /// The command that replays `source`, on one line; without an environment, the call to write in the source. A
+    /// source that `has_settings` needs no variable besides.
     pub(crate) fn replay_command(&self, source: &str, has_settings: bool) -> String {
         let needed = |variable: &SetVariable| variable.is_in_traces && !has_settings;
         match self.hermetic {

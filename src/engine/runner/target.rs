@@ -139,8 +139,8 @@ impl TestTarget {
         format!("{} {}", self.kind.word(), self.name).trim_end().to_owned()
     }
 
-    /// The name of a test among all tests of its package, for folders. `test` begins with the name of its crate,
-    /// or is the name of a runner. The name of a test in a library stays as it is. Others begin with a word that has a `-`,
+    /// The name of a test among all tests of its package, for folders. `test` begins with the name of its crate, or is
+    /// the name of a runner. The name of a test in a library stays as it is. Others begin with a word that has a `-`,
     /// which no crate has.
     pub(crate) fn key(&self, test: &str) -> String {
         let (word, name) = (self.kind.word(), &self.name);

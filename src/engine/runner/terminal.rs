@@ -23,7 +23,8 @@ pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) ->
     is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
 }
 
-/// The width of a screen in columns: `COLUMNS`, or the width of the terminal, or 100 if there is none or it is not known.
+/// The width of a screen in columns: `COLUMNS`, or the width of the terminal, or 100 if there is none or it is not
+/// known.
 pub fn width(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> usize {
     let given = variable("COLUMNS").and_then(|columns| columns.parse().ok());
     let asked = || terminal.then(asked_width).flatten();
@@ -31,8 +32,8 @@ pub fn width(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> usize
     known.unwrap_or(Style::default().width)
 }
 
-/// The width that the terminal has now, asked with `stty`: std has no call for it, and the crates that have one bring five
-/// crates for a number. `None` if there is no such command. A program whose threads are stepped starts no process.
+/// The width that the terminal has now, asked with `stty`: std has no call for it, and the crates that have one bring
+/// five crates for a number. `None` if there is no such command. A program whose threads are stepped starts no process.
 #[cfg(all(unix, not(unpause_native)))]
 fn asked_width() -> Option<usize> {
     use std::os::fd::AsFd;

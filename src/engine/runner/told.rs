@@ -1,7 +1,7 @@
 //! The lines that a user must see although a test passes and its harness hides what the test prints.
 //!
-//! They go to the standard error itself, which no harness captures within the process: proofs, coverage and statistics that
-//! were requested, and notes, each once in a process. Warnings about runs are printed like the output of the test.
+//! They go to the standard error itself, which no harness captures within the process: proofs, coverage and statistics
+//! that were requested, and notes, each once in a process. Warnings about runs are printed like the output of the test.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -40,8 +40,8 @@ pub(super) fn remarks_of(report: &Report) {
     write(&remarks(report));
 }
 
-/// The remarks on a test that passes, in lines: its notes, each once in a process, because some are about all tests, and the
-/// reason why it is no proof.
+/// The remarks on a test that passes, in lines: its notes, each once in a process, because some are about all tests,
+/// and the reason why it is no proof.
 pub(super) fn remarks(report: &Report) -> String {
     static TOLD: Mutex<Set<String>> = Mutex::new(Set::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,8 +53,8 @@ pub(super) fn remarks(report: &Report) -> String {
     lines
 }
 
-/// The beginning of the screen, as far as the user requested it: all of a replay, of coverage, other orders of calls and
-/// statistics; the first line of a search that did what was requested.
+/// The beginning of the screen, as far as the user requested it: all of a replay, of coverage, other orders of calls
+/// and statistics; the first line of a search that did what was requested.
 pub(super) fn told(report: &Report, style: &Style) -> String {
     let (warnings, notes) = (Vec::new(), Vec::new());
     let screen = || text(&Report { warnings, notes, ..report.clone() }, style);
@@ -89,8 +89,8 @@ fn write(lines: &str) {
     let _ = io::stderr().lock().write_all(format!("{begin}{lines}").as_bytes());
 }
 
-/// Returns `true` if libtest, called so, has printed a part of a line while a test runs: dots, or the name of the only test
-/// that runs.
+/// Returns `true` if libtest, called so, has printed a part of a line while a test runs: dots, or the name of the only
+/// test that runs.
 fn leaves_lines_open(arguments: &[String], threads: Option<&str>, cores: usize) -> bool {
     let value = |name: &str| {
         let after = |(at, argument): (usize, &String)| match argument.strip_prefix(name)? {

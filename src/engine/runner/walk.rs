@@ -1,6 +1,6 @@
-//! A walk over the list of settings. Each that gives runs their meaning finds a planted failure, by its variable and by its
-//! argument. The failure replays by the printed line, by the trace file alone and as a kept trace. Results of seeds that ran
-//! without the setting are refused with it.
+//! A walk over the list of settings. Each that gives runs their meaning finds a planted failure, by its variable and by
+//! its argument. The failure replays by the printed line, by the trace file alone and as a kept trace. Results of seeds
+//! that ran without the setting are refused with it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -141,7 +141,8 @@ const PLANTS: &[Plant] = &[
     },
 ];
 
-/// The settings that have no failure here, each with a value and the reason. Their way into headers is tested here, too.
+/// The settings that have no failure here, each with a value and the reason. Their way into headers is tested here,
+/// too.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("points", "all", "plain threads: native-tests/tests/all/settings.rs"),
     ("arc", "1", "plain threads: native-tests/tests/all/settings.rs"),
@@ -245,8 +246,8 @@ impl Walker {
         assert!(what.is_none(), "{} {arguments:?} {variables:?}: {what:?}", self.name);
     }
 
-    /// Replays a failure by its line, by its file alone, and as a kept trace, each with the test as it was and with a test
-    /// that has other settings, which must not matter.
+    /// Replays a failure by its line, by its file alone, and as a kept trace, each with the test as it was and with a
+    /// test that has other settings, which must not matter.
     fn replays(&self, found: &Finding, arguments: Attributes) {
         let line = found.replay.as_deref().expect("a failure has a line");
         let words: Vec<(&str, &str)> =

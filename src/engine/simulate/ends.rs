@@ -1,7 +1,8 @@
 //! Runs that end their process, as failures of their seeds.
 //!
-//! Nothing in a process can report its end by `abort()`, by a stack overflow or by a failed allocation. If an earlier process
-//! has ended within a test, the test is made in a new process first. If that ends, too, it has noted the run before.
+//! Nothing in a process can report its end by `abort()`, by a stack overflow or by a failed allocation. If an earlier
+//! process has ended within a test, the test is made in a new process first. If that ends, too, it has noted the run
+//! before.
 
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::runner;
@@ -10,8 +11,8 @@ use crate::report::{Finding, Origin, Report};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::{Failure, Run};
 
-/// Returns the report of a test whose run ends the process; `None` if no earlier process has ended within the test, or if the
-/// new one does not.
+/// Returns the report of a test whose run ends the process; `None` if no earlier process has ended within the test, or
+/// if the new one does not.
 pub(super) fn earlier(assignment: &Assignment<'_>) -> Option<Report> {
     let Assignment { config, site, .. } = *assignment;
     Mark::left(config, site)?;

@@ -338,8 +338,8 @@ impl Runs<'_, '_, '_> {
         }
     }
 
-    /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a way
-    /// that its operations do not show.
+    /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a
+    /// way that its operations do not show.
     fn begins_in_detail(&mut self) -> bool {
         let is_able = self.search.has_classes();
         let sees_each = matches!(self.visit, RunVisitor::Each(_));

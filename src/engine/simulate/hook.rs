@@ -175,8 +175,8 @@ impl Frame<'_> {
 }
 
 impl Frame<'_> {
-    /// The path of a function of tokio; `None` for other functions. The name of an inlined function has no path, but its
-    /// file has one.
+    /// The path of a function of tokio; `None` for other functions. The name of an inlined function has no path, but
+    /// its file has one.
     fn in_tokio(&self) -> Option<String> {
         let function = self.function.trim_start_matches('<').trim_end_matches("::{{closure}}");
         if function.starts_with("tokio::") {

@@ -233,7 +233,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the command that replays the trace in `file`. On the line the settings are left out if the test has them.
+    /// Returns the command that replays the trace in `file`. On the line the settings are left out if the test has
+    /// them.
     pub(super) fn replay_command(&self, mut trace: Trace, file: &str) -> String {
         if !self.config.must_be_in_traces() {
             trace.header.settings = None;

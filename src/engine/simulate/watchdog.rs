@@ -4,8 +4,8 @@
 //! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
 //! pending operation. Then it ends the process.
 //!
-//! A destructor that panics while a panic unwinds makes std abort the process. The panic hook is called before: it leaves
-//! the run to the watchdog, which reports it, and the thread waits.
+//! A destructor that panics while a panic unwinds makes std abort the process. The panic hook is called before: it
+//! leaves the run to the watchdog, which reports it, and the thread waits.
 //!
 //! A plain thread can be interrupted: its run fails as hung, on its own worker, and the process
 //! continues.

@@ -8,9 +8,9 @@ pub(super) enum Of<S, R> {
 
 /// Declares methods of a socket whose field 0 is an [`Of`]. Stands in an `impl` block.
 ///
-/// The body of a method is its arm in a run: a closure of the socket of the run and the place of the call. The other arm calls
-/// the method of this name of the real socket, with the same arguments. A second closure, `|real| …`, replaces this call
-/// if the names or the types differ.
+/// The body of a method is its arm in a run: a closure of the socket of the run and the place of the call. The other
+/// arm calls the method of this name of the real socket, with the same arguments. A second closure, `|real| …`,
+/// replaces this call if the names or the types differ.
 ///
 /// ```text
 /// two_kinds! {

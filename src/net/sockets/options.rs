@@ -10,8 +10,8 @@ macro_rules! of_tokio {
     }};
 }
 
-/// Writes the methods of a socket, by [`two_kinds!`](super::kinds::two_kinds). A socket of a run has `option` and `set_option`,
-/// which record the operation.
+/// Writes the methods of a socket, by [`two_kinds!`](super::kinds::two_kinds). A socket of a run has `option` and
+/// `set_option`, which record the operation.
 macro_rules! options {
     ($of:ty: $(
         $(#[$get_doc:meta])* $get:ident $(, once $old_get:ident)?;

@@ -71,10 +71,10 @@ impl Mailbox {
 
 /// A socket of datagrams. As tokio's type of the name.
 ///
-/// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any moment
-/// after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
-/// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. At a port that nobody has bound it is lost, and
-/// the kernel answers: the next call of a connected sender that sends or receives is
+/// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any
+/// moment after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
+/// [`faults`](crate::net::faults()) say. A socket keeps 64 and drops others. At a port that nobody has bound it is
+/// lost, and the kernel answers: the next call of a connected sender that sends or receives is
 /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off answers nothing. One to a
 /// [group](Self::join_multicast_v4) arrives at all its members, and one to 255.255.255.255 at all hosts.
 ///
@@ -332,7 +332,8 @@ impl UdpSocket {
         }
     }
 
-    /// Receives a datagram, whose rest is lost if `buf` is too short. A point, which waits while there is none. Cancel safe.
+    /// Receives a datagram, whose rest is lost if `buf` is too short. A point, which waits while there is none. Cancel
+    /// safe.
     ///
     /// # Errors
     /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if it is connected to a port that nobody has bound.

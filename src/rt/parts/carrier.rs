@@ -22,8 +22,8 @@ const BEYOND: &str = "more faults of one kind than one task may cause or suffer"
 /// The number of kinds of faults that [`World::suffers`] tells apart.
 const FAULT_KINDS: usize = 16;
 
-/// The faults of the net that the tasks of a run have caused, by task and kind. Shorter than the list of tasks if it ends with
-/// tasks that caused none.
+/// The faults of the net that the tasks of a run have caused, by task and kind. Shorter than the list of tasks if it
+/// ends with tasks that caused none.
 #[derive(Default)]
 pub(in crate::rt) struct Suffered(Vec<[u8; FAULT_KINDS]>);
 
@@ -42,8 +42,9 @@ pub(crate) struct Sent {
 }
 
 impl World {
-    /// Sends a message, whose carrier announces its `arrival` on an object at once. It has no future. `load` is given this
-    /// announcement, and returns what carries the message, and `true` if it may arrive now; it uses nothing of the run.
+    /// Sends a message, whose carrier announces its `arrival` on an object at once. It has no future. `load` is given
+    /// this announcement, and returns what carries the message, and `true` if it may arrive now; it uses nothing of the
+    /// run.
     pub(crate) fn send(
         &self,
         route: &'static Route,
@@ -63,7 +64,8 @@ impl World {
         Sent { task, number, is_shown: state.record.is_shown }
     }
 
-    /// Sends a message that is delayed: `body` announces its arrival. Returns the task, and `true` if the message is to be described.
+    /// Sends a message that is delayed: `body` announces its arrival. Returns the task, and `true` if the message is to
+    /// be described.
     pub(crate) fn send_later(
         &self,
         route: &'static Route,

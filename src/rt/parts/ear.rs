@@ -1,7 +1,7 @@
 //! Operations that wait until something calls their waker, an [`Ear`], which enables their announcement.
 //!
-//! Most are operations on objects of other libraries, a semaphore of tokio for instance. Such an object has queues of its
-//! own, and is handed the ear. The run knows the object by the operations that were done to it.
+//! Most are operations on objects of other libraries, a semaphore of tokio for instance. Such an object has queues of
+//! its own, and is handed the ear. The run knows the object by the operations that were done to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -43,8 +43,8 @@ const COME_LATE: Op = Op::of_kind("come_late", Access::Peek, cancellation::COME_
 const BEYOND: &str = "more than two faults of one kind that one task may have or hand out";
 
 thread_local! {
-    /// True if a `compare_exchange_weak` of the current run may fail although it sees the expected value. Here and not in
-    /// the world, because each such operation reads it.
+    /// True if a `compare_exchange_weak` of the current run may fail although it sees the expected value. Here and not
+    /// in the world, because each such operation reads it.
     static WEAK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -96,7 +96,8 @@ pub(in crate::rt) struct FaultState {
     wanted: Faults,
     /// The tasks that are faults.
     tasks: Vec<TaskId>,
-    /// The faults that tasks have decided on, by task. Shorter than the list of tasks if it ends with tasks without decisions.
+    /// The faults that tasks have decided on, by task. Shorter than the list of tasks if it ends with tasks without
+    /// decisions.
     counts: Vec<FaultCounts>,
     /// True if a task has stalled for good.
     has_stalled: bool,
@@ -271,8 +272,9 @@ impl World {
     /// The decision mode of the place with this name, for the pass of the current task; `None` if
     /// the run has no such decisions.
     ///
-    /// A seed switches a quarter of the places on. There a quarter of the passes are true. The value is not the strategy's,
-    /// which then has the same stream with and without these decisions. A search tries both, for two of each task.
+    /// A seed switches a quarter of the places on. There a quarter of the passes are true. The value is not the
+    /// strategy's, which then has the same stream with and without these decisions. A search tries both, for two of
+    /// each task.
     pub(crate) fn buggify(&self, name: &str) -> Option<Buggify> {
         let mut state = self.state();
         if !state.faults().wanted.buggify || state.over {

@@ -6,13 +6,12 @@
 //!
 //! # In a search
 //!
-//! Each read of the condition is an event of the step, so two steps conflict if one changes an object that the condition
-//! read in the other. That is enough: if two steps in a row do not conflict, each is followed by an evaluation in both
-//! orders or in none, with the same values. The reason is that the objects that make an evaluation due never become fewer.
-//! If they were only the objects of the last evaluation, a step could remove an object from them
-//! that the next step changes. In the other order the change would be evaluated, and no event would
-//! tell that the orders differ. For the same reason the end of a condition reads all of these
-//! objects.
+//! Each read of the condition is an event of the step, so two steps conflict if one changes an object that the
+//! condition read in the other. That is enough: if two steps in a row do not conflict, each is followed by an
+//! evaluation in both orders or in none, with the same values. The reason is that the objects that make an evaluation
+//! due never become fewer. If they were only the objects of the last evaluation, a step could remove an object from
+//! them that the next step changes. In the other order the change would be evaluated, and no event would tell that the
+//! orders differ. For the same reason the end of a condition reads all of these objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

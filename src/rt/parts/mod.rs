@@ -1,6 +1,7 @@
 //! The parts of a run, which its core does not name: see [`part`](super::part).
 //!
-//! Each file is a part, or functions over the state of other files. A new part also needs a row in the list of `rt/mod.rs`.
+//! Each file is a part, or functions over the state of other files. A new part also needs a row in the list of
+//! `rt/mod.rs`.
 
 // Time.
 pub(super) mod hand;

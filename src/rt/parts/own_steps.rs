@@ -1,9 +1,8 @@
 //! Wait-freedom: the number of steps that a task needs for an operation, whatever others do.
 //!
-//! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last one are
-//! operations, too, so a task without calls is one. The step that announces the first access of an
-//! operation is the last step of the previous operation, so the number of steps equals the number
-//! of passed points.
+//! An operation is a recorded call. The steps of a task before its first call, between two calls and after its last one
+//! are operations, too, so a task without calls is one. The step that announces the first access of an operation is the
+//! last step of the previous operation, so the number of steps equals the number of passed points.
 //!
 //! The count depends on the task's own steps alone, so it is equal in runs that differ only in the
 //! order of independent steps. If a search finds no operation beyond the bound, none exists.
@@ -49,7 +48,8 @@ impl Part for OwnSteps {
 }
 
 impl RunState {
-    /// Counts the step that was just taken. Returns the failure if the operation of its task did not end within its bound.
+    /// Counts the step that was just taken. Returns the failure if the operation of its task did not end within its
+    /// bound.
     #[cold]
     fn count_own_step(&mut self, bound: u32) -> Option<Failure> {
         let task = self.board.current;

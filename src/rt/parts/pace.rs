@@ -25,7 +25,8 @@ const GO_ON: Op = Op::of_kind("go_on", Access::Tell, task::RESUME).quiet();
 /// The pace of the nodes of a run.
 #[derive(Debug, Default)]
 pub(in crate::rt) struct Pace {
-    /// The time that each step of a task takes, in nanoseconds, by life. Shorter than the list of lives if it ends with zeros.
+    /// The time that each step of a task takes, in nanoseconds, by life. Shorter than the list of lives if it ends with
+    /// zeros.
     rests: Vec<u64>,
     /// The object of the time, if a node is slow.
     slow: Option<ObjectId>,
@@ -76,14 +77,16 @@ impl World {
         }
     }
 
-    /// Records that a property of the node was changed from outside of this module that all steps of its tasks depend on.
+    /// Records that a property of the node was changed from outside of this module that all steps of its tasks depend
+    /// on.
     pub(crate) fn touch_life(&self, life: Life, place: Place) {
         self.touch_members(&mut self.state(), life, place);
     }
 
     /// Records that the current task changed a setting of the run that all steps of all other tasks depend on.
     //
-    // Settings are made at the begin of the body, where there is no other task: so no use of a setting needs an operation.
+    // Settings are made at the begin of the body, where there is no other task: so no use of a setting needs an
+    // operation.
     pub(crate) fn changes_setting(&self, place: Place) {
         let mut state = self.state();
         let current = state.current();

@@ -1,4 +1,5 @@
-//! Clocks of nodes; see [`node`](mod@crate::node). Outside of runs there is the clock of the system only, which is true.
+//! Clocks of nodes; see [`node`](mod@crate::node). Outside of runs there is the clock of the system only, which is
+//! true.
 
 use super::group::Group;
 use super::wrapped::Wrapped;

@@ -53,8 +53,8 @@ impl ForeignLock {
         })
     }
 
-    /// Announces `op`, which gives the lock up, and does it in its turn. If `effect` returns `false`, the lock is not given
-    /// up, and `otherwise` is recorded.
+    /// Announces `op`, which gives the lock up, and does it in its turn. If `effect` returns `false`, the lock is not
+    /// given up, and `otherwise` is recorded.
     pub(crate) fn leave_at_point<'a>(
         &'a self,
         [op, otherwise]: [&'static Op; 2],

@@ -1,5 +1,5 @@
-//! Calls that are enabled while something is so, such as a message that is there: they are announced with their guard, and
-//! are no step before it holds.
+//! Calls that are enabled while something is so, such as a message that is there: they are announced with their guard,
+//! and are no step before it holds.
 
 use std::task::{Context, Poll};
 
@@ -83,7 +83,8 @@ impl GuardedCall {
         Poll::Ready(result)
     }
 
-    /// Does the call by `act` in the current step, if its guard holds. If not, it is announced with the waker of the poll.
+    /// Does the call by `act` in the current step, if its guard holds. If not, it is announced with the waker of the
+    /// poll.
     #[cold]
     fn poll_by_hand<R>(
         &mut self,

@@ -177,8 +177,8 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const DETAILS: u64 = 4;
 
-/// The number of the detail in which the locks of a run of plain threads are stepped, and whether the counts of `Arc` are
-/// points: `arc`, if it is set. Not explored, kept in the trace.
+/// The number of the detail in which the locks of a run of plain threads are stepped, and whether the counts of `Arc`
+/// are points: `arc`, if it is set. Not explored, kept in the trace.
 ///
 /// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the
 /// number `searched`, and no counts unless `arc` is set.
@@ -192,13 +192,14 @@ pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool) {
     (drawn % DETAILS, drawn / DETAILS == 1)
 }
 
-/// A number below 4 made of a seed, different for each odd factor. Not by the lower bits of the seed, which choose a strategy.
+/// A number below 4 made of a seed, different for each odd factor. Not by the lower bits of the seed, which choose a
+/// strategy.
 fn quarter(seed: u64, factor: u64) -> u64 {
     seed.wrapping_add(1).wrapping_mul(factor) >> 62
 }
 
-/// The number of the detail of locks of a seed: instructions for a quarter of the seeds, calls and queues for half of the
-/// others each.
+/// The number of the detail of locks of a seed: instructions for a quarter of the seeds, calls and queues for half of
+/// the others each.
 ///
 /// Rehearsals have the seeds 0 to 3. None of these has queues or counts, so what is learnt does not depend on them.
 fn detail_of_seed(seed: u64) -> u64 {
@@ -209,7 +210,8 @@ fn detail_of_seed(seed: u64) -> u64 {
     }
 }
 
-/// Returns `true` if the counts of `Arc` are points of the run of a seed: a quarter of the seeds, and none of a rehearsal.
+/// Returns `true` if the counts of `Arc` are points of the run of a seed: a quarter of the seeds, and none of a
+/// rehearsal.
 fn has_counts(seed: u64) -> bool {
     quarter(seed, 0x94D0_49BB_1331_11EB) == 3
 }
@@ -230,7 +232,8 @@ pub(crate) fn run_number() -> u64 {
     crate::rt::run()
 }
 
-/// The number of the path of the current task: the same in each run, whatever others do. 0 for the body and outside of runs.
+/// The number of the path of the current task: the same in each run, whatever others do. 0 for the body and outside of
+/// runs.
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(crate) fn path_number() -> u64 {
     if in_run() { WORLD.with(World::current_number) } else { 0 }
@@ -277,8 +280,8 @@ pub(crate) fn add_history(history: Arc<dyn HistorySource>) -> Option<usize> {
     })
 }
 
-/// Describes the run, for a condition whose evaluation by the current task began at [`clock()`] `since`; empty outside of
-/// runs.
+/// Describes the run, for a condition whose evaluation by the current task began at [`clock()`] `since`; empty outside
+/// of runs.
 pub(crate) fn standing(since: u64) -> String {
     in_world(|world| world.standing(since), String::new)
 }

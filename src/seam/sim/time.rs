@@ -248,8 +248,8 @@ impl Drop for Timer {
     }
 }
 
-/// Decides if the deadline, for which the current task begins to wait, may pass at any moment: one of a time-out, or in a
-/// branch of a `select!`.
+/// Decides if the deadline, for which the current task begins to wait, may pass at any moment: one of a time-out, or in
+/// a branch of a `select!`.
 fn draw_chance(races: bool, deadline: Moment, place: Place) -> Option<Arc<Cancellation>> {
     if !races && !WORLD.with(World::is_racing) {
         return None;

@@ -239,8 +239,8 @@ impl Wrapped {
         Wrapped { object: Object::of_static(kind, here) }
     }
 
-    /// The value that belongs to the object in this run and, if it is [of a static](Self::by_run), in this life of the node.
-    /// None outside of runs.
+    /// The value that belongs to the object in this run and, if it is [of a static](Self::by_run), in this life of the
+    /// node. None outside of runs.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn value_of_run<R: Send + Sync + 'static>(
         &self,
@@ -378,7 +378,8 @@ pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Her
     }
 }
 
-/// An object of a run with two operations: one puts something down, in the step that makes the object, another one gets it.
+/// An object of a run with two operations: one puts something down, in the step that makes the object, another one gets
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     /// The number of the run, and the object there. `None` if it was created outside of runs.

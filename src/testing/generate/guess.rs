@@ -37,8 +37,8 @@ impl Guess {
 }
 
 impl<P: Model> Gen<'_, P> {
-    /// A way to guess an argument, which [`Program::guess`](super::Program::guess) puts in when the command runs. Shrinks to
-    /// [`Guess::Own`].
+    /// A way to guess an argument, which [`Program::guess`](super::Program::guess) puts in when the command runs.
+    /// Shrinks to [`Guess::Own`].
     pub fn guess(&mut self) -> Guess {
         Guess::of(self.below(8))
     }

@@ -32,8 +32,8 @@ pub struct Client {
 const CLIENTS_MAX: usize = 64;
 
 impl Topology {
-    /// For each key a writer at one node, another one for each key in turn, and a reader at every node. So a node that is cut
-    /// off has readers of all keys, and each key has readers on both sides.
+    /// For each key a writer at one node, another one for each key in turn, and a reader at every node. So a node that
+    /// is cut off has readers of all keys, and each key has readers on both sides.
     ///
     /// # Panics
     /// If there are no nodes, no keys, or more than 64 clients.

@@ -192,7 +192,8 @@ where
     }
 }
 
-/// Ends the faults that last when these branches have ended, or wait for so long that they may wait for the end of a fault.
+/// Ends the faults that last when these branches have ended, or wait for so long that they may wait for the end of a
+/// fault.
 async fn outlast(
     faults: &Branch,
     branches: &mut std::vec::IntoIter<Handle<()>>,

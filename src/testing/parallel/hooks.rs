@@ -139,9 +139,9 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
         self
     }
 
-    /// Feeds each call to a checker as it is recorded: the run ends at the first return that shows a violation, with the
-    /// evidence of this checker. The whole history is checked at the end as well, in all orders of its calls under a
-    /// search. See [`History::check_online`](crate::History::check_online).
+    /// Feeds each call to a checker as it is recorded: the run ends at the first return that shows a violation, with
+    /// the evidence of this checker. The whole history is checked at the end as well, in all orders of its calls under
+    /// a search. See [`History::check_online`](crate::History::check_online).
     ///
     /// ```
     /// use sim::check::chain::{Chain, Versions};
@@ -207,8 +207,8 @@ impl<'a, P: Program + 'a> Parallel<'a, P> {
     /// drawn, left out and replayed as commands are, and the model does not see them. With several
     /// stages each has a part of them.
     ///
-    /// Faults without a duration end when the branches have ended, or wait for four times the longest duration of a fault. Before
-    /// the suffix all is mended.
+    /// Faults without a duration end when the branches have ended, or wait for four times the longest duration of a
+    /// fault. Before the suffix all is mended.
     ///
     /// A [`Script`](crate::Script) with faults has these, and none is drawn.
     ///

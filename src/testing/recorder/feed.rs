@@ -1,10 +1,10 @@
 //! A checker that is fed while calls are recorded.
 //!
-//! Events are fed in the order of their stamps. A stamp may become known late: the first access of an explicit call when
-//! the call ends, and on real threads each stamp is taken before the lock. A call without a stamp is fed where it was
-//! made, which can hide a violation and makes none. If an event turns out to come before an event
-//! that was already fed, the checker begins anew. A violation is confirmed in the same way, so that
-//! its evidence counts the calls as the history does.
+//! Events are fed in the order of their stamps. A stamp may become known late: the first access of an explicit call
+//! when the call ends, and on real threads each stamp is taken before the lock. A call without a stamp is fed where it
+//! was made, which can hide a violation and makes none. If an event turns out to come before an event that was already
+//! fed, the checker begins anew. A violation is confirmed in the same way, so that its evidence counts the calls as the
+//! history does.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -10,7 +10,8 @@ use crate::{Key, Model};
 /// other. If no transaction touches two keys, the history is checked key by key.
 ///
 /// ```
-/// use unpause_check::{models::{RegisterAccess::*, MultiRegister, MultiRegisterOp, MultiRegisterRet, AccessRet}, Model};
+/// use unpause_check::Model;
+/// use unpause_check::models::{AccessRet, MultiRegister, MultiRegisterOp, MultiRegisterRet, RegisterAccess::*};
 /// let mut registers = MultiRegister::new();
 /// let swap = MultiRegisterOp(vec![Write("x", 1), Read("x"), Read("y")]);
 /// let told = vec![AccessRet::Done, AccessRet::Value(Some(1)), AccessRet::Value(None)];

@@ -1,7 +1,7 @@
 //! JSON: one event a line, or all of them in an array.
 //!
-//! The [reader](json) of the package of checkers streams, so no more than one event is held. The source limits depth and size,
-//! and keeps numbers of more than 64 bits exactly. The tests compare it with `serde_json`.
+//! The [reader](json) of the package of checkers streams, so no more than one event is held. The source limits depth
+//! and size, and keeps numbers of more than 64 bits exactly. The tests compare it with `serde_json`.
 
 use std::sync::Arc;
 

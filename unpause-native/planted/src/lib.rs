@@ -1,4 +1,5 @@
-//! Unsafe code with planted bugs: programs that crash under some interleavings. Beside each, a function without the bug.
+//! Unsafe code with planted bugs: programs that crash under some interleavings. Beside each, a function without the
+//! bug.
 
 pub mod c_locks;
 mod plain;

@@ -79,8 +79,8 @@ impl Places {
         end.saturating_sub(start)
     }
 
-    /// Takes room for `size` bytes with `before` in front of them, for a thread with this path. Returns the offset of the room
-    /// in the heap at `base`; `None` if the heap is full.
+    /// Takes room for `size` bytes with `before` in front of them, for a thread with this path. Returns the offset of
+    /// the room in the heap at `base`; `None` if the heap is full.
     pub(crate) fn take(
         &mut self,
         (arena, path): (&mut Arena, u64),

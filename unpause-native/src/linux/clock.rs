@@ -11,8 +11,8 @@ use super::thread::current;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The calendar time at the begin of each run, in nanoseconds since 1970: the first of January 2026, as in runs of async
-/// tests.
+/// The calendar time at the begin of each run, in nanoseconds since 1970: the first of January 2026, as in runs of
+/// async tests.
 const DATE: u64 = 1_767_225_600 * SECOND;
 
 /// A thread that has read the clock so often, and has not waited in between, may loop until a time. It sleeps before

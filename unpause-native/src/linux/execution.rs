@@ -86,9 +86,9 @@ impl Execution {
         Ok(Execution(Some(Side::Here(Local::begin(workers, body, memory)))))
     }
 
-    /// The same in a process of its own. Returns twice. In the new process it returns first: that process makes the run, and
-    /// ends when the execution is dropped. Then it returns in this process, with the answers of the new process. The caller
-    /// must ask the same questions in both processes.
+    /// The same in a process of its own. Returns twice. In the new process it returns first: that process makes the
+    /// run, and ends when the execution is dropped. Then it returns in this process, with the answers of the new
+    /// process. The caller must ask the same questions in both processes.
     ///
     /// # Errors
     /// The same as for [`begin`](Self::begin). If the system refuses a process.
@@ -214,8 +214,8 @@ impl Execution {
         answer!(5, &self.0, None, |local| local.look(thread))
     }
 
-    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in registers
-    /// has another one in each round if it counts its rounds.
+    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in
+    /// registers has another one in each round if it counts its rounds.
     pub fn registers(&self, thread: usize) -> Option<u64> {
         answer!(6, &self.0, None, |local| local.registers(thread))
     }
@@ -277,8 +277,9 @@ impl Execution {
         }
     }
 
-    /// Has threads do operations at a place by themselves, without a request, unless they access a watched address: where
-    /// the owner does nothing else for them. A place is as many return addresses as it takes to tell, innermost first.
+    /// Has threads do operations at a place by themselves, without a request, unless they access a watched address:
+    /// where the owner does nothing else for them. A place is as many return addresses as it takes to tell, innermost
+    /// first.
     pub fn let_pass(&self, place: &[usize]) {
         passing::mark(place);
     }
@@ -294,8 +295,8 @@ impl Execution {
         passing::begin(rules);
     }
 
-    /// Makes threads do all operations by themselves from now on, 1,000 in a turn, except operations on these addresses.
-    /// The first operation after a turn is a request. For a run beyond its step limit.
+    /// Makes threads do all operations by themselves from now on, 1,000 in a turn, except operations on these
+    /// addresses. The first operation after a turn is a request. For a run beyond its step limit.
     pub fn run_on(&mut self, watched: &[usize]) {
         passing::run_on(watched);
     }

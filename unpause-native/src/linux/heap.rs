@@ -1,10 +1,10 @@
 //! The heap of a run: `malloc` and its kin, on simulated threads.
 //!
-//! An allocation of the plain heap takes the next free bytes of its thread's [part](super::arenas), and none is freed before
-//! the next run begins. The same allocations of a thread have the same addresses, relative to the
-//! heap. Before each allocation its *name* is stored: the path of the thread that made it, and its
-//! number among the allocations of this thread. It does not depend on the order of threads. The
-//! other heaps also record each allocation: see [`blocks`].
+//! An allocation of the plain heap takes the next free bytes of its thread's [part](super::arenas), and none is freed
+//! before the next run begins. The same allocations of a thread have the same addresses, relative to the heap. Before
+//! each allocation its *name* is stored: the path of the thread that made it, and its number among the allocations of
+//! this thread. It does not depend on the order of threads. The other heaps also record each allocation: see
+//! [`blocks`].
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -164,8 +164,8 @@ pub(crate) fn begins_at(address: usize) -> bool {
 }
 
 impl Heap {
-    /// Takes room for `size` bytes, with `before` in front of them. Returns its beginning, relative to the base; `None` if
-    /// the heap is full.
+    /// Takes room for `size` bytes, with `before` in front of them. Returns its beginning, relative to the base; `None`
+    /// if the heap is full.
     //
     // SAFETY of the caller's block: see `Shared`.
     pub(crate) unsafe fn take(

@@ -290,8 +290,8 @@ impl Local {
         }
     }
 
-    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in registers
-    /// has another one in each round if it counts its rounds.
+    /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in
+    /// registers has another one in each round if it counts its rounds.
     pub(crate) fn registers(&self, thread: usize) -> Option<u64> {
         self.thread(thread).registers()
     }
@@ -377,8 +377,8 @@ impl Local {
         thread.hash_of_calls(thread.caller)
     }
 
-    /// The return addresses up to the last request of a thread, innermost first, each behind the position on the stack of
-    /// the function that it is in.
+    /// The return addresses up to the last request of a thread, innermost first, each behind the position on the stack
+    /// of the function that it is in.
     pub(crate) fn calls(&self, thread: usize) -> Vec<(usize, usize)> {
         self.thread(thread).calls().take(FRAMES).collect()
     }

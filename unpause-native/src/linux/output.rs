@@ -82,7 +82,8 @@ unsafe fn bytes<'a>(buffer: *const c_void, size: usize) -> &'a [u8] {
     }
 }
 
-/// Keeps the bytes of a call of `write` for the standard output or error, if it is of a run. Returns `false` for others.
+/// Keeps the bytes of a call of `write` for the standard output or error, if it is of a run. Returns `false` for
+/// others.
 ///
 /// # Safety
 /// As for `write`.

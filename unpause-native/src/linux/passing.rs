@@ -1,10 +1,10 @@
-//! Operations that are done in passing: the thread that requests one does it by itself, without a change to the carrier.
+//! Operations that are done in passing: the thread that requests one does it by itself, without a change to the
+//! carrier.
 //!
-//! The owner of the run says at which places it wants no request, and which addresses it watches. A place is a number of
-//! return addresses, the innermost first: as many as it takes to tell. An operation at such a place is done in passing,
-//! unless it accesses a watched address. Neither table is exact: a place may be forgotten, and an
-//! unwatched address may be taken for a watched one. The operation is then a request, whose effect
-//! is the same.
+//! The owner of the run says at which places it wants no request, and which addresses it watches. A place is a number
+//! of return addresses, the innermost first: as many as it takes to tell. An operation at such a place is done in
+//! passing, unless it accesses a watched address. Neither table is exact: a place may be forgotten, and an unwatched
+//! address may be taken for a watched one. The operation is then a request, whose effect is the same.
 //!
 //! Beyond the step limit of a run all operations are done in passing, whatever their place: a [turn](run_on) of them,
 //! before the next one is a request.
@@ -22,13 +22,13 @@ const PLACES: usize = 1 << 12;
 /// The number of bits for addresses; a power of two.
 const BITS: usize = 1 << 12;
 
-/// The number of operations in a turn of a thread beyond the step limit of a run. A thread that waits for another one in
-/// a loop does so many in vain, so it must be small; the end of a turn costs as much as some dozen operations.
+/// The number of operations in a turn of a thread beyond the step limit of a run. A thread that waits for another one
+/// in a loop does so many in vain, so it must be small; the end of a turn costs as much as some dozen operations.
 const TURN: u32 = 1_000;
 
 struct Passing {
-    /// Hashes of places, and of the addresses that places begin with, each at an index of its own bits or beside it. The
-    /// lowest bit is set in the hash of a place. 0 for none.
+    /// Hashes of places, and of the addresses that places begin with, each at an index of its own bits or beside it.
+    /// The lowest bit is set in the hash of a place. 0 for none.
     places: [u64; PLACES],
     /// A bit for each remainder of a hash of an address: set if such an address is watched.
     watched: [u64; BITS / 64],
@@ -105,8 +105,8 @@ fn bit(address: usize) -> (usize, u64) {
     (hash as usize / 64 % (BITS / 64), 1 << (hash % 64))
 }
 
-/// Forgets the watched addresses. Places count if they were marked by the same rules: runs of a test alternate between a
-/// few rules. For the owner, when a run begins.
+/// Forgets the watched addresses. Places count if they were marked by the same rules: runs of a test alternate between
+/// a few rules. For the owner, when a run begins.
 pub(crate) fn begin(rules: u64) {
     let passing = passing();
     // No bits of addresses, so that other rules have other hashes.

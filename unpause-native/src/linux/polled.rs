@@ -103,7 +103,8 @@ impl Drop for Polled {
 /// The function that a thread calls before `abort` ends the process, in a run that it polls.
 static ON_ABORT: OnceLock<fn()> = OnceLock::new();
 
-/// Calls `call` when a thread calls `abort` in a run that it polls, before the process ends. Only the first function counts.
+/// Calls `call` when a thread calls `abort` in a run that it polls, before the process ends. Only the first function
+/// counts.
 pub fn on_abort(call: fn()) {
     _ = ON_ABORT.set(call);
 }

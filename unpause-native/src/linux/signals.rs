@@ -271,8 +271,8 @@ unsafe fn on_parent(info: *mut libc::siginfo_t, context: *mut c_void) {
 }
 
 /// Interrupts the simulated thread that runs now, if `still` returns `true` on its thread of the system: the thread
-/// stops with [`Death::Interrupted`]. Returns `false` if it has gone on, or cannot be stopped where it is; `None` if there
-/// is no run. `still` must do nothing but read atomics.
+/// stops with [`Death::Interrupted`]. Returns `false` if it has gone on, or cannot be stopped where it is; `None` if
+/// there is no run. `still` must do nothing but read atomics.
 pub fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -140,8 +140,8 @@ fn read() -> Result<Vec<Saved>, String> {
     Ok(statics.into_iter().map(save).collect())
 }
 
-/// The symbols of the variables of the toolchain's crates: of std, of the harness and of what they are made of. Empty if
-/// the program was not linked by `cargo unpause test`.
+/// The symbols of the variables of the toolchain's crates: of std, of the harness and of what they are made of. Empty
+/// if the program was not linked by `cargo unpause test`.
 ///
 /// The name of a crate does not tell: a test program may be called `test` or `std`, and a dependency `memchr`.
 fn toolchain() -> &'static HashSet<&'static str> {
@@ -184,8 +184,8 @@ pub(crate) fn is_tested(symbol: &str) -> bool {
 /// the engine uses it: the list of dispatchers, the global one, the list of call sites, and each
 /// call site of the engine in that list.
 ///
-/// The number of scoped dispatchers is none of these: the engine may have one across the begin of a run. It is a hint, so
-/// a run that ends within a scope does no harm.
+/// The number of scoped dispatchers is none of these: the engine may have one across the begin of a run. It is a hint,
+/// so a run that ends within a scope does no harm.
 fn is_of_tracing(symbol: &str) -> bool {
     if cfg!(unpause_linked) {
         return false;

@@ -1,8 +1,9 @@
 //! The folder for temporary files: a run that reads its name, the variable `TMPDIR`, has an empty folder of its own.
 //!
-//! Each process has one such folder, which is empty between runs, so that its path is the same in all of them. The paths of
-//! two processes differ only while both exist. A run that does not read the variable pays nothing. Only the function
-//! `getenv` returns the folder: the environment keeps its value, which threads of the system and other processes read.
+//! Each process has one such folder, which is empty between runs, so that its path is the same in all of them. The
+//! paths of two processes differ only while both exist. A run that does not read the variable pays nothing. Only the
+//! function `getenv` returns the folder: the environment keeps its value, which threads of the system and other
+//! processes read.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::fs;
@@ -86,7 +87,8 @@ fn empty(folder: &Path) {
     }
 }
 
-/// The name of the folder of the current run, which is empty when the run first asks. Null if the variable is to be read.
+/// The name of the folder of the current run, which is empty when the run first asks. Null if the variable is to be
+/// read.
 fn of_run() -> *const c_char {
     if IS_CHANGED.load(Ordering::Relaxed) {
         return null();

@@ -359,7 +359,8 @@ impl Thread {
     }
 }
 
-/// A routine that a thread runs itself, so that no new thread is created. The thread then has the name of the new thread.
+/// A routine that a thread runs itself, so that no new thread is created. The thread then has the name of the new
+/// thread.
 #[derive(Clone, Copy)]
 pub(crate) enum Own {
     None,

@@ -49,8 +49,8 @@ pub(crate) unsafe fn real_create(
 /// The number of a thread that the thread that has made it runs itself. libc gives no thread this number.
 const OWN: libc::pthread_t = libc::pthread_t::MAX;
 
-/// Makes the calling thread run the routine of the next thread that it makes, when it joins it. Does nothing on threads that
-/// are not simulated.
+/// Makes the calling thread run the routine of the next thread that it makes, when it joins it. Does nothing on threads
+/// that are not simulated.
 pub fn own_next_thread() {
     if let Some(thread) = current() {
         thread.own = Own::Next;

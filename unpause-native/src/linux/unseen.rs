@@ -2,8 +2,8 @@
 //! assembly, C, and what the compiler has made after the instrumentation.
 //!
 //! `cargo unpause test` searches each program that it has linked, and appends the list to the file
-//! (`cargo-unpause/src/test/scan.rs`). A run sets a breakpoint at each instruction, so that its first execution is noted.
-//! The handler removes the breakpoint, and the next run sets it again: a run that executes none pays nothing.
+//! (`cargo-unpause/src/test/scan.rs`). A run sets a breakpoint at each instruction, so that its first execution is
+//! noted. The handler removes the breakpoint, and the next run sets it again: a run that executes none pays nothing.
 //!
 //! # Limits
 //!

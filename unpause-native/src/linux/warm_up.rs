@@ -11,8 +11,8 @@ pub fn warm_up() {
     warm_up_with(|| drop(std::thread::spawn(|| ()).join()), None);
 }
 
-/// The same with another program, which may use another copy of std, with its `streams`: it spawns at most one thread at
-/// a time, and joins it.
+/// The same with another program, which may use another copy of std, with its `streams`: it spawns at most one thread
+/// at a time, and joins it.
 pub fn warm_up_with(program: impl FnOnce() + Send + 'static, streams: Option<Streams>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

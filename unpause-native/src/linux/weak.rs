@@ -1,8 +1,8 @@
 //! Failures of `compare_exchange_weak` that see the expected value.
 //!
-//! LLVM's pass calls one function for weak and strong operations, and compiled code takes the operation for a success if
-//! the result is the expected value: another result would be a value that was never there. So the result is the value in
-//! memory, and the function returns to the code for a failure:
+//! LLVM's pass calls one function for weak and strong operations, and compiled code takes the operation for a success
+//! if the result is the expected value: another result would be a value that was never there. So the result is the
+//! value in memory, and the function returns to the code for a failure:
 //!
 //! ```text
 //! call __tsan_atomic64_compare_exchange_val

@@ -22,8 +22,8 @@
 //! - the operations on an object that came before a task gave up waiting for it;
 //! - the order in which tasks added nodes, if an address shows it.
 //!
-//! Steps that the death of a node takes back are included: two runs that differ in them alone have different numbers, though a
-//! search needs only one of the two.
+//! Steps that the death of a node takes back are included: two runs that differ in them alone have different numbers,
+//! though a search needs only one of the two.
 //!
 //! An object made by a `const` constructor is identified by its place and number, which is its name in the run.
 

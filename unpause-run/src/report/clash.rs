@@ -23,8 +23,8 @@ pub struct Clash {
     pub steps: [StepText; 2],
     /// The first difference between the two orders; empty if no operation shows one.
     pub shows: String,
-    /// True if the second step is the death of a node, and the difference is the first step itself: a death should have taken
-    /// it back.
+    /// True if the second step is the death of a node, and the difference is the first step itself: a death should have
+    /// taken it back.
     pub is_death: bool,
 }
 

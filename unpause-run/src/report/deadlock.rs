@@ -79,8 +79,9 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
         screen.line(Line::of(Paint::Notice, &format!("  … {left_out} of tokio more …")));
     }
     if circle.is_empty() {
-        // A task that waits for something foreign may be woken from outside the run. So may a task that waits for a message
-        // or a notification, if nothing in the run explains why none comes: a sender, say, may have moved to a thread.
+        // A task that waits for something foreign may be woken from outside the run. So may a task that waits for a
+        // message or a notification, if nothing in the run explains why none comes: a sender, say, may have moved to a
+        // thread.
         let foreign = waits.iter().any(|wait| wait.op.is_none());
         let unexplained = |wait: &Wait| {
             let comes = wait.op.is_some_and(|op| matches!(op.access, Access::Act | Access::Wait));

@@ -1,7 +1,7 @@
 //! The remedy for a test whose second run differs from the first.
 
-/// True if this program was built by `cargo unpause test`, under which random bytes, statics and thread-locals belong to
-/// the run.
+/// True if this program was built by `cargo unpause test`, under which random bytes, statics and thread-locals belong
+/// to the run.
 const IS_INSTRUMENTED: bool = cfg!(unpause_native);
 
 /// Returns the help for two runs that did `first` and `second` at the same step.

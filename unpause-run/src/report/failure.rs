@@ -292,8 +292,8 @@ pub(super) fn output(screen: &mut Screen, output: &str) {
     }
 }
 
-/// Returns the place where a task panicked. For a place in the standard library or in another package its caller is more
-/// useful.
+/// Returns the place where a task panicked. For a place in the standard library or in another package its caller is
+/// more useful.
 fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayNames<'_>) -> String {
     let shown = portable(place);
     if !is_foreign(place) {

@@ -1,4 +1,5 @@
-//! Faults of a nemesis in a schedule: a line across all columns for the begin and the end of each, in place of its effects.
+//! Faults of a nemesis in a schedule: a line across all columns for the begin and the end of each, in place of its
+//! effects.
 
 use super::names::DisplayNames;
 use crate::run::Run;

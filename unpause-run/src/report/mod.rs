@@ -151,16 +151,16 @@ pub struct Searched {
     /// True if waits ended by time limits that the search does not see, so that not all orders were tried, and the
     /// search is no proof. Only runs of plain threads have any.
     pub blind: bool,
-    /// True if each order of steps was a run of its own, because tasks were seen to depend on each other in a way that no
-    /// operation shows. All steps may conflict then: there are more runs, and the search is still a proof.
+    /// True if each order of steps was a run of its own, because tasks were seen to depend on each other in a way that
+    /// no operation shows. All steps may conflict then: there are more runs, and the search is still a proof.
     pub by_step: bool,
     /// The reason of `by_step`, if it is known.
     pub cause: Option<Cause>,
-    /// True if one run stood for all interleavings of its class, and tasks share memory through sim only, as far as runs show: see
-    /// [`assumption`](Self::assumption).
+    /// True if one run stood for all interleavings of its class, and tasks share memory through sim only, as far as
+    /// runs show: see [`assumption`](Self::assumption).
     pub assumes: bool,
-    /// The limits that runs reached, in words: `more than two faults of one kind ..`. All runs within a limit were tried, and the
-    /// search is no proof for those beyond it.
+    /// The limits that runs reached, in words: `more than two faults of one kind ..`. All runs within a limit were
+    /// tried, and the search is no proof for those beyond it.
     pub beyond: Vec<String>,
     /// The things that steps depend on and no search sees, in words: the search is no proof.
     pub ignored: Vec<String>,

@@ -72,8 +72,8 @@ pub(super) fn scope_threads(run: &Run, wait: &Wait) -> Option<Vec<TaskId>> {
     Some(threads)
 }
 
-/// Returns the waits with the holders of locks whose calls were stepped in detail. Of several readers that share a lock the
-/// first one that waits, too, else the first one.
+/// Returns the waits with the holders of locks whose calls were stepped in detail. Of several readers that share a lock
+/// the first one that waits, too, else the first one.
 pub(super) fn with_holders(run: &Run, waits: &[Wait]) -> Vec<Wait> {
     let waits_too =
         |task: TaskId, wait: &Wait| waits.iter().any(|o| o.task == task && task != wait.task);
@@ -87,8 +87,8 @@ pub(super) fn with_holders(run: &Run, waits: &[Wait]) -> Vec<Wait> {
     waits.iter().map(complete).collect()
 }
 
-/// Returns the indices of the events that took the lock for which a thread waits: the lock of the wait, or the lock on which
-/// the waiting call did its last operation. The lock was stepped in detail, and is still held.
+/// Returns the indices of the events that took the lock for which a thread waits: the lock of the wait, or the lock on
+/// which the waiting call did its last operation. The lock was stepped in detail, and is still held.
 pub(super) fn holders(run: &Run, wait: &Wait) -> Vec<usize> {
     let holds = &run.threads.holds;
     let is_lock = |object: &ObjectId| holds.iter().any(|hold| hold.lock == *object);

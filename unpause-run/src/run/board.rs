@@ -347,7 +347,8 @@ pub enum Contact {
     LeftWaker,
     /// Had an effect without an event that outlives the task's node. Of the task itself.
     Told,
-    /// Saw a number or an address of a node, which the order of the additions decides. Of the task itself, once in a run.
+    /// Saw a number or an address of a node, which the order of the additions decides. Of the task itself, once in a
+    /// run.
     SawOrderOfNodes,
 }
 

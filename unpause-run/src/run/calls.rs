@@ -18,10 +18,12 @@ pub struct CallRecord {
     pub place: String,
     /// The indices in [`Run::events`](super::Run::events) of its operations.
     pub events: Vec<usize>,
-    /// Places in an intermediate crate, between the primitive and the package under test, as `file:line:column`: for each
-    /// operation, and last for the request of [`is_last`](CallRecord::is_last). Empty texts if there is no such crate.
+    /// Places in an intermediate crate, between the primitive and the package under test, as `file:line:column`: for
+    /// each operation, and last for the request of [`is_last`](CallRecord::is_last). Empty texts if there is no such
+    /// crate.
     pub through: Vec<String>,
-    /// `true` if the task made its last request in this call. If the run ended before the request was done, the task waits.
+    /// `true` if the task made its last request in this call. If the run ended before the request was done, the task
+    /// waits.
     pub is_last: bool,
 }
 

@@ -87,22 +87,24 @@ impl Coverage {
 
     /// An interval that has the probability of a new class in 95 % of cases: its ends, each 0 to 1.
     ///
-    /// The estimate [`unseen`](Self::unseen) alone says too little: a class that comes once in a thousand runs is mostly
-    /// not among three hundred, and no class among them need be seen just once.
+    /// The estimate [`unseen`](Self::unseen) alone says too little: a class that comes once in a thousand runs is
+    /// mostly not among three hundred, and no class among them need be seen just once.
     ///
     /// # Method
-    /// The difference between the estimate and the truth has a variance of about (r + 2 t) / n², for n runs, r classes seen
-    /// once and t seen twice, and a nearly normal distribution (Esty, *A Normal Limit Law for a Nonparametric Estimator of the
-    /// Coverage of a Random Sample*, Annals of Statistics 1983; Robbins 1968 for its expectation). The interval has all
-    /// values x of the truth for which |r - n x| is at most 1.96 standard deviations. The variance is computed from x and not
-    /// from r (Wilson 1927), n x (1 - x) + 2 t, so the interval has a width even if r and t are 0: the upper end is then
-    /// 3.8 / n. The lower end is 0 if at most 3 classes were seen once. Each may have been the last: a class is seen exactly
-    /// once with a probability of at most 1 / e, and e^-3 is more than the 2.5 % that may be below the interval.
+    /// The difference between the estimate and the truth has a variance of about (r + 2 t) / n², for n runs, r classes
+    /// seen once and t seen twice, and a nearly normal distribution (Esty, *A Normal Limit Law for a Nonparametric
+    /// Estimator of the Coverage of a Random Sample*, Annals of Statistics 1983; Robbins 1968 for its expectation). The
+    /// interval has all values x of the truth for which |r - n x| is at most 1.96 standard deviations. The variance is
+    /// computed from x and not from r (Wilson 1927), n x (1 - x) + 2 t, so the interval has a width even if r and t are
+    /// 0: the upper end is then 3.8 / n. The lower end is 0 if at most 3 classes were seen once. Each may have been the
+    /// last: a class is seen exactly once with a probability of at most 1 / e, and e^-3 is more than the 2.5 % that may
+    /// be below the interval.
     ///
-    /// The method assumes independent runs with the same probabilities. Seeds of the default are not quite that: they run under
-    /// different strategies, and neighbours share what their strategy has learnt. Of 1,664 pairs of programs and numbers of
-    /// seeds, half of them generated programs, 95.2 % have the truth in the interval: 98.7 % if a program has few
-    /// classes, but 89.1 % if it has more than a hundred, where the truth is above the interval in 9.5 %.
+    /// The method assumes independent runs with the same probabilities. Seeds of the default are not quite that: they
+    /// run under different strategies, and neighbours share what their strategy has learnt. Of 1,664 pairs of programs
+    /// and numbers of seeds, half of them generated programs, 95.2 % have the truth in the interval: 98.7 % if a
+    /// program has few classes, but 89.1 % if it has more than a hundred, where the truth is above the interval in 9.5
+    /// %.
     ///
     /// ```
     /// use sim::run::coverage::Coverage;

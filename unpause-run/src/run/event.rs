@@ -108,8 +108,8 @@ fn is_address(word: u64) -> bool {
 }
 
 impl ValueKind {
-    /// Returns the text of a value with these bits. The text is the same in every run, so a pointer is `null` or `ptr`. An
-    /// address of plain threads, which is the same in every run, is hexadecimal.
+    /// Returns the text of a value with these bits. The text is the same in every run, so a pointer is `null` or `ptr`.
+    /// An address of plain threads, which is the same in every run, is hexadecimal.
     pub fn show(self, bits: u64) -> String {
         match self {
             ValueKind::Opaque => "_".to_owned(),

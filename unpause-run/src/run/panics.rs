@@ -81,9 +81,9 @@ pub fn aborted(panics: &[Panicked]) -> String {
     text
 }
 
-/// Returns the panic that ended the first thread. If this panic only reports that another thread panicked, because of an
-/// unwrapped join or at the end of a scope, the panics of the other threads are added. For a resumed payload, which calls
-/// no hook, the last panic of the other threads is returned.
+/// Returns the panic that ended the first thread. If this panic only reports that another thread panicked, because of
+/// an unwrapped join or at the end of a scope, the panics of the other threads are added. For a resumed payload, which
+/// calls no hook, the last panic of the other threads is returned.
 #[cfg_attr(not(any(unpause_native, test)), allow(dead_code))]
 pub fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
     let Panicked { message, place } = &panicked;

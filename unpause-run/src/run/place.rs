@@ -2,8 +2,8 @@
 //!
 //! The compiler gives the file of a crate of the workspace relative to its root, and of any other crate from the root
 //! of the file system, behind a registry's folder or a toolchain's. This module shortens the latter to the crate:
-//! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`, and `<sim>/rt/parts/timers.rs:32:56` for this
-//! library, wherever it was compiled from.
+//! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`, and `<sim>/rt/parts/timers.rs:32:56`
+//! for this library, wherever it was compiled from.
 
 /// The folders of a package that have sources in them besides `src`.
 const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
@@ -51,8 +51,8 @@ pub fn portable(place: &str) -> String {
     }
 }
 
-/// Returns the path within the sources of the library or of this crate; `None` for a path elsewhere. This file is at `known`.
-/// In a checkout this crate is below the library, in a registry it is beside it, with the same version.
+/// Returns the path within the sources of the library or of this crate; `None` for a path elsewhere. This file is at
+/// `known`. In a checkout this crate is below the library, in a registry it is beside it, with the same version.
 fn within_library<'a>(path: &'a str, known: &str) -> Option<&'a str> {
     let known = known.replace('\\', "/");
     let (above, own) = known.strip_suffix(HERE_IN_CRATE)?.rsplit_once('/')?;

@@ -241,8 +241,8 @@ pub struct Pin {
     pub value: u64,
 }
 
-/// A part of a program. Parts run one after the other, the branches of a stage at the same time. They are ordered as they run, and
-/// faults of a stage come after its branches.
+/// A part of a program. Parts run one after the other, the branches of a stage at the same time. They are ordered as
+/// they run, and faults of a stage come after its branches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Part {
     /// Runs first, in one task.

@@ -20,7 +20,8 @@ pub trait HistorySource: Send + Sync {
     /// The history in its present state, as text.
     fn record(&self) -> HistoryRecord;
 
-    /// Returns the place that created the history, if calls were recorded and the program neither checked nor read them.
+    /// Returns the place that created the history, if calls were recorded and the program neither checked nor read
+    /// them.
     fn unchecked(&self) -> Option<Place>;
 
     /// Returns `true` if a history of these calls alone, at these times, is linearizable. `times` is sorted by

@@ -13,8 +13,8 @@ pub struct ThreadFacts {
     /// The indices of operations that functions of the package under test did by themselves, in no
     /// [call](super::CallRecord).
     pub own: Vec<usize>,
-    /// The place in the package under test that led to the panic of the first thread, if another package or the standard
-    /// library panicked.
+    /// The place in the package under test that led to the panic of the first thread, if another package or the
+    /// standard library panicked.
     pub panicked_from: Option<String>,
 }
 

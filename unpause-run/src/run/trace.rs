@@ -97,9 +97,9 @@ pub struct Header {
     pub seed: Seed,
     /// The strategy that answered the choices.
     pub strategy: String,
-    /// The settings of the run that differ from the defaults, each a name and a value. A name is one word of ASCII letters,
-    /// digits, `_` and `-`. `None` if the trace, by an earlier version, does not have them: then it
-    /// is replayed with the settings of the test.
+    /// The settings of the run that differ from the defaults, each a name and a value. A name is one word of ASCII
+    /// letters, digits, `_` and `-`. `None` if the trace, by an earlier version, does not have them: then it is
+    /// replayed with the settings of the test.
     pub settings: Option<Vec<(String, String)>>,
     /// The outcome of the run, in one line.
     pub verdict: String,
@@ -128,8 +128,8 @@ pub struct TraceTask {
 pub struct TraceObject {
     /// Its kind, such as `atomic`: one word of ASCII letters, digits and `-`.
     pub kind: String,
-    /// The place that created it, as `file:line:column`. A file of another crate begins with that crate's folder, a file of
-    /// this library with `<sim>`.
+    /// The place that created it, as `file:line:column`. A file of another crate begins with that crate's folder, a
+    /// file of this library with `<sim>`.
     pub place: String,
 }
 

@@ -2,10 +2,10 @@
 //! the number of their steps if it does not come.
 //!
 //! A fault (the kill of a node, an abort, a stall, the drop of a future, the cut of a link) has no point of its own, so
-//! no announcement foretells it. The rehearsals record it: a fault is identified by the spawn path of its task and by the
-//! number of the step. The task of a fault that a setting asked for is known when it is spawned.
-//! The *victims* of a fault are the tasks that it names. For a fault of an object, they are the
-//! tasks with conflicting operations on that object.
+//! no announcement foretells it. The rehearsals record it: a fault is identified by the spawn path of its task and by
+//! the number of the step. The task of a fault that a setting asked for is known when it is spawned. The *victims* of a
+//! fault are the tasks that it names. For a fault of an object, they are the tasks with conflicting operations on that
+//! object.
 //!
 //! **Counts.** A fault that comes early leaves its victims few steps, so a rehearsal with a fault counts too few. Every
 //! second rehearsal therefore [holds](FaultSteps::hold) the faults known so far until no other task can step. The

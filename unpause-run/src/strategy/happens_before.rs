@@ -402,8 +402,8 @@ pub fn join(into: &mut [u32], other: &[u32]) {
     }
 }
 
-/// Returns the name of a pair of names: a hash that depends on their order. Class numbers are sums of names, so its constants
-/// must not change. The random stream of a seed has another hash: [`rng::mix`](crate::run::rng::mix).
+/// Returns the name of a pair of names: a hash that depends on their order. Class numbers are sums of names, so its
+/// constants must not change. The random stream of a seed has another hash: [`rng::mix`](crate::run::rng::mix).
 pub fn name_of(a: u64, b: u64) -> u64 {
     finalized(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1)))
 }

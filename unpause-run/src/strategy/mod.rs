@@ -23,11 +23,12 @@
 //!
 //! # The moment of a fault
 //!
-//! The death of a node, its pause, an abort, a stall, the drop of a future and the cut of a link are steps that no announcement
-//! foretells. In two seeds of three, every strategy but `random` draws the moment of each such fault of the rehearsals
-//! uniformly among the steps of the tasks that it disturbs: of n steps, each of the n + 1 moments has a probability of at least
-//! 2 / (3 (n + 1)). A random walk lets a fault come after k steps with a probability of about 2^-k. The promises of the
-//! table are for programs without faults; in others, they hold with a third of the probability.
+//! The death of a node, its pause, an abort, a stall, the drop of a future and the cut of a link are steps that no
+//! announcement foretells. In two seeds of three, every strategy but `random` draws the moment of each such fault of
+//! the rehearsals uniformly among the steps of the tasks that it disturbs: of n steps, each of the n + 1 moments has a
+//! probability of at least 2 / (3 (n + 1)). A random walk lets a fault come after k steps with a probability of about
+//! 2^-k. The promises of the table are for programs without faults; in others, they hold with a third of the
+//! probability.
 //!
 //! Searches ([`SEARCHES`]) plan each run from the previous runs: see `runner`.
 //! `Runner::strategy_with` takes a strategy of your own.

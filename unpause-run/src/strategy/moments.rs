@@ -1,9 +1,9 @@
 //! Moments: in two seeds of three, each fault comes at a moment drawn uniformly among the steps of its victims.
 //!
-//! A fault conflicts with every step of its victims, but no announcement foretells it, so a strategy that draws
-//! orders of announced operations takes it for one step of a short task. Such a step comes after k steps of
-//! a victim with a probability of 2^-k in a random walk and k^-2 under POS; under PCT, only if the first change point falls
-//! there. Under URW the moment is uniform, if the counts are right.
+//! A fault conflicts with every step of its victims, but no announcement foretells it, so a strategy that draws orders
+//! of announced operations takes it for one step of a short task. Such a step comes after k steps of a victim with a
+//! probability of 2^-k in a random walk and k^-2 under POS; under PCT, only if the first change point falls there.
+//! Under URW the moment is uniform, if the counts are right.
 //!
 //! **Rule.** A seed [draws](PLAIN) if it has moments. If so, it draws a number of steps for each known
 //! [fault](super::fault_steps), from 0 to the maximum that its victims take. The fault is held until they have taken

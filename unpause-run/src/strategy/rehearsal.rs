@@ -1,15 +1,15 @@
 //! Rehearsals: the runs from which a strategy learns before it serves seeds.
 //!
-//! They have seeds of their own, so the result depends only on the body and the
-//! [lesson](mod@super::lessons) of the seed: a seed that is run again, alone, is the same run. If a strategy learnt from
-//! earlier seeds, all of them would have to be run again.
+//! They have seeds of their own, so the result depends only on the body and the [lesson](mod@super::lessons) of the
+//! seed: a seed that is run again, alone, is the same run. If a strategy learnt from earlier seeds, all of them would
+//! have to be run again.
 //!
 //! Half of them are random walks. A random walk hardly ever lets a task do ten steps in a row, but without
 //! interference the task may take another branch of the program. In the other half, therefore, a
 //! task that can continue mostly does.
 //!
-//! Every second rehearsal holds the [faults](super::fault_steps) that are known so far until all else is done, so that the
-//! counts of their victims are complete.
+//! Every second rehearsal holds the [faults](super::fault_steps) that are known so far until all else is done, so that
+//! the counts of their victims are complete.
 
 use super::dice::Dice;
 use super::fault_steps::FaultSteps;
@@ -108,8 +108,8 @@ impl Rehearsal {
         }
     }
 
-    /// Returns `true` if no fault disturbed a task in the rehearsal with this number of [remaining](Self::remaining) ones,
-    /// or if one did in every rehearsal.
+    /// Returns `true` if no fault disturbed a task in the rehearsal with this number of [remaining](Self::remaining)
+    /// ones, or if one did in every rehearsal.
     pub(super) fn is_whole(&self, remaining: usize) -> bool {
         self.whole[remaining] || !self.whole.contains(&true)
     }

@@ -69,14 +69,14 @@ pub trait Search: Send + Sync {
 /// Differences between runs that distinguish them only if the program, or who looks at the runs, can tell them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Apart {
-    /// The order of returns and invocations of calls that no step orders. If it does not count, the search must check all
-    /// these orders for each run.
+    /// The order of returns and invocations of calls that no step orders. If it does not count, the search must check
+    /// all these orders for each run.
     pub orders: bool,
     /// The numbers of messages that cuts and clogs have met. If they do not count, a message that is sent is the same
     /// before the end of a cut and after it.
     pub counts: bool,
-    /// The order of a death of a node and all steps of its tasks, because others see memory that it leaves. If it does not
-    /// count, a death makes a difference only to steps whose effects outlive the node.
+    /// The order of a death of a node and all steps of its tasks, because others see memory that it leaves. If it does
+    /// not count, a death makes a difference only to steps whose effects outlive the node.
     pub deaths: bool,
     /// The order in which tasks added nodes. It decides the addresses of the nodes. If it does not
     /// count, two nodes of different names are added in any order.

@@ -1,7 +1,8 @@
 //! Counts by task over the rehearsals. Matches the tasks of a run with the tasks of the rehearsals.
 //!
-//! A task is identified by its spawn path: the parent, then the n-th child. A task that is a fault is a child of its own
-//! kind, because the values that a run draws decide if it has it: its siblings keep their numbers. Each spawn costs one look-up.
+//! A task is identified by its spawn path: the parent, then the n-th child. A task that is a fault is a child of its
+//! own kind, because the values that a run draws decide if it has it: its siblings keep their numbers. Each spawn costs
+//! one look-up.
 
 use crate::run::board::TaskRow;
 use crate::run::choice::View;

@@ -1,9 +1,9 @@
 //! Files: in a run the files of [`sim::fs`], which belong to a node and may lose unsynced data;
 //! elsewhere tokio's.
 //!
-//! A run has no symbolic links, permissions and times: `symlink` and `set_permissions` are tokio's everywhere, and panic in a
-//! run for want of a runtime. A write to a file of a run is done when its future is ready; a write
-//! to tokio's file is done after a `flush`.
+//! A run has no symbolic links, permissions and times: `symlink` and `set_permissions` are tokio's everywhere, and
+//! panic in a run for want of a runtime. A write to a file of a run is done when its future is ready; a write to
+//! tokio's file is done after a `flush`.
 
 mod dir;
 mod file;

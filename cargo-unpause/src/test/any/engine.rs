@@ -110,7 +110,8 @@ impl Engine {
     /// # Errors
     /// If the engine cannot be compiled, or if the sources have changed meanwhile.
     pub(super) fn compile(&self, tools: &Tools, cache: &Cache) -> Result<PathBuf, Usage> {
-        // One folder for all sources, so a change of the sources does not compile dependencies again. Cargo locks the folder.
+        // One folder for all sources, so a change of the sources does not compile dependencies again. Cargo locks the
+        // folder.
         let mut hasher = DefaultHasher::new();
         (&self.compiler, &self.manifest, self.runtime, FLAGS, &self.profile).hash(&mut hasher);
         let home = cache.scratch(&format!("build-{:016x}", hasher.finish()))?;

@@ -1,4 +1,5 @@
-//! The names of functions that the scan skips: functions of std, of the runtime, and of other files that the command links.
+//! The names of functions that the scan skips: functions of std, of the runtime, and of other files that the command
+//! links.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -17,8 +18,8 @@ const ENGINE: &[&str] = &["sim", "unpause_check", "unpause_native", "unpause_run
 pub(super) struct Known(HashSet<Vec<u8>>);
 
 impl Known {
-    /// Returns the functions of std in the folder `libraries`, of the files in the linker's `arguments`, and of the engine's
-    /// libraries among the program's dependencies. `given` are the arguments of the compiler call.
+    /// Returns the functions of std in the folder `libraries`, of the files in the linker's `arguments`, and of the
+    /// engine's libraries among the program's dependencies. `given` are the arguments of the compiler call.
     ///
     /// # Errors
     /// If a file cannot be read.

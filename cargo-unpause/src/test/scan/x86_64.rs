@@ -4,7 +4,8 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
 
 use super::{Decoded, Instruction};
 
-/// Finds the instructions in the code at an address. `is_rust` is `true` for a Rust function: its accesses are instrumented.
+/// Finds the instructions in the code at an address. `is_rust` is `true` for a Rust function: its accesses are
+/// instrumented.
 pub(super) fn decode(code: &[u8], address: u64, is_rust: bool) -> Decoded {
     let mut decoded = Decoded::default();
     let mut at = 0;

@@ -199,8 +199,8 @@ impl TcpStream {
             |run, here| run.end.set_ttl(ttl, here)
         }
 
-        /// Sets what the drop of the connection does with what is not sent yet: for `Some(Duration::ZERO)` it resets the connection.
-        /// In a run other times have no effect.
+        /// Sets what the drop of the connection does with what is not sent yet: for `Some(Duration::ZERO)` it resets
+        /// the connection. In a run other times have no effect.
         ///
         /// # Errors
         /// If the socket is of another run; outside of runs, the errors of the system.

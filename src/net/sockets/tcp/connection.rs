@@ -277,8 +277,8 @@ impl Connection {
         state.waiting.push(waker.clone());
     }
 
-    /// Reads what is there into `buffer`, in the turn of a read. The flag is `true` if that was all, and less than wanted.
-    /// `None` if there is nothing yet.
+    /// Reads what is there into `buffer`, in the turn of a read. The flag is `true` if that was all, and less than
+    /// wanted. `None` if there is nothing yet.
     pub(super) fn read(
         &self,
         at: usize,
@@ -377,8 +377,8 @@ impl Connection {
         end.is_in_use(here) && !std::mem::replace(&mut end.state().sends_again, true)
     }
 
-    /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this number,
-    /// or since the machine of the other end is gone.
+    /// An end has waited for too long for an answer to what it wrote: since its link was cut, as the change of this
+    /// number, or since the machine of the other end is gone.
     pub(super) fn give_up(&self, at: usize, since: Option<u64>, here: Here) {
         let (end, other) = (&self.ends[at], &self.ends[1 - at]);
         other.inbox.mark.record(&NO_ANSWER, here);

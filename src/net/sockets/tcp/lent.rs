@@ -1,4 +1,5 @@
-//! Connections that a library has as sockets of std for a moment, to set options that tokio has not, as clients of Redis do.
+//! Connections that a library has as sockets of std for a moment, to set options that tokio has not, as clients of
+//! Redis do.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};

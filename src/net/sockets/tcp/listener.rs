@@ -59,8 +59,8 @@ impl Backlog {
 
 /// A socket that listens for connections. As tokio's type of the name.
 ///
-/// In a run it belongs to the node of the code that binds it. A connection is there for the client before it is accepted;
-/// 128 of them wait at most. When the listener is dropped these are reset.
+/// In a run it belongs to the node of the code that binds it. A connection is there for the client before it is
+/// accepted; 128 of them wait at most. When the listener is dropped these are reset.
 ///
 /// ```
 /// use sim::net::{TcpListener, TcpStream};

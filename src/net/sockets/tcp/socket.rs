@@ -21,8 +21,8 @@ use crate::seam::{self, Here, Wrapped, here};
 const OPTION: Op = Op::of_kind("option", Access::Peek, net::window::OPTION).quiet();
 const SET_OPTION: Op = Op::of_kind("set_option", Access::Tell, net::window::SET_OPTION).quiet();
 
-/// A socket that does not listen and is not connected yet, for options and for the port that a connection begins at. As tokio's
-/// type of the name.
+/// A socket that does not listen and is not connected yet, for options and for the port that a connection begins at. As
+/// tokio's type of the name.
 ///
 /// ```
 /// use std::net::SocketAddr;
@@ -154,9 +154,10 @@ impl OfRun {
 options! { TcpSocket:
     /// Returns `true` if its connections find out by themselves that the other machine is gone.
     keepalive;
-    /// Sets if its connections find out by themselves that the other machine is gone or the link is cut, also if nothing is written.
-    /// In a run as with the settings of Linux: after 7200 s, and then every 75 s, the kernel asks; after nine questions without an
-    /// answer all is [`TimedOut`](io::ErrorKind::TimedOut), and a machine that is up again answers by a reset.
+    /// Sets if its connections find out by themselves that the other machine is gone or the link is cut, also if
+    /// nothing is written. In a run as with the settings of Linux: after 7200 s, and then every 75 s, the kernel asks;
+    /// after nine questions without an answer all is [`TimedOut`](io::ErrorKind::TimedOut), and a machine that is up
+    /// again answers by a reset.
     set_keepalive: bool => keepalive;
 
     /// Returns `true` if a port can be bound whose connections have just ended. In a run it has no effect: they can.
@@ -222,8 +223,8 @@ impl TcpSocket {
             |run, here| run.set_option(here, |options| options.resets = true)
         }
 
-        /// Sets what the drop of its connections does with what is not sent yet: for `Some(Duration::ZERO)` it resets them. In a run
-        /// other times have no effect.
+        /// Sets what the drop of its connections does with what is not sent yet: for `Some(Duration::ZERO)` it resets
+        /// them. In a run other times have no effect.
         ///
         /// # Errors
         /// If the socket is of another run; outside of runs, the errors of the system.

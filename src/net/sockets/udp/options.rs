@@ -86,8 +86,9 @@ options! { UdpSocket:
 
 impl UdpSocket {
     two_kinds! {
-        /// Joins a group, an address from 224.0.0.0 to 239.255.255.255: datagrams that are sent to it, with the port of this socket,
-        /// arrive here and at all other members. `interface` is 0.0.0.0 or an address of the host. Not a point in a run.
+        /// Joins a group, an address from 224.0.0.0 to 239.255.255.255: datagrams that are sent to it, with the port of
+        /// this socket, arrive here and at all other members. `interface` is 0.0.0.0 or an address of the host. Not a
+        /// point in a run.
         ///
         /// ```
         /// use sim::net::UdpSocket;

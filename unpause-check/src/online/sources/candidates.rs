@@ -100,8 +100,8 @@ impl<M: Model> Seeker<'_, '_, M> {
     fn add_writers_of_others(&self, pool: &Pool, others: usize, found: &mut Candidates) {
         let from = self.replaceable(pool);
         let needs = self.call.needs;
-        // Other remaining calls need one value each, and swaps need some that they replace. So one of this many values is
-        // not needed for anything else, and can represent all others.
+        // Other remaining calls need one value each, and swaps need some that they replace. So one of this many values
+        // is not needed for anything else, and can represent all others.
         let plain = self.representatives(pool, others + 2 + from.len());
         let swaps = from.into_iter().flat_map(|from| pool.replacing(from));
         let swaps = swaps.filter(|(value, _)| needs.allows(*value));

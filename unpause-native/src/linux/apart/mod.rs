@@ -4,7 +4,8 @@
 //! [`Execution`](crate::Execution) on the *tape*, memory that both processes share; then it ends. The parent waits for
 //! its end and makes the same run once more, of the same questions with the answers on the tape: the engine above does
 //! the same in both, because it is a function of the answers. So the parent has the whole run, executes nothing of the
-//! tested program, and begins the next run as it began this one. If the child dies, the tape has the answers until then.
+//! tested program, and begins the next run as it began this one. If the child dies, the tape has the answers until
+//! then.
 //!
 //! | file | subject |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! AArch64, with its procedure call standard (AAPCS64). UNTESTED: the assembly was run in an emulator, called by a program
-//! in C; the Rust code was written and not run. See `docs/native-limits.md`, section Platforms.
+//! AArch64, with its procedure call standard (AAPCS64). UNTESTED: the assembly was run in an emulator, called by a
+//! program in C; the Rust code was written and not run. See `docs/native-limits.md`, section Platforms.
 //!
 //! The thread pointer is the register `tpidr_el0`, which user code may write. The variables of the program are above it
-//! (variant 1 of thread-local storage), and not below as on x86-64: `Image::offset` is positive. The return address is in
-//! the register `x30`. `d8` to `d15` and `fpcr` are switched.
+//! (variant 1 of thread-local storage), and not below as on x86-64: `Image::offset` is positive. The return address is
+//! in the register `x30`. `d8` to `d15` and `fpcr` are switched.
 
 use std::arch::{asm, naked_asm};
 use std::ffi::c_void;

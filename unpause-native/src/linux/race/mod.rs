@@ -30,15 +30,15 @@ static IS_SEARCHED: AtomicBool = AtomicBool::new(false);
 
 /// Returns `true` in programs whose plain accesses are instrumented: `cargo unpause test --races`.
 ///
-/// A constant, unless the runtime is linked into programs that do not depend on it: one runtime then serves both kinds of
-/// programs.
+/// A constant, unless the runtime is linked into programs that do not depend on it: one runtime then serves both kinds
+/// of programs.
 #[inline]
 pub fn races() -> bool {
     cfg!(unpause_races) || cfg!(unpause_linked) && IS_SEARCHED.load(Ordering::Relaxed)
 }
 
-/// Notes that the plain accesses of this program are instrumented, before its first run. Has an effect in a linked runtime
-/// only.
+/// Notes that the plain accesses of this program are instrumented, before its first run. Has an effect in a linked
+/// runtime only.
 pub fn search_races() {
     IS_SEARCHED.store(true, Ordering::Relaxed);
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::statics;
 
-/// The time that a thread of the system has to unlock a lock. It may find the symbols of a large program meanwhile. A run with a
-/// dead thread that holds a lock, which is rare, waits for so long.
+/// The time that a thread of the system has to unlock a lock. It may find the symbols of a large program meanwhile. A
+/// run with a dead thread that holds a lock, which is rare, waits for so long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The values of the word of a mutex of std: free, and held without a waiting thread.

@@ -1,5 +1,5 @@
-//! The statics of std in the program, by name, with the treatment of each: a run must find them as every other run does,
-//! and must leave nothing of itself in them.
+//! The statics of std in the program, by name, with the treatment of each: a run must find them as every other run
+//! does, and must leave nothing of itself in them.
 //!
 //! Threads of the system use the same statics during a run: libtest's threads, and threads of other
 //! tests. So a run gets values of its own, and the values of the process are back when it is over.
@@ -103,7 +103,8 @@ fn path(symbol: &str) -> Option<String> {
     path.starts_with("std::").then_some(path)
 }
 
-/// The addresses of the statics of std in this program, by the end of their path. Several if the compiler has divided one.
+/// The addresses of the statics of std in this program, by the end of their path. Several if the compiler has divided
+/// one.
 fn found() -> &'static BTreeMap<&'static str, Vec<Range<usize>>> {
     static FOUND: OnceLock<BTreeMap<&'static str, Vec<Range<usize>>>> = OnceLock::new();
     FOUND.get_or_init(|| {

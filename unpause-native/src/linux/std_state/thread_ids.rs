@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::statics;
 
-/// The first id of a run is the next number. Threads of the system have lower ids, so that std, which knows the owner of a
-/// stream by the id, mistakes no thread of a run for one of the system.
+/// The first id of a run is the next number. Threads of the system have lower ids, so that std, which knows the owner
+/// of a stream by the id, mistakes no thread of a run for one of the system.
 const START: u64 = 1_000_000;
 
 /// The counter; `None` if this std has another one.

@@ -1,7 +1,8 @@
 //! The rows of a long schedule: its beginning, its end, and the rows between them that decide the run.
 //!
-//! The rows around preemptions are shown, because a failure depends on the order of steps, and a preemption is a departure
-//! from the order of the program. Faults and messages are shown, too. The other rows are left out and counted.
+//! The rows around preemptions are shown, because a failure depends on the order of steps, and a preemption is a
+//! departure from the order of the program. Faults and messages are shown, too. The other rows are left out and
+//! counted.
 
 use std::ops::Range;
 
@@ -81,7 +82,8 @@ impl ScheduleTable<'_> {
         shown
     }
 
-    /// Marks the last messages as shown. Returns the text of the row above the messages; `None` if there are no messages.
+    /// Marks the last messages as shown. Returns the text of the row above the messages; `None` if there are no
+    /// messages.
     fn show_messages(&self, units: &[Range<usize>], shown: &mut [bool]) -> Option<String> {
         let is_message = |at: &usize| units[*at].len() == 1 && self.is_arrival(units[*at].start);
         let messages: Vec<usize> = (0..units.len()).filter(is_message).collect();
@@ -99,8 +101,8 @@ impl ScheduleTable<'_> {
         })
     }
 
-    /// Adds the shown rows of the middle, and the faults of all rows. If `counted`, adds the number of steps left out in
-    /// each gap, too.
+    /// Adds the shown rows of the middle, and the faults of all rows. If `counted`, adds the number of steps left out
+    /// in each gap, too.
     fn middle(&mut self, units: &[Range<usize>], shown: &[bool], counted: bool) {
         let (mut left_out, mut preemptions) = (0, 0);
         let tell = |table: &mut Self, left_out: &mut usize, preemptions: &mut usize| {

@@ -1,8 +1,9 @@
 //! Futures in a run of plain threads: the lines at which they await when the run ends, and the lines of their spawns.
 //!
-//! A thread of a runtime that waits for an event says nothing about the tasks. Each task of tokio has a word with its state,
-//! and the operations on this word show which thread polls the task, and when. The last line of the package under test in
-//! the last poll is the line at which the task awaits. The [facts](crate::run::threads) of the run have the line of the spawn.
+//! A thread of a runtime that waits for an event says nothing about the tasks. Each task of tokio has a word with its
+//! state, and the operations on this word show which thread polls the task, and when. The last line of the package
+//! under test in the last poll is the line at which the task awaits. The [facts](crate::run::threads) of the run have
+//! the line of the spawn.
 
 use super::call_of;
 use crate::run::event::Values;
@@ -15,8 +16,8 @@ use unpause_ordered::{Map, Set};
 const RUNNING: u64 = 1;
 const COMPLETE: u64 = 2;
 
-/// The functions that poll the future of a thread until it is ready: of tokio, futures, smol, pollster and others. The line
-/// of their call is where the executor is entered, and no line of a future.
+/// The functions that poll the future of a thread until it is ready: of tokio, futures, smol, pollster and others. The
+/// line of their call is where the executor is entered, and no line of a future.
 const EXECUTORS: [&str; 2] = ["block_on", "run_until"];
 
 /// Returns `true` for a call of an executor.

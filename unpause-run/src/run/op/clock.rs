@@ -1,7 +1,7 @@
 //! The clock of a run: the time, which timers wait for.
 //!
-//! The time moves to the next deadline when no task can step. That move is no operation. It comes after all steps before
-//! it and before all steps after it, so no search reverses it.
+//! The time moves to the next deadline when no task can step. That move is no operation. It comes after all steps
+//! before it and before all steps after it, so no search reverses it.
 
 use super::kind::{Bits, Kind};
 

@@ -39,14 +39,15 @@ pub mod link {
     /// A stream or a socket uses it from now on, or a request goes over it.
     pub const JOIN: Kind = Kind::of(JOINS).conflicts_with(SETS).looks();
 
-    /// A stream uses it from now on. A cut has an operation on each stream that uses the link, so it is another step before.
+    /// A stream uses it from now on. A cut has an operation on each stream that uses the link, so it is another step
+    /// before.
     pub const OPEN: Kind = Kind::of(OPENS).conflicts_with(CUTS | SETS).looks();
 
     /// A message waits behind earlier messages.
     pub const QUEUE: Kind = Kind::of(QUEUES).conflicts_with(QUEUES | SETS);
 
-    /// Read how many messages cuts have met, or clogs have delayed. Searches learn from it that these numbers matter, and derive
-    /// what it conflicts with.
+    /// Read how many messages cuts have met, or clogs have delayed. Searches learn from it that these numbers matter,
+    /// and derive what it conflicts with.
     pub const COUNT: Kind = Kind::of(COUNTS).looks();
 
     #[cfg(any(test, feature = "planted"))]

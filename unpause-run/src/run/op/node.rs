@@ -1,11 +1,11 @@
 //! Nodes: one node, and the table of all nodes of a run.
 //!
-//! A node is an object that is known by its name before the node is added, because any task may look the name up. So two
-//! nodes are added in either order, and a look-up conflicts with the addition of its own name alone. A list of all
+//! A node is an object that is known by its name before the node is added, because any task may look the name up. So
+//! two nodes are added in either order, and a look-up conflicts with the addition of its own name alone. A list of all
 //! nodes conflicts with every addition.
 //!
-//! The numbers of nodes, and so their addresses, follow the order of the additions. Additions conflict with each other only if
-//! the program can see that order: see [`table::ADD_IN_ORDER`].
+//! The numbers of nodes, and so their addresses, follow the order of the additions. Additions conflict with each other
+//! only if the program can see that order: see [`table::ADD_IN_ORDER`].
 
 use super::kind::{Bits, Kind, WATCHES};
 
@@ -52,7 +52,8 @@ pub mod table {
     /// Listed all nodes, or found that no node has a number.
     pub const LIST: Kind = Kind::of(LISTS).conflicts_with(ADDS).looks();
 
-    /// Added a node, in a program that can see the numbers of nodes. Beside [`ADD`], and recorded nowhere: searches derive it.
+    /// Added a node, in a program that can see the numbers of nodes. Beside [`ADD`], and recorded nowhere: searches
+    /// derive it.
     pub const ADD_IN_ORDER: Kind = Kind::of(ADDS_IN_ORDER).conflicts_with(ADDS_IN_ORDER);
 
     #[cfg(any(test, feature = "planted"))]

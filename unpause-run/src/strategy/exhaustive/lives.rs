@@ -1,10 +1,10 @@
 //! Lives of nodes: the steps of a node whose effects outlive it, and the ends of lives.
 //!
 //! The death of a node takes back what its tasks did to memory of the node, saw of others, and wait for: such a step
-//! and then the death are as the death alone, so a search need not try the death before the step if it tries it after, and the
-//! other way round. A step *outlives* the node if it changed an object outside the node, spawned a
-//! task (such as a sent message), ended its task, reached a point of a recorded call, drew a value,
-//! or had another effect without an event.
+//! and then the death are as the death alone, so a search need not try the death before the step if it tries it after,
+//! and the other way round. A step *outlives* the node if it changed an object outside the node, spawned a task (such
+//! as a sent message), ended its task, reached a point of a recorded call, drew a value, or had another effect without
+//! an event.
 //!
 //! That holds as long as nobody else looks at memory of the node, during its life or after: see
 //! [`Apart`](crate::strategy::search::Apart).

@@ -241,8 +241,8 @@ impl Observer {
 
     /// Adds the effect of an event on the order of added nodes, if that order matters.
     //
-    // It matters if several tasks add nodes and the program sees a number or an address of one. Most programs do not, and their
-    // nodes are added in one order.
+    // It matters if several tasks add nodes and the program sees a number or an address of one. Most programs do not,
+    // and their nodes are added in one order.
     fn add_order_of_nodes(&mut self, view: &View<'_>, event: &Event) {
         if event.op.kind != Some(node::table::ADD) {
             return;
@@ -267,8 +267,8 @@ impl Observer {
         });
     }
 
-    /// Removes the guards of operations that were done: these conflict with all that turns their guards, or another object
-    /// orders them.
+    /// Removes the guards of operations that were done: these conflict with all that turns their guards, or another
+    /// object orders them.
     fn forget_guards_of_done(&mut self) {
         let mut at = 0;
         while let Some(item) = self.items.get(at) {
@@ -292,8 +292,8 @@ impl Observer {
         }
     }
 
-    /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although other
-    /// tasks may still be enabled.
+    /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended it, although
+    /// other tasks may still be enabled.
     pub fn end(&mut self, cut: bool) {
         let cut = cut && !self.ends_stalled;
         // A task that panicked waits for nothing.

@@ -25,8 +25,8 @@ impl HappensBefore {
         Some(order)
     }
 
-    /// By step, `true` if a death took it back: its task died, and it happened before no step whose effects outlived the node.
-    /// `None` if there are no such steps.
+    /// By step, `true` if a death took it back: its task died, and it happened before no step whose effects outlived
+    /// the node. `None` if there are no such steps.
     pub fn lost(&self) -> Option<Vec<bool>> {
         let mut lost: Option<Vec<bool>> = None;
         for (life, log) in self.lives.iter().enumerate() {
@@ -55,8 +55,8 @@ impl HappensBefore {
         self.items_of(step).iter().filter_map(StepItem::killed)
     }
 
-    /// Returns `true` if step `a` comes before step `b` in each order in which both are taken: it happened before it, or
-    /// its task died in it.
+    /// Returns `true` if step `a` comes before step `b` in each order in which both are taken: it happened before it,
+    /// or its task died in it.
     pub fn comes_before(&self, a: Index, b: Index) -> bool {
         self.is_before(a, b) || a < b && self.kills(b, self.task_of(a))
     }

@@ -29,7 +29,8 @@ pub(super) struct Again<'a, 's> {
 }
 
 impl Again<'_, '_> {
-    /// Makes the run with its steps taken by these tasks, and calls `look` with its happens-before order. Returns its failure, too.
+    /// Makes the run with its steps taken by these tasks, and calls `look` with its happens-before order. Returns its
+    /// failure, too.
     pub(super) fn make<T>(
         &mut self,
         tasks: &[TaskId],

@@ -1,9 +1,9 @@
 //! Finds the two steps that did not commute: a run shows something else in another order of its steps.
 //!
-//! Both orders are linear extensions of the same happens-before order, so swaps of neighbouring steps that do not conflict lead from
-//! one to the other. The first run shows what was sampled, the last one does not. A binary search
-//! over the swaps finds the swap that makes the difference. It takes as many runs as the number of
-//! swaps has binary digits.
+//! Both orders are linear extensions of the same happens-before order, so swaps of neighbouring steps that do not
+//! conflict lead from one to the other. The first run shows what was sampled, the last one does not. A binary search
+//! over the swaps finds the swap that makes the difference. It takes as many runs as the number of swaps has binary
+//! digits.
 
 use super::again::{Again, Sight, difference, sight};
 use crate::report::{Clash, StepText};

@@ -1,5 +1,5 @@
-//! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, and with two of its steps in the
-//! other order it does.
+//! Finds the reversal that a search did not try: a sampled run belongs to no class of the search, and with two of its
+//! steps in the other order it does.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::strategy::happens_before::HappensBefore;
 /// The maximum number of runs that are made to find it.
 const RUNS: u32 = 200;
 
-/// The maximum number of steps of a run in which conflicting steps are reversed: it has as many pairs as steps, or more.
+/// The maximum number of steps of a run in which conflicting steps are reversed: it has as many pairs as steps, or
+/// more.
 const STEPS: u32 = 400;
 
 /// The two steps of a run next to the sampled one, by reversals of conflicting steps, whose order

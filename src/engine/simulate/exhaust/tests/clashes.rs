@@ -1,5 +1,5 @@
-//! Steps that did not commute are named: of programs that share something outside of sim, and under faults planted in the
-//! declarations.
+//! Steps that did not commute are named: of programs that share something outside of sim, and under faults planted in
+//! the declarations.
 
 use std::sync::Arc;
 

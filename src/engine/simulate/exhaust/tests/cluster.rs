@@ -62,8 +62,8 @@ pub(super) enum OnCluster {
     Late(usize),
     /// Spawns a task of the node, which counts in a static and stores what it saw.
     Count(usize),
-    /// Spawns a task of the node, which adds so many times in memory of its own, perhaps beside another task, and stores twice
-    /// what it saw there at last.
+    /// Spawns a task of the node, which adds so many times in memory of its own, perhaps beside another task, and
+    /// stores twice what it saw there at last.
     Work(usize, u64, bool),
     /// Spawns a task of the node, whose memory the caller looks at.
     Show(usize),

@@ -158,7 +158,8 @@ fn plain(items: &[StepItem]) -> Vec<StepItem> {
     plain
 }
 
-/// The same items, with a number for each key in the place of an object's number, which two runs need not have in common.
+/// The same items, with a number for each key in the place of an object's number, which two runs need not have in
+/// common.
 fn in_both(
     keys: &mut Vec<u64>,
     (done, asked): &(Vec<StepItem>, Vec<StepItem>),
@@ -249,8 +250,8 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     let can_swap = apart(&in_both(&mut keys, p_first), &in_both(&mut keys, q_first))
         || !pq.stuck && q_then.is_some_and(|q_then| apart(p_first, q_then))
         || !qp.stuck && p_then.is_some_and(|p_then| apart(p_then, q_first));
-    // The children of two tasks get their numbers in the order of the steps. Nothing depends on those: tasks are known by
-    // their paths.
+    // The children of two tasks get their numbers in the order of the steps. Nothing depends on those: tasks are known
+    // by their paths.
     let spawns = |step: &(Vec<StepItem>, Vec<StepItem>)| {
         step.0.iter().any(|item| matches!(item, StepItem::Spawned(_)))
     };

@@ -1,8 +1,8 @@
 //! Families of random programs, which are compared with brute force: a row and a test each.
 //!
-//! `UNPAUSE_LONG=1 cargo test --release -p unpause --features tokio --lib -- --nocapture hundred_thousand_programs` compares a
-//! hundred thousand programs and prints a table, with the runs per class of each family. `UNPAUSE_FAMILY=mpsc` takes the
-//! families with such names only, and `UNPAUSE_LONG=5000` compares so many programs.
+//! `UNPAUSE_LONG=1 cargo test --release -p unpause --features tokio --lib -- --nocapture hundred_thousand_programs`
+//! compares a hundred thousand programs and prints a table, with the runs per class of each family.
+//! `UNPAUSE_FAMILY=mpsc` takes the families with such names only, and `UNPAUSE_LONG=5000` compares so many programs.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;

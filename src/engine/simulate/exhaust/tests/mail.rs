@@ -169,8 +169,8 @@ fn a_producer_and_a_consumer_of_different_messages_commute() {
             (1..=messages_max).map(|count| runs_of_pairs(capacity, count)).collect::<Vec<_>>()
         })
     };
-    // The consumer finds a message or waits for it, and the producer finds room or waits: each case is a class. With room for
-    // all, nothing else is.
+    // The consumer finds a message or waits for it, and the producer finds room or waits: each case is a class. With
+    // room for all, nothing else is.
     let runs = table(4);
     println!("{runs:?}");
     assert_eq!(runs, [vec![2, 8, 32, 128], vec![2, 4, 12, 36], vec![2, 4, 8, 16]]);

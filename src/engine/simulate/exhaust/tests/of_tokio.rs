@@ -221,8 +221,8 @@ fn a_dropped_wait_gives_back_the_permits_that_another_takes() {
     use crate::run::op::of_tokio::permits;
     crate::engine::simulate::hook::install();
     let of_tokio = Act::OfTokio;
-    // It has the permits when it is dropped. The other tries to get one after they were given to it: before it is dropped,
-    // or after that. It does not give it back, which would conflict with the end of the wait.
+    // It has the permits when it is dropped. The other tries to get one after they were given to it: before it is
+    // dropped, or after that. It does not give it back, which would conflict with the end of the wait.
     let gives = vec![
         of_tokio(OfTokio::Acquire(2)),
         Act::Pause,

@@ -94,7 +94,8 @@ impl Program {
         Program { faults, ..self }
     }
 
-    /// Returns `true` if the program's tasks draw values, kill others, or abort tasks of nodes: a few classes run twice.
+    /// Returns `true` if the program's tasks draw values, kill others, or abort tasks of nodes: a few classes run
+    /// twice.
     pub(super) fn draws(&self) -> bool {
         let draws = |act: &Act| match act {
             Act::OnCell(act) => act.draws(),

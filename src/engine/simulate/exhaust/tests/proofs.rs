@@ -1,5 +1,5 @@
-//! Programs that share objects of this library only: a search proves each in a handful of runs, and never takes all orders of
-//! steps for different ones.
+//! Programs that share objects of this library only: a search proves each in a handful of runs, and never takes all
+//! orders of steps for different ones.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -19,14 +19,14 @@ const INLINE_SEGMENTS_MAX: usize = 1_000_000;
 /// The decisions of a trace as one word: which task stepped, and what was drawn. The settings come
 /// before them, if the trace has settings.
 ///
-/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/` `+` `%` `-` `_`, which no POSIX shell touches. A run of steps of one
-/// task is written once with its length, except that a step with draws is written alone. [`parse_inline`] reads it
-/// back if the trace has at most [`INLINE_STEPS_MAX`] steps; the word of a longer one does not fit a command line
-/// anyway, and belongs in a file.
+/// It consists of ASCII letters, digits and `.` `,` `:` `=` `/` `+` `%` `-` `_`, which no POSIX shell touches. A run of
+/// steps of one task is written once with its length, except that a step with draws is written alone. [`parse_inline`]
+/// reads it back if the trace has at most [`INLINE_STEPS_MAX`] steps; the word of a longer one does not fit a command
+/// line anyway, and belongs in a file.
 ///
 /// # Panics
-/// If a step names a task that the trace does not have, or drew a value not below its bound; if the name of a setting is not
-/// one word.
+/// If a step names a task that the trace does not have, or drew a value not below its bound; if the name of a setting
+/// is not one word.
 ///
 /// ```
 /// use sim::run::trace::format::{inline, parse_inline};
@@ -77,7 +77,8 @@ fn split_version(text: &str) -> Option<(&str, &str)> {
     digits.then_some((version, steps))
 }
 
-/// The trace in one word of a command line: settings, steps and draws, without operations, names or the rest of the header.
+/// The trace in one word of a command line: settings, steps and draws, without operations, names or the rest of the
+/// header.
 ///
 /// The tasks of the result are the body of the test, then the tasks that step and their ancestors,
 /// in the order of the word, a parent before its children. Their indices may therefore differ from

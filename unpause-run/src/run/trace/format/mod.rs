@@ -77,10 +77,10 @@
 //! sim2:clock=any+cancel=worker%20%2A:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2
 //! ```
 //!
-//! After `sim2:` the settings, if they are there, are separated by `+` and end with `:`. Each is its name, `=` and its value,
-//! of which all characters but ASCII letters, digits, `-`, `_` and `.` are bytes in the form `%2A`. There may be none: then
-//! all are as by default. After that the steps are separated by commas. Each is a task path, and then either `x` and a
-//! number for that many steps in a row, or `=` value `/` bound for every draw of one step.
+//! After `sim2:` the settings, if they are there, are separated by `+` and end with `:`. Each is its name, `=` and its
+//! value, of which all characters but ASCII letters, digits, `-`, `_` and `.` are bytes in the form `%2A`. There may be
+//! none: then all are as by default. After that the steps are separated by commas. Each is a task path, and then either
+//! `x` and a number for that many steps in a row, or `=` value `/` bound for every draw of one step.
 
 mod checksum;
 mod error;

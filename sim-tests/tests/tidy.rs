@@ -30,6 +30,9 @@ mod callers;
 #[path = "tidy/form.rs"]
 mod form;
 
+#[path = "tidy/locks.rs"]
+mod locks;
+
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -106,6 +109,14 @@ fn every_manifest_takes_the_lints() {
 #[test]
 fn no_source_is_longer_than_the_limit() {
     assert_none(each(form::too_long));
+}
+
+#[test]
+fn lock_files_have_all_crates_of_this_workspace() {
+    let tree = Tree::of_the_repository();
+    let locks = tree.files.iter().filter(|file| file.path.ends_with("Cargo.lock")).count();
+    assert!(locks > 3, "{locks} lock files");
+    assert_none(locks::incomplete(&tree.files));
 }
 
 #[test]

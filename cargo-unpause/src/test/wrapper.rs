@@ -326,14 +326,14 @@ fn is_tested(given: &[OsString]) -> bool {
 
 /// Returns `true` if the compiler writes the lines of functions.
 fn has_lines(given: &[OsString]) -> bool {
-    let levels = given.iter().filter_map(|argument| {
+    let mut levels = given.iter().filter_map(|argument| {
         let text = argument.to_str()?;
         if text == "-g" {
             return Some("2");
         }
         text.strip_prefix("-C").unwrap_or(text).strip_prefix("debuginfo=")
     });
-    levels.last().is_some_and(|level| !["0", "none", "line-directives-only"].contains(&level))
+    levels.next_back().is_some_and(|level| !["0", "none", "line-directives-only"].contains(&level))
 }
 
 /// Returns `true` if the last level of optimisation among the arguments is 2 or 3. At these levels the compiler takes

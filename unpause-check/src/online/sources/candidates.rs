@@ -18,10 +18,8 @@ impl<M: Model> SourceSearch<'_, M> {
         most: usize,
     ) -> Result<Vec<Source>, AttemptsExhausted> {
         let it = &self.calls[call];
-        let own = match it.writes {
-            Some(_) => Some(self.cluster(plan, call).expect("a swap that takes part")),
-            None => None,
-        };
+        let cluster = |_| self.cluster(plan, call).expect("a swap that takes part");
+        let own = it.writes.map(cluster);
         let seeker = Seeker { search: self, plan, call: it, own };
         let mut found = Candidates { most, sources: Vec::new(), tried: 1 };
         seeker.add_clusters(&mut found);

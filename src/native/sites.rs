@@ -372,10 +372,8 @@ pub(super) mod checks {
             assert!(!site(&[load.clone(), outer, recv.clone()]).is_point(Points::default()));
         }
         let count = frame("clone", "/rustc/0000/library/alloc/src/sync.rs");
-        let named = frame(
-            "sim::native::named::<()>",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/native/mod.rs"),
-        );
+        let named =
+            frame("native::named::<()>", concat!(env!("CARGO_MANIFEST_DIR"), "/src/native/mod.rs"));
         let arc = Points { arc: Some(true), ..Points::default() };
         assert!(site(&[count.clone(), own.clone(), named.clone()]).is_point(arc));
         assert!(!site(&[count, named]).is_point(arc), "not of the program");

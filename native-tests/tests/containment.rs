@@ -69,7 +69,7 @@ fn a_pointer_that_is_withdrawn_is_a_segmentation_fault() {
     });
     assert_eq!(cause, "segmentation fault");
     assert_eq!(message, "The thread accessed address 0x0, next to a null pointer.");
-    assert!(place.contains("planted/src/lib.rs:34:"), "{place}");
+    assert!(place.contains("planted/src/lib.rs:35:"), "{place}");
     let passes = found(|| {
         both(Published::new(7), |value| value.withdraw(), |value| _ = value.read_once());
     });

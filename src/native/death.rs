@@ -9,6 +9,7 @@ use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::{Place, TaskId};
 use crate::run::panics::{self, Panicked};
+use crate::run::signals;
 use crate::seam::{client, hang_limit};
 
 /// Ends the run, because its thread `thread`, which the current task steps, has died. Its last request was at `last`.
@@ -73,12 +74,8 @@ fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
             return Failure::Misuse { message: message.to_owned(), place };
         }
         ProcessEnd::Signal(number) => {
-            let name = match signal_short(number) {
-                "" => format!("signal {number}"),
-                name => name.to_owned(),
-            };
             (
-                format!("process ended by {name}"),
+                format!("process ended by {}", signals::signal_name(number)),
                 format!("The process of the run was ended ({}).", signal_name(number)),
             )
         }
@@ -94,23 +91,6 @@ fn of_process(end: ProcessEnd, task: TaskId, last: Place) -> Failure {
         ),
     };
     Failure::Crash { task, cause, message: format!("{message} {LAST}"), place }
-}
-
-/// The name of a signal in C.
-fn signal_short(signal: i32) -> &'static str {
-    const NAMES: &[(i32, &str)] = &[
-        (4, "SIGILL"),
-        (5, "SIGTRAP"),
-        (6, "SIGABRT"),
-        (7, "SIGBUS"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (13, "SIGPIPE"),
-        (14, "SIGALRM"),
-        (15, "SIGTERM"),
-    ];
-    NAMES.iter().find(|(number, _)| *number == signal).map_or("", |(_, name)| name)
 }
 
 /// The cause of a death in a few words, and its circumstances.

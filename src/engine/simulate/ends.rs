@@ -9,6 +9,7 @@ use crate::engine::runner;
 use crate::engine::underway::{Mark, Note};
 use crate::report::{Finding, Origin, Report};
 use crate::run::ids::{Seed, TaskId};
+use crate::run::signals::signal_name;
 use crate::run::{Failure, Run};
 
 /// Returns the report of a test whose run ends the process; `None` if no earlier process has ended within the test, or
@@ -29,7 +30,7 @@ pub(super) fn earlier(assignment: &Assignment<'_>) -> Option<Report> {
             (Seed(n.into()), site.search_command(), "a run that the strategy learns from")
         }
     };
-    let name = name_of(signal);
+    let name = signal_name(signal);
     let message = format!(
         "The process of the test ended by {name} in {which}. An earlier process had ended in this test, so it was run in a new \
          process, and other tests can continue. The steps of the run are not known: no process could report them. {}",
@@ -44,18 +45,6 @@ pub(super) fn earlier(assignment: &Assignment<'_>) -> Option<Report> {
     let finding = Finding::of(Run::empty(seed, failure), Origin::Seed(seed));
     let finding = Finding { replay: Some(replay), ..finding };
     Some(assignment.report(Account { runs: 1, finding: Some(finding), ..Account::default() }))
-}
-
-/// Returns the name of a signal.
-fn name_of(signal: i32) -> String {
-    match signal {
-        4 => "SIGILL".to_owned(),
-        6 => "SIGABRT".to_owned(),
-        7 => "SIGBUS".to_owned(),
-        9 => "SIGKILL".to_owned(),
-        11 => "SIGSEGV".to_owned(),
-        other => format!("signal {other}"),
-    }
 }
 
 /// Returns the usual causes of a signal.

@@ -40,6 +40,8 @@ pub mod recording;
 #[doc(hidden)]
 pub mod rng;
 pub mod schedule;
+#[doc(hidden)]
+pub mod signals;
 mod spin;
 pub mod statistics;
 pub mod threads;

@@ -213,8 +213,8 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     }
 }
 
-/// Returns `true` for code of std that was called to [name](super::NAMES_THREAD) the first thread: its thread begins
-/// within that function, and runs its routine there.
+/// Returns `true` for code of std that [names](super::NAMES_THREAD) the first thread. The thread begins within that
+/// function and runs its routine there.
 fn names_thread(frames: &[Frame]) -> bool {
     for frame in frames {
         let name = last_name(&frame.function);

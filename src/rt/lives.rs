@@ -59,7 +59,7 @@ impl Lives {
         Some(self.row(life)?.node)
     }
 
-    /// The name of the node of a life, and the number of the life among those of the node, from 1.
+    /// The name of the node that has this life, and the number of the life within its node, from 1.
     pub(super) fn name_of(&self, life: Life) -> Option<(&str, usize)> {
         let LifeRow { name, node, .. } = self.row(life)?;
         let earlier = &self.rows[..life.index()];

@@ -9,7 +9,7 @@
 //! | a run begins | [`begin`](Part::begin), [`begin_body`](Part::begin_body) |
 //! | a task is spawned | [`spawned`](Part::spawned) |
 //! | a step is left with [work](RunState::needs_work) to do | [`look`](Part::look), [`leave`](Part::leave), [`settle`](Part::settle) |
-//! | an operation that waited is announced no more | [`retracted`](Part::retracted) |
+//! | an operation that waited is retracted | [`retracted`](Part::retracted) |
 //! | no task can step | [`unblock`](Part::unblock) |
 //! | a task ends | [`end_task`](Part::end_task) |
 //! | the run ends | [`judge`](Part::judge), [`end`](Part::end) |
@@ -43,7 +43,7 @@ pub(super) trait Part: Default {
     /// A step ends. Its announcement, if any, is still kept by the thread.
     fn look(_: &World) {}
 
-    /// A step ends. The number of the step, in new events, is still that of the step.
+    /// A step ends. Events that the part records still get the number of this step.
     fn leave(_: &mut RunState) {}
 
     /// A step has ended, and the waiters of its locks are up to date. The part may enable and disable other

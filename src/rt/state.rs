@@ -379,7 +379,7 @@ impl RunState {
         waker
     }
 
-    /// Tells the parts that an operation that waited is announced no more.
+    /// Tells the parts about the retraction of an operation that waited.
     #[inline]
     pub(super) fn end_wait(&mut self, id: AnnouncementId, object: Option<ObjectId>, place: Place) {
         Parts::retracted(self, id, (object, place));

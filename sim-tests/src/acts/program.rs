@@ -1,8 +1,8 @@
 //! Programs as data: tasks and their acts.
 //!
 //! Objects are few and fixed, so that generated programs collide: [`WORDS`] words of memory, [`LOCKS`] locks, [`NODES`]
-//! names of nodes and one recorded register. A handle is held by the task that spawned the target, unless that task
-//! gave it away; an act on a handle that the task does not hold does nothing.
+//! names of nodes and one recorded register. A task holds the handles of the tasks that it spawned, until it gives
+//! them away. An act on a handle of another task does nothing.
 
 use std::fmt;
 

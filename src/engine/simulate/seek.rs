@@ -54,10 +54,10 @@ struct Pass<'p, 'a, 'b> {
     sought: &'p mut Sought,
 }
 
-/// The continuation after a run of a search.
-enum AfterRun {
-    /// The next run.
-    Again,
+/// The state of a search after a run.
+enum PassState {
+    /// It has a next run.
+    Running,
     /// There is no other run.
     Complete,
     /// A wanted run was found, or nothing can be said about the rest.
@@ -80,15 +80,15 @@ impl Pass<'_, '_, '_> {
             let failure = self.lenient.once();
             self.lenient.worker.add_untried(&mut untried);
             self.sought.runs += 1;
-            let next = self.judge(failure.as_ref());
+            let state = self.judge(failure.as_ref());
             self.lenient.worker.forget_histories();
-            match next {
-                AfterRun::Again => {}
-                AfterRun::Complete => {
+            match state {
+                PassState::Running => {}
+                PassState::Complete => {
                     through = !self.search.progress().blind && untried.is_empty();
                     break;
                 }
-                AfterRun::Stopped => break,
+                PassState::Stopped => break,
             }
         }
         self.lenient.worker.forget_histories();
@@ -108,25 +108,25 @@ impl Pass<'_, '_, '_> {
     }
 
     /// Takes the last run if it is wanted, and advances the search.
-    fn judge(&mut self, failure: Option<&Failure>) -> AfterRun {
+    fn judge(&mut self, failure: Option<&Failure>) -> PassState {
         let void = self.search.is_blocked();
         let fails = self.lenient.fails_as_wanted(failure) && !void;
         let ran = fails.then(|| self.lenient.worker.schedule());
         if let Some(ran) = ran.filter(|ran| self.lenient.may_be(ran) && (self.smaller)(ran)) {
             self.sought.found = Some(ran);
-            return AfterRun::Stopped;
+            return PassState::Stopped;
         }
         // A run that strays is no function of its decisions, and nothing can be said of the rest.
         if matches!(failure, Some(Failure::Diverged { .. })) && !void {
-            return AfterRun::Stopped;
+            return PassState::Stopped;
         }
         let more = self.search.advance(ends_by_a_step(failure));
         if failure.is_some() || !self.lenient.wants_history() {
-            return if more { AfterRun::Again } else { AfterRun::Complete };
+            return if more { PassState::Running } else { PassState::Complete };
         }
         match self.reordered() {
-            ClosureVerdict::Consistent if !more => return AfterRun::Complete,
-            ClosureVerdict::Consistent => return AfterRun::Again,
+            ClosureVerdict::Consistent if !more => return PassState::Complete,
+            ClosureVerdict::Consistent => return PassState::Running,
             ClosureVerdict::Unknown => {}
             ClosureVerdict::Violated(tasks) => {
                 let order = in_order(self.lenient.worker.schedule(), &tasks);
@@ -135,13 +135,13 @@ impl Pass<'_, '_, '_> {
                 self.sought.runs += 1;
                 if let Some(ran) = ran.filter(self.smaller) {
                     self.sought.found = Some(ran);
-                    return AfterRun::Stopped;
+                    return PassState::Stopped;
                 }
                 self.follow(self.held());
             }
         }
         self.search.tell_apart(Apart::ORDERS);
-        AfterRun::Again
+        PassState::Running
     }
 
     /// An order of the calls of the last run that the model forbids, if any.

@@ -73,10 +73,10 @@ impl Mailbox {
 ///
 /// In a run it belongs to the node of the code that binds it. A datagram is a message of its own: it arrives at any
 /// moment after it was sent, gets lost while the link is [cut](crate::net::cut), and gets lost, late or doubled as
-/// [`faults`](crate::net::faults()) say. A socket keeps 64 datagrams and drops others. At a port without a socket
-/// the datagram is lost, and the kernel answers: the next send or receive of a connected sender fails with
-/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off answers nothing. A datagram to a
-/// [group](Self::join_multicast_v4) arrives at all its members, and a datagram to 255.255.255.255 at all hosts.
+/// [`faults`](crate::net::faults()) say. A socket keeps 64 datagrams and drops others. At a port without a socket the
+/// datagram is lost, and the kernel answers: the next send or receive of a connected sender fails with
+/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off answers nothing. A datagram to
+/// a [group](Self::join_multicast_v4) arrives at all its members, and a datagram to 255.255.255.255 at all hosts.
 ///
 /// ```
 /// use sim::net::UdpSocket;

@@ -35,6 +35,8 @@
 //! | `heap.rs` | `malloc` and its kin: a heap that is empty when a run begins |
 //! | `origins.rs` | the functions that have allocated the memory of a run |
 //! | `blocks.rs`, `leaks.rs`, `fault.rs` | heaps that check the use of memory, leaks, errors with their places |
+//! | `orders/` | memory orders: the stores that a load may see, vector clocks |
+//! | `by_number.rs` | tables by number |
 //! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
 //! | `polled.rs` | random bytes, thread-locals and statics of runs whose tasks are futures |
 //! | `statics.rs` | statics of the tested crates, put back before each run |

@@ -5,6 +5,7 @@ mod arch;
 mod arenas;
 mod atomics;
 mod blocks;
+mod by_number;
 mod children;
 mod clock;
 mod compiled;
@@ -21,6 +22,8 @@ mod image;
 mod leaks;
 mod local;
 mod net;
+#[cfg(test)]
+mod orders;
 mod origins;
 mod output;
 mod passing;

@@ -18,8 +18,9 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::clock::Clock;
-use self::shadow::{ATOMIC, ByNumber, FREE, Record, Shadow, WRITE};
+use self::shadow::{ATOMIC, FREE, Record, Shadow, WRITE};
 use super::blocks::Trace;
+use super::by_number::ByNumber;
 use super::fault::{Fault, Problem, Step, TooWeak};
 use super::heap;
 use super::places;

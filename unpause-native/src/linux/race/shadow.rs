@@ -1,8 +1,6 @@
 //! The last accesses to each eight bytes of memory.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use super::super::by_number::ByNumber;
 use super::clock::Clock;
 
 /// A write, as part of a [`Record::kind`].
@@ -102,27 +100,6 @@ impl Cell {
 const CELLS: usize = 512;
 /// The number of pages that are found at once.
 const CACHED: usize = 64;
-
-/// A table by number.
-pub(crate) type ByNumber<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
-
-/// Hashes one number.
-#[derive(Default)]
-pub(crate) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_usize((*byte).into()));
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.0 = (self.0 ^ number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-}
 
 /// The cells of all memory, by pages.
 #[derive(Default)]

@@ -1,0 +1,54 @@
+//! Vector clocks: for each thread, the number of its events that happen before a moment.
+
+/// A vector clock. A thread beyond its end has the number 0.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Clock {
+    ticks: Vec<u32>,
+    /// The number of the last sequentially consistent fence that happens before; 0 for none. The machine counts fences
+    /// in the order S, so the fences before this one come before it in S.
+    pub(super) fence: u32,
+}
+
+impl Clock {
+    /// The number of events of a thread.
+    #[inline]
+    pub(crate) fn get(&self, thread: usize) -> u32 {
+        self.ticks.get(thread).copied().unwrap_or(0)
+    }
+
+    /// Adds an event of a thread. Returns its number.
+    #[inline]
+    pub(super) fn tick(&mut self, thread: usize) -> u32 {
+        if self.ticks.len() <= thread {
+            self.ticks.resize(thread + 1, 0);
+        }
+        self.ticks[thread] += 1;
+        self.ticks[thread]
+    }
+
+    /// Adds what another clock has.
+    #[inline]
+    pub(super) fn join(&mut self, other: &Clock) {
+        if self.ticks.len() < other.ticks.len() {
+            self.ticks.resize(other.ticks.len(), 0);
+        }
+        for (own, other) in self.ticks.iter_mut().zip(&other.ticks) {
+            *own = (*own).max(*other);
+        }
+        self.fence = self.fence.max(other.fence);
+    }
+
+    /// Becomes equal to another clock, without a new allocation.
+    #[inline]
+    pub(super) fn set(&mut self, other: &Clock) {
+        self.ticks.clear();
+        self.ticks.extend_from_slice(&other.ticks);
+        self.fence = other.fence;
+    }
+
+    /// Becomes 0 for all threads.
+    pub(super) fn clear(&mut self) {
+        self.ticks.clear();
+        self.fence = 0;
+    }
+}

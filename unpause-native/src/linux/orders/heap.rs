@@ -1,0 +1,103 @@
+//! Memory that is used again: its words begin anew.
+
+use std::ops::Range;
+
+use super::{Orders, Word};
+
+/// The bits of an address within a page of the table of words.
+const PAGE: u32 = 12;
+
+/// The pages of the words that may have some of these bytes. A word that begins in the page before may reach into the
+/// first one.
+fn pages(address: usize, size: usize) -> Range<usize> {
+    address.saturating_sub(7) >> PAGE..(address + size).div_ceil(1 << PAGE)
+}
+
+impl Orders {
+    /// Adds a word whose memory no other word has. Returns its index.
+    pub(super) fn add(&mut self, word: Word) -> usize {
+        let address = word.address;
+        let at = match self.unused.pop() {
+            Some(at) => {
+                self.words[at as usize] = word;
+                at
+            }
+            None => {
+                self.words.push(word);
+                self.words.len() as u32 - 1
+            }
+        };
+        self.by_address.insert(address, at);
+        self.by_page.entry(address >> PAGE).or_default().push(at);
+        at as usize
+    }
+
+    /// Forgets the words that have some of these bytes. Returns `true` if there were any.
+    pub(super) fn forget(&mut self, address: usize, size: usize) -> bool {
+        let Orders { words, by_address, by_page, unused, spare, .. } = self;
+        let before = unused.len();
+        let mut must_go = |at: u32| {
+            let word = &mut words[at as usize];
+            let must_go = word.overlaps(address, size);
+            if must_go {
+                by_address.remove(&word.address);
+                spare.append(&mut word.stores);
+                word.size = 0;
+                unused.push(at);
+            }
+            must_go
+        };
+        let pages = pages(address, size);
+        if pages.len() > by_page.len() {
+            // A large allocation: the pages with words are fewer than its own.
+            by_page.values_mut().for_each(|of_page| of_page.retain(|at| !must_go(*at)));
+        } else {
+            for page in pages {
+                if let Some(of_page) = by_page.get_mut(&page) {
+                    of_page.retain(|at| !must_go(*at));
+                }
+            }
+        }
+        unused.len() > before
+    }
+
+    /// Instrumented code writes these bytes, at most eight of them, by a plain access: not by an effect that is unseen.
+    pub(crate) fn written(&mut self, address: usize, size: usize) {
+        let Orders { words, by_page, .. } = self;
+        for page in pages(address, size) {
+            for at in by_page.get(&page).into_iter().flatten() {
+                let word = &mut words[*at as usize];
+                word.is_written |= word.overlaps(address, size);
+            }
+        }
+    }
+
+    /// Compiled code of std has written an atomic before instrumented code has used it, and all that has happened
+    /// happens before that.
+    pub(crate) fn begun_unseen(&mut self, address: usize, size: u8, value: u64) {
+        if !self.by_address.contains_key(&address) {
+            let at = self.renew(address, size, value);
+            self.words[at].stores[0].message = self.everything();
+        }
+    }
+
+    /// A thread frees memory.
+    pub(crate) fn freed(&mut self, thread: usize, address: usize) {
+        if self.is_weak() {
+            self.known(thread).clock.tick(thread);
+            let clock = &self.threads[thread].clock;
+            self.freed.entry(address).or_default().set(clock);
+        }
+    }
+
+    /// A thread gets memory, which another thread may have freed: that happens before.
+    pub(crate) fn allocated(&mut self, thread: usize, address: usize, size: usize) {
+        if size > 0 {
+            self.forget(address, size);
+        }
+        self.known(thread);
+        if let Some(clock) = self.freed.get(&address) {
+            self.threads[thread].clock.join(clock);
+        }
+    }
+}

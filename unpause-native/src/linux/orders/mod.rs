@@ -1,0 +1,444 @@
+//! Memory orders: the stores that a load may see, the places where a store may stand, and what is known to whom then.
+//!
+//! Memory has the newest store of each word in *modification order*, the order of the stores of one word on which all
+//! threads agree. [`Orders`] keeps the older stores. An operation on the newest store is done in memory as ever. A load
+//! that sees an older store, and a store that stands behind a newer one, leave memory as it is. So everything that is
+//! not recorded here (plain accesses, the kernel, code that is not instrumented) sees the newest value, and C++20 allows
+//! that answer always.
+//!
+//! Effects that are not recorded count as ordered. If memory has a value that no recorded store has left, the value is
+//! visible to all threads, and a thread that acquires it is ordered behind all that has happened. Such an effect hides
+//! behaviours and never adds one.
+//!
+//! # Model
+//!
+//! C++20 as the reference of Rust has it, without consume, and without cycles of program order and reads-from: a load
+//! sees no store that has not happened yet, although C++20 allows it for relaxed operations ("load buffering"). S, the
+//! order of sequentially consistent operations, is the order of execution. So an operation that is last in S can close a
+//! cycle only through the store that it chooses, and C++20's rules about S ([atomics.order] 4) become two lower bounds
+//! for that store: see [`Orders::floor`]. Some allowed outcomes are lost by that; none is added. The tests compare all
+//! schedules and all choices of small programs with the axioms.
+//!
+//! # Data
+//!
+//! Each atomic operation and each fence is an event: one *tick* of its thread. It acquires first, then ticks, then
+//! releases. A store keeps a message, the clock that it publishes. A [`Clock`] costs one number for each thread; a word
+//! has at most [`KEPT`] stores, and the oldest store is dropped. That only removes choices.
+
+mod clock;
+mod heap;
+mod word;
+
+pub(crate) use self::clock::Clock;
+use self::word::{NOT_IN_S, Store, Word};
+use super::by_number::ByNumber;
+use super::request::{Access, Operation};
+
+/// The number of stores of a word that are kept.
+pub(crate) const KEPT: usize = 16;
+
+/// The number of times that a thread sees the same old store. Loops that wait for a newer value end by that.
+const REPEATS: u16 = 3;
+
+/// Sequentially consistent, as the C ABI numbers memory orders.
+pub(crate) const SEQ_CST: u8 = 5;
+
+/// Returns `true` if a load, read-modify-write or fence of this memory order acquires.
+pub(crate) fn acquires(order: u8) -> bool {
+    matches!(order, 1 | 2 | 4 | 5)
+}
+
+/// Returns `true` if a store, read-modify-write or fence of this memory order releases.
+pub(crate) fn releases(order: u8) -> bool {
+    matches!(order, 3..=5)
+}
+
+/// The freedom of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// The number of stores of a word that are kept, up to [`KEPT`].
+    kept: usize,
+    /// True if a store may stand behind a newer one.
+    moves: bool,
+    /// The number of times that a thread sees the same old store.
+    repeats: u16,
+}
+
+impl Rules {
+    /// The newest store only. The clocks are the clocks of the orders in the source.
+    pub(crate) const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0 };
+
+    /// All stores that C++20 allows. Stores stand in the order of execution, unless a run has moves.
+    pub(crate) fn weak(moves: bool) -> Rules {
+        Rules { kept: KEPT, moves, repeats: REPEATS }
+    }
+}
+
+/// The clocks of a thread.
+#[derive(Clone, Default, Debug)]
+struct Known {
+    /// All that happens before the next event of the thread.
+    clock: Clock,
+    /// The clock that an acquire fence joins: messages of relaxed loads.
+    pending: Clock,
+    /// The clock that a relaxed store publishes: the clock at the last release fence.
+    released: Clock,
+    /// True if the last event was a sequentially consistent read-modify-write.
+    is_strong: bool,
+}
+
+/// A sequentially consistent fence.
+#[derive(Clone, Debug)]
+struct Fence {
+    /// Its position in S.
+    position: u32,
+    /// All that happens before it, or before a fence that precedes it in S.
+    known: Clock,
+}
+
+/// The result of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Done {
+    /// The value that it has seen; for a store, the value behind which it stands.
+    pub(crate) old: u64,
+    /// The value that it has left.
+    pub(crate) new: u64,
+    /// True if memory takes part. If not, the operation has seen an old value, or stands behind a newer store.
+    pub(crate) in_memory: bool,
+}
+
+/// The stores and clocks of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    rules: Rules,
+    threads: Vec<Known>,
+    words: Vec<Word>,
+    by_address: ByNumber<u32>,
+    /// The words that begin in a page.
+    by_page: ByNumber<Vec<u32>>,
+    /// Words that are forgotten, for new ones.
+    unused: Vec<u32>,
+    /// Stores that were dropped, for their allocations.
+    spare: Vec<Store>,
+    fences: Vec<Fence>,
+    /// The clocks that calls of the system have published, by object.
+    published: ByNumber<Clock>,
+    /// The clocks of threads that have freed memory, by address.
+    freed: ByNumber<Clock>,
+    /// The number of events in S.
+    s: u32,
+    /// The number of events.
+    step: u32,
+    /// All threads know the stores up to this event.
+    settled: u32,
+}
+
+impl Default for Orders {
+    fn default() -> Orders {
+        let (threads, words, unused, spare, fences) = Default::default();
+        let (by_address, by_page, published, freed) = Default::default();
+        Orders {
+            rules: Rules::NEWEST,
+            threads,
+            words,
+            by_address,
+            by_page,
+            unused,
+            spare,
+            fences,
+            published,
+            freed,
+            s: 0,
+            step: 0,
+            settled: 0,
+        }
+    }
+}
+
+impl Orders {
+    /// Forgets the run, and keeps allocations for the next one.
+    pub(crate) fn reset(&mut self, rules: Rules) {
+        self.rules = rules;
+        for thread in &mut self.threads {
+            let Known { clock, pending, released, is_strong } = thread;
+            [clock, pending, released].into_iter().for_each(Clock::clear);
+            *is_strong = false;
+        }
+        let Orders { words, spare, .. } = self;
+        words.drain(..).for_each(|word| spare.extend(word.stores));
+        spare.truncate(1 << 10);
+        self.by_address.clear();
+        self.by_page.clear();
+        self.unused.clear();
+        self.fences.clear();
+        self.published.clear();
+        self.freed.clear();
+        (self.s, self.step, self.settled) = (0, 0, 0);
+    }
+
+    /// Gives the run other rules, before its first event.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
+    /// Returns `true` if a load may see another store than the newest one.
+    pub(crate) fn is_weak(&self) -> bool {
+        self.rules.kept > 1
+    }
+
+    fn known(&mut self, thread: usize) -> &mut Known {
+        if self.threads.len() <= thread {
+            self.threads.resize_with(thread + 1, Known::default);
+        }
+        &mut self.threads[thread]
+    }
+
+    /// The clock of a thread. An access that is no event happens before the next event of its thread.
+    pub(crate) fn clock(&mut self, thread: usize) -> &Clock {
+        &self.known(thread).clock
+    }
+
+    /// A thread begins, spawned by another one.
+    pub(crate) fn spawned(&mut self, parent: usize, child: usize) {
+        let clock = &mut self.known(parent).clock;
+        clock.tick(parent);
+        let clock = clock.clone();
+        let Known { clock: of_child, pending, released, .. } = self.known(child);
+        of_child.set(&clock);
+        pending.clear();
+        released.clear();
+    }
+
+    /// A thread has waited for the end of another one.
+    pub(crate) fn joined(&mut self, thread: usize, other: usize) {
+        let clock = &mut self.known(other).clock;
+        clock.tick(other);
+        let clock = clock.clone();
+        self.known(thread).clock.join(&clock);
+    }
+
+    /// A thread publishes what it knows by a call of the system, on the object with this key. In runs with weak
+    /// memory: the race detector counts no such call.
+    pub(crate) fn publish(&mut self, thread: usize, key: usize) {
+        if self.is_weak() {
+            self.known(thread);
+            let clock = &mut self.threads[thread].clock;
+            clock.tick(thread);
+            self.published.entry(key).or_default().join(clock);
+        }
+    }
+
+    /// A thread gets to know what others have published on the object with this key.
+    pub(crate) fn receive(&mut self, thread: usize, key: usize) {
+        self.known(thread);
+        if let Some(published) = self.published.get(&key) {
+            self.threads[thread].clock.join(published);
+        }
+    }
+
+    /// Makes all stores visible to all threads, because time passes. Nothing else is ordered by it.
+    pub(crate) fn settle(&mut self) {
+        self.settled = self.step;
+    }
+
+    /// All that has happened.
+    fn everything(&self) -> Clock {
+        let mut clock = Clock::default();
+        self.threads.iter().for_each(|thread| clock.join(&thread.clock));
+        clock
+    }
+
+    /// A fence of a thread.
+    pub(crate) fn fence(&mut self, thread: usize, order: u8) {
+        self.step += 1;
+        let Known { clock, pending, is_strong, .. } = self.known(thread);
+        *is_strong = false;
+        if acquires(order) {
+            clock.join(pending);
+        }
+        clock.tick(thread);
+        if order == SEQ_CST && self.is_weak() {
+            self.s += 1;
+            let mut known =
+                self.fences.last().map_or_else(Clock::default, |last| last.known.clone());
+            known.join(&self.threads[thread].clock);
+            self.fences.push(Fence { position: self.s, known });
+            self.threads[thread].clock.fence = self.fences.len() as u32;
+        }
+        if releases(order) {
+            let Known { clock, released, .. } = &mut self.threads[thread];
+            released.set(clock);
+        }
+    }
+
+    /// A sequentially consistent fence of the compiler alone. Directly behind a sequentially consistent
+    /// read-modify-write it is one of the processor too: programs write a cheaper `mfence` of x86-64 so.
+    pub(crate) fn signal_fence(&mut self, thread: usize) {
+        if self.known(thread).is_strong {
+            self.fence(thread, SEQ_CST);
+        }
+    }
+
+    /// A call of `membarrier` by a thread: a sequentially consistent fence of each thread.
+    pub(crate) fn fence_of_all(&mut self, thread: usize) {
+        // The first and the last fence make the call come before and behind the fences of all other threads.
+        self.fence(thread, SEQ_CST);
+        (0..self.threads.len()).for_each(|other| self.fence(other, SEQ_CST));
+        self.fence(thread, SEQ_CST);
+    }
+
+    /// The word of an operation that finds `memory` in memory.
+    #[inline]
+    fn word(&mut self, access: &Access, memory: u64) -> usize {
+        if let Some(at) = self.by_address.get(&access.address) {
+            let word = &mut self.words[*at as usize];
+            if word.size == access.size && word.stores[word.newest()].value == memory {
+                word.is_written = false;
+                return *at as usize;
+            }
+        }
+        self.renew(access.address, access.size, memory)
+    }
+
+    /// Begins a word again, or for the first time, with a value that no recorded store has left.
+    #[cold]
+    fn renew(&mut self, address: usize, size: u8, memory: u64) -> usize {
+        let mut store = Store::known_to_all(memory, self.step);
+        let known = self.by_address.get(&address).map(|at| &self.words[*at as usize]);
+        let written = known.filter(|word| word.size == size && word.is_written);
+        if let Some(word) = written {
+            // A plain write publishes nothing by itself.
+            store.message.set(&word.stores[word.newest()].message);
+        }
+        let is_written = written.is_some();
+        if self.forget(address, size.into()) && !is_written {
+            store.message = self.everything();
+        }
+        self.add(Word { address, size, is_written: false, stores: vec![store] })
+    }
+
+    /// The places of the stores that an operation may choose, the newest first, and their number.
+    fn places(&self, thread: usize, access: &Access, word: &Word) -> ([u8; KEPT], usize) {
+        let last = word.newest();
+        let mut places = ([0; KEPT], 1);
+        places.0[0] = last as u8;
+        let chooses = match access.operation {
+            Operation::Load | Operation::CompareExchange => true,
+            _ => self.rules.moves,
+        };
+        if !chooses || last == 0 || word.stores[last].is_known(&self.threads[thread].clock) {
+            return places;
+        }
+        let floor = self.floor(thread, word, false);
+        let is_sc = access.order == SEQ_CST || access.failure == SEQ_CST;
+        let floor_in_s = if is_sc { self.floor(thread, word, true) } else { 0 };
+        for place in (floor..last).rev() {
+            let store = &word.stores[place];
+            let writes = access.written_over(store.value).is_some();
+            let may_be = match writes {
+                true => self.rules.moves && !store.is_taken,
+                false => store.times_seen(thread) < self.rules.repeats,
+            };
+            let is_before_s = access.order_if(writes) == SEQ_CST && place < floor_in_s;
+            if may_be && !is_before_s {
+                places.0[places.1] = place as u8;
+                places.1 += 1;
+            }
+        }
+        places
+    }
+
+    /// The first store in modification order that a thread may see. `in_s`: by an operation that is now last in S.
+    ///
+    /// An operation in S sees no store before one that is in S, by itself or by a load of it. It sees no store before
+    /// one that a fence in S knows. Any other operation has this bound by the last fence that happens before it.
+    fn floor(&self, thread: usize, word: &Word, in_s: bool) -> usize {
+        let clock = &self.threads[thread].clock;
+        let fence = match in_s {
+            true => self.fences.last(),
+            false => (clock.fence as usize).checked_sub(1).map(|at| &self.fences[at]),
+        };
+        let position = if in_s { NOT_IN_S - 1 } else { fence.map_or(0, |fence| fence.position) };
+        let is_bound = |store: &Store| {
+            store.step <= self.settled
+                || store.is_known(clock)
+                || store.first <= position
+                || fence.is_some_and(|fence| store.is_known(&fence.known))
+        };
+        word.stores.iter().rposition(is_bound).unwrap_or(0)
+    }
+
+    /// The number of stores that an operation may choose, if it finds `memory` in memory.
+    pub(crate) fn candidates(&mut self, thread: usize, access: &Access, memory: u64) -> usize {
+        if access.size == 0 {
+            return 1;
+        }
+        self.known(thread);
+        let word = self.word(access, memory);
+        self.places(thread, access, &self.words[word]).1
+    }
+
+    /// Does an operation that finds `memory` in memory, on one of its [candidates](Self::candidates): 0 is the newest
+    /// store, which every operation may choose. A fence, of size 0, only orders.
+    #[inline]
+    pub(crate) fn perform(
+        &mut self,
+        thread: usize,
+        access: &Access,
+        memory: u64,
+        nth: usize,
+    ) -> Done {
+        if access.size == 0 {
+            self.fence(thread, access.order);
+            return Done { old: 0, new: 0, in_memory: true };
+        }
+        self.step += 1;
+        self.known(thread);
+        let at = self.word(access, memory);
+        let place = match nth {
+            0 => self.words[at].newest(),
+            _ => self.places(thread, access, &self.words[at]).0[nth].into(),
+        };
+        let Orders { threads, words, spare, s, step, rules, .. } = self;
+        let Known { clock, pending, released, is_strong } = &mut threads[thread];
+        let word = &mut words[at];
+        let in_memory = place == word.newest();
+        let store = &mut word.stores[place];
+        let old = store.value;
+        let written = access.written_over(old);
+        let reads = access.operation != Operation::Store;
+        let order = access.order_if(written.is_some());
+        *is_strong = order == SEQ_CST && reads && written.is_some();
+        *s += u32::from(order == SEQ_CST);
+        if reads {
+            (if acquires(order) { &mut *clock } else { pending }).join(&store.message);
+        }
+        let tick = clock.tick(thread);
+        if reads {
+            store.seen_by(thread, tick);
+            if order == SEQ_CST {
+                store.first = store.first.min(*s);
+            }
+        }
+        let Some(new) = written else { return Done { old, new: old, in_memory } };
+        let mut made = spare.pop().unwrap_or_else(|| Store::known_to_all(0, 0));
+        made.begin((thread, tick), new, *step);
+        made.message.set(if releases(order) { clock } else { released });
+        if reads {
+            // A read-modify-write continues the release sequences that it reads from.
+            made.message.join(&store.message);
+            store.is_taken = true;
+        }
+        if order == SEQ_CST {
+            made.first = *s;
+        }
+        word.stores.insert(place + 1, made);
+        if word.stores.len() > rules.kept {
+            spare.push(word.stores.remove(0));
+        }
+        Done { old, new, in_memory }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Straight-line programs and their notation.
+//!
+//! `Wx1.rel Ry.acq | Ux1.ar F.sc Cy0,2.ar/rlx`: threads are separated by `|`. `W` stores, `R` loads, `U` adds, `X`
+//! swaps, `C` compares and exchanges (expected value, new value, order of success and of failure), `F` is a fence.
+
+use super::super::{SEQ_CST, acquires, releases};
+use crate::linux::request::{Access, Operation};
+
+/// An action of a thread. Orders are numbered like in an [`Access`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    Load(usize, u8),
+    Store(usize, u64, u8),
+    Add(usize, u64, u8),
+    Swap(usize, u64, u8),
+    CompareExchange(usize, u64, u64, u8, u8),
+    Fence(u8),
+}
+
+pub(super) const RLX: u8 = 0;
+pub(super) const ACQ: u8 = 2;
+pub(super) const REL: u8 = 3;
+pub(super) const ACQ_REL: u8 = 4;
+
+/// A program.
+#[derive(Clone, Debug)]
+pub(super) struct Litmus {
+    pub(super) threads: Vec<Vec<Act>>,
+    pub(super) words: usize,
+}
+
+/// The values that the reading actions have returned, thread by thread, then the last value of each word.
+pub(super) type Outcome = Vec<u64>;
+
+impl Litmus {
+    pub(super) fn parse(text: &str) -> Litmus {
+        let threads = text.split('|').map(|thread| thread.split_whitespace().map(act).collect());
+        let threads: Vec<Vec<Act>> = threads.collect();
+        let words = threads.iter().flatten().filter_map(Act::word).max().map_or(0, |last| last + 1);
+        Litmus { threads, words }
+    }
+}
+
+impl Act {
+    /// The word that it accesses; `None` for a fence.
+    pub(super) fn word(&self) -> Option<usize> {
+        match *self {
+            Act::Load(word, _)
+            | Act::Store(word, ..)
+            | Act::Add(word, ..)
+            | Act::Swap(word, ..)
+            | Act::CompareExchange(word, ..) => Some(word),
+            Act::Fence(_) => None,
+        }
+    }
+
+    pub(super) fn reads(&self) -> bool {
+        !matches!(self, Act::Store(..) | Act::Fence(_))
+    }
+
+    /// The operation of a simulated thread.
+    pub(super) fn access(&self) -> Access {
+        let (operation, operand, replacement, order, failure) = match *self {
+            Act::Load(_, order) => (Operation::Load, 0, 0, order, 0),
+            Act::Store(_, value, order) => (Operation::Store, value, 0, order, 0),
+            Act::Add(_, value, order) => (Operation::Add, value, 0, order, 0),
+            Act::Swap(_, value, order) => (Operation::Swap, value, 0, order, 0),
+            Act::CompareExchange(_, expected, new, order, failure) => {
+                (Operation::CompareExchange, expected, new, order, failure)
+            }
+            Act::Fence(order) => (Operation::Fence, 0, 0, order, 0),
+        };
+        let address = self.word().map_or(0, address);
+        let size = if operation == Operation::Fence { 0 } else { 8 };
+        Access { operation, size, order, failure, address, operand, replacement }
+    }
+}
+
+/// The address of a word.
+pub(super) fn address(word: usize) -> usize {
+    0x1000 + 64 * word
+}
+
+fn order(text: &str) -> u8 {
+    match text {
+        "rlx" => RLX,
+        "acq" => ACQ,
+        "rel" => REL,
+        "ar" => ACQ_REL,
+        "sc" => SEQ_CST,
+        _ => panic!("no order: {text}"),
+    }
+}
+
+fn act(text: &str) -> Act {
+    let (action, orders) = text.split_once('.').expect("an order");
+    let mut chars = action.chars();
+    let kind = chars.next().expect("an action");
+    if kind == 'F' {
+        return Act::Fence(order(orders));
+    }
+    let word = "xyzuv".find(chars.next().expect("a word")).expect("a word");
+    let numbers: Vec<u64> =
+        chars.as_str().split(',').filter_map(|number| number.parse().ok()).collect();
+    match kind {
+        'R' => Act::Load(word, order(orders)),
+        'W' => Act::Store(word, numbers[0], order(orders)),
+        'U' => Act::Add(word, numbers[0], order(orders)),
+        'X' => Act::Swap(word, numbers[0], order(orders)),
+        'C' => {
+            let (success, failure) = orders.split_once('/').expect("two orders");
+            Act::CompareExchange(word, numbers[0], numbers[1], order(success), order(failure))
+        }
+        _ => panic!("no action: {text}"),
+    }
+}
+
+/// A stream of random numbers.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ mixed >> 31) % bound as u64) as usize
+    }
+}
+
+/// A random program of up to `acts` actions on two words. One program in three is rich in sequentially consistent
+/// operations, and another one in relaxed operations.
+pub(super) fn random(random: &mut Random, mut acts: usize) -> Litmus {
+    let threads = 2 + random.below(2);
+    let richness = random.below(3);
+    let orders = |random: &mut Random, allowed: fn(u8) -> bool| loop {
+        let order = match (richness, random.below(4)) {
+            (0, 1..) => SEQ_CST,
+            (1, 1..) => RLX,
+            _ => [RLX, ACQ, REL, ACQ_REL, SEQ_CST][random.below(5)],
+        };
+        if allowed(order) {
+            break order;
+        }
+    };
+    let of_load = |order| order == RLX || acquires(order) && order != ACQ_REL;
+    let of_store = |order| order == RLX || releases(order) && order != ACQ_REL;
+    let mut program = Litmus { threads: Vec::new(), words: 2 };
+    for thread in 0..threads {
+        let count = (1 + random.below(4)).min(acts - (threads - 1 - thread));
+        acts -= count;
+        let thread = (0..count).map(|_| {
+            let (word, value) = (random.below(2), 1 + random.below(2) as u64);
+            match random.below(9) {
+                0..=2 => Act::Load(word, orders(random, of_load)),
+                3..=5 => Act::Store(word, value, orders(random, of_store)),
+                6 => match random.below(3) {
+                    0 => Act::Add(word, value, orders(random, |_| true)),
+                    1 => Act::Swap(word, value, orders(random, |_| true)),
+                    _ => {
+                        let expected = random.below(2) as u64;
+                        let success = orders(random, |_| true);
+                        let failure = orders(random, of_load);
+                        Act::CompareExchange(word, expected, value, success, failure)
+                    }
+                },
+                _ => Act::Fence([ACQ, REL, ACQ_REL, SEQ_CST, SEQ_CST][random.below(5)]),
+            }
+        });
+        program.threads.push(thread.collect());
+    }
+    program
+}

@@ -1,0 +1,105 @@
+//! The stores of one word, in modification order.
+
+use super::clock::Clock;
+
+/// The position in S of a store that has none.
+pub(super) const NOT_IN_S: u32 = u32::MAX;
+
+/// The loads of a store by one thread.
+#[derive(Clone, Copy, Debug)]
+struct Reader {
+    thread: u16,
+    /// The number of loads.
+    times: u16,
+    /// The first load, as a tick of the thread.
+    first: u32,
+}
+
+/// A store.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    thread: u16,
+    /// The store, as a tick of the thread; 0 for a value that all threads know.
+    tick: u32,
+    pub(super) value: u64,
+    /// The number of the operation in the run.
+    pub(super) step: u32,
+    /// The clock that an acquire of this store joins.
+    pub(super) message: Clock,
+    readers: Vec<Reader>,
+    /// The first position in S of the store or of a load of it.
+    pub(super) first: u32,
+    /// True if a read-modify-write has read it: no other store may stand directly behind it.
+    pub(super) is_taken: bool,
+}
+
+impl Store {
+    /// A value that all threads know.
+    pub(super) fn known_to_all(value: u64, step: u32) -> Store {
+        Store {
+            thread: 0,
+            tick: 0,
+            value,
+            step,
+            message: Clock::default(),
+            readers: Vec::new(),
+            first: NOT_IN_S,
+            is_taken: false,
+        }
+    }
+
+    /// Becomes another store, without readers and with the message of this one.
+    pub(super) fn begin(&mut self, (thread, tick): (usize, u32), value: u64, step: u32) {
+        (self.thread, self.tick, self.value, self.step) = (thread as u16, tick, value, step);
+        (self.first, self.is_taken) = (NOT_IN_S, false);
+        self.readers.clear();
+    }
+
+    /// Returns `true` if the store, or a load of it, happens before the moment of a clock: the thread of the clock then
+    /// sees no store that precedes it.
+    #[inline]
+    pub(super) fn is_known(&self, clock: &Clock) -> bool {
+        let is_before = |reader: &Reader| reader.first <= clock.get(reader.thread.into());
+        self.tick <= clock.get(self.thread.into()) || self.readers.iter().any(is_before)
+    }
+
+    /// The number of times that a thread has seen this store.
+    pub(super) fn times_seen(&self, thread: usize) -> u16 {
+        let reader = self.readers.iter().find(|reader| usize::from(reader.thread) == thread);
+        reader.map_or(0, |reader| reader.times)
+    }
+
+    /// Records a load of a thread, which is this tick of it.
+    #[inline]
+    pub(super) fn seen_by(&mut self, thread: usize, tick: u32) {
+        match self.readers.iter_mut().find(|reader| usize::from(reader.thread) == thread) {
+            Some(reader) => reader.times = reader.times.saturating_add(1),
+            None => self.readers.push(Reader { thread: thread as u16, times: 1, first: tick }),
+        }
+    }
+}
+
+/// The stores of an atomic.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) address: usize,
+    /// The number of bytes.
+    pub(super) size: u8,
+    /// True if instrumented code has written the memory by a plain access since the newest store.
+    pub(super) is_written: bool,
+    /// In modification order, and not empty. The value of the last one was in memory after the last operation.
+    pub(super) stores: Vec<Store>,
+}
+
+impl Word {
+    /// Returns `true` if the two have a byte in common.
+    pub(super) fn overlaps(&self, address: usize, size: usize) -> bool {
+        self.address < address + size && address < self.address + usize::from(self.size)
+    }
+
+    /// The index of the newest store.
+    #[inline]
+    pub(super) fn newest(&self) -> usize {
+        self.stores.len() - 1
+    }
+}

@@ -4,9 +4,10 @@
 //! on: `arch/`.
 
 use super::arch::{entry, entry_of_strong};
+use super::orders;
 use super::passing;
 use super::request::{Access, Operation, Request};
-use super::thread::current;
+use super::thread::{current, outside};
 
 /// Does an operation: outside of runs at once, in a run when the carrier says so, or in passing. Returns the old value.
 #[inline(always)]
@@ -19,6 +20,7 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
                 // SAFETY: instrumented code is about to access these bytes.
                 unsafe { std::ptr::read_volatile(access.address as *const u8) };
             }
+            orders::fence_as_noted(thread.number);
             thread.called_from = caller.0;
             thread.returns = 0;
             // SAFETY: the address of the return address, on the stack of this thread.
@@ -135,7 +137,13 @@ extern "C" fn fence(order: i32, from: usize, frame: usize) {
 entry!(__tsan_atomic_thread_fence, 1, fence);
 
 #[unsafe(no_mangle)]
-extern "C" fn __tsan_atomic_signal_fence(_order: i32) {}
+extern "C" fn __tsan_atomic_signal_fence(order: i32) {
+    if order as u8 == orders::SEQ_CST
+        && let (Some(thread), Some(orders)) = (current(), orders::orders())
+    {
+        outside(|| orders.signal_fence(thread.number));
+    }
+}
 
 // The constructor of each instrumented object calls it.
 #[unsafe(no_mangle)]

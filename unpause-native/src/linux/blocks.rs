@@ -11,6 +11,7 @@ use std::ptr::{copy_nonoverlapping, null_mut, write_bytes};
 
 use super::fault::{Fault, Problem, Step};
 use super::heap::{self, Heap, Memory, SIZE, UNIT};
+use super::orders;
 use super::race;
 use super::thread::{Thread, outside};
 
@@ -191,6 +192,9 @@ pub(crate) unsafe fn allocate(
         write_bytes(address.add(size), ZONE, behind(capacity, size));
     }
     heap.blocks.set_units(start, size, false);
+    if let Some(orders) = orders::orders() {
+        outside(|| orders.allocated(thread.number, heap.base + start, size));
+    }
     if let Some(detector) = race::detector() {
         outside(|| detector.allocated(heap.base + start, size));
     }
@@ -224,8 +228,9 @@ pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, 
         thread.fail(fault.and(step("freed")));
         return;
     }
-    if let Some(detector) = race::detector() {
-        let race = outside(|| detector.freed(thread.number, address, block.size, &trace));
+    if let (Some(detector), Some(orders)) = (race::detector(), orders::orders()) {
+        let (number, size) = (thread.number, block.size);
+        let race = outside(|| detector.freed(orders, number, address, size, &trace));
         if let Some(mut fault) = race {
             describe(&mut fault, block, 0);
             thread.fail(fault);
@@ -233,6 +238,9 @@ pub(crate) unsafe fn free(heap: &mut Heap, thread: &mut Thread, address: usize, 
     }
     let number_of_thread = thread.number as u32;
     let is_reused = heap.memory == Memory::Reused;
+    if is_reused && let Some(orders) = orders::orders() {
+        outside(|| orders.freed(thread.number, address));
+    }
     let class = class(block.capacity).0;
     let next = heap.blocks.lists[class];
     let block = heap.blocks.at(number);

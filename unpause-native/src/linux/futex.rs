@@ -6,6 +6,7 @@ use super::clock::{Readings, ahead, fail, nanoseconds};
 use super::entropy;
 use super::heap;
 use super::net::by_number;
+use super::orders;
 use super::polled;
 use super::real::real;
 use super::request::Request;
@@ -13,6 +14,11 @@ use super::statics;
 use super::switch::frame_pointer;
 use super::thread::{Thread, current, outside};
 use super::threads;
+
+/// The commands of `membarrier` that are a fence of other threads: the others ask or register.
+const MEMBARRIERS: c_int = libc::MEMBARRIER_CMD_GLOBAL
+    | libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED
+    | libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
 
 type Call = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
@@ -66,7 +72,15 @@ unsafe extern "C" fn syscall(
         return b as c_long;
     }
     // SAFETY: the caller's arguments.
-    unsafe { real!(c"syscall", Call)(number, a, b, c, d, e, f) }
+    let result = unsafe { real!(c"syscall", Call)(number, a, b, c, d, e, f) };
+    if number == libc::SYS_membarrier
+        && result == 0
+        && a as c_int & MEMBARRIERS != 0
+        && let (Some(thread), Some(orders)) = (current(), orders::orders())
+    {
+        outside(|| orders.fence_of_all(thread.number));
+    }
+    result
 }
 
 /// A wait or a wake of a simulated thread. `None` for other operations.
@@ -103,7 +117,12 @@ unsafe fn futex(
             // SAFETY: the caller's.
             unsafe { std::ptr::read_volatile(word as *const u8) };
             let request = Request::Wait { word, expected: value as u32, deadline };
-            Some(match thread.stop(request, (0, frame)) {
+            let answer = thread.stop(request, (0, frame));
+            if let Some(orders) = orders::orders() {
+                // The kernel has fences there, whatever the orders of the program.
+                outside(|| orders.receive(thread.number, word));
+            }
+            Some(match answer {
                 0 => 0,
                 error => fail(error as c_int),
             })
@@ -126,6 +145,9 @@ unsafe fn futex(
                 }
             }
             let count = value as u32;
+            if let Some(orders) = orders::orders() {
+                outside(|| orders.publish(thread.number, word));
+            }
             let woken = thread.stop(Request::Wake { word, count }, (0, frame)) as c_long;
             if woken == 0 && !is_shared && !heap::has(word) {
                 wake_system();

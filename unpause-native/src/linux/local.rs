@@ -7,16 +7,15 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::execution::{Ended, Region};
-use super::fault::{Fault, Step};
+use super::fault::Fault;
 use super::heap::Memory;
 use super::net::{Effect, Net};
-use super::request::{Access, Operation, Request};
+use super::request::Request;
 use super::std_state::Left;
 use super::switch::Context;
 use super::thread::{self, STACK, Start, Thread};
 use super::{
-    arch, blocks, environment, heap, leaks, output, passing, race, signals, statics, std_state,
-    unseen,
+    blocks, environment, heap, leaks, orders, output, race, signals, statics, std_state, unseen,
 };
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
@@ -69,7 +68,7 @@ impl Drop for Workers {
 pub(crate) struct Run {
     /// The carrier, suspended while a thread runs.
     pub(crate) carrier: Context,
-    threads: Vec<NonNull<Thread>>,
+    pub(crate) threads: Vec<NonNull<Thread>>,
     idle: Workers,
     /// The function of the first thread, which takes it when it begins.
     body: Option<Body>,
@@ -153,7 +152,7 @@ impl Run {
 ///
 /// Threads that have not ended when it is dropped are given up: their stacks are not unwound, and no destructor runs.
 pub(crate) struct Local {
-    run: Box<Run>,
+    pub(super) run: Box<Run>,
 }
 
 impl Local {
@@ -162,6 +161,7 @@ impl Local {
     pub(crate) fn begin(idle: Workers, body: Body, memory: Memory) -> Local {
         drop(super::compiled::take_entered());
         heap::reset(memory);
+        orders::begin();
         race::reset();
         signals::begin();
         output::begin();
@@ -207,60 +207,6 @@ impl Local {
         }
     }
 
-    /// Does the operation that `thread` has requested last. Returns the previous and the new value.
-    ///
-    /// # Panics
-    /// If its last request was not an access.
-    #[inline]
-    pub(crate) fn perform(&mut self, thread: usize) -> (u64, u64) {
-        match self.thread(thread).request {
-            Request::Access(access) => {
-                if !blocks::may_access(access.address, access.size.into()) {
-                    self.misuse(thread, access);
-                    // The memory is still there.
-                    return Access::perform(&access);
-                }
-                let values = Access::perform(&access);
-                // Not in the function of instrumentation: what it keeps across the switch counts as registers of the
-                // thread's loop.
-                // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
-                let suspended = unsafe { self.run.threads[thread].as_mut() };
-                suspended.readings.has_changed |= access.changes(values.0);
-                passing::note_values(values.0, values.1);
-                if let Some(detector) = race::detector() {
-                    let trace = self.thread(thread).last_trace();
-                    let fault = detector.atomic(thread, &access, values, &trace);
-                    self.run.fault = self.run.fault.take().or(fault);
-                }
-                values
-            }
-            other => panic!("thread {thread} has requested {other:?} and no access"),
-        }
-    }
-
-    /// Makes the last requested compare-exchange of `thread` fail. Returns the value that it has
-    /// seen twice; `None` if it cannot be made to fail.
-    ///
-    /// # Panics
-    /// If its last request was not a compare-exchange.
-    pub(crate) fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
-        let of = self.thread(thread);
-        let (Request::Access(access), Some(returns)) = (of.request, arch::failure(of)) else {
-            return None;
-        };
-        assert!(access.operation == Operation::CompareExchange, "{access:?} cannot fail");
-        let seen = Access { operation: Operation::Load, order: access.failure, ..access };
-        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
-        let suspended = unsafe { self.run.threads[thread].as_mut() };
-        suspended.request = Request::Access(seen);
-        let values = self.perform(thread);
-        // SAFETY: as above.
-        let suspended = unsafe { self.run.threads[thread].as_mut() };
-        suspended.request = Request::Access(access);
-        suspended.returns = returns.packed();
-        Some(values)
-    }
-
     /// Does the operation on a file that `thread` has requested last.
     ///
     /// # Panics
@@ -276,18 +222,6 @@ impl Local {
     /// The number of changes of the object with this key: see [`Transfer`](crate::Transfer).
     pub(crate) fn version(&self, object: u64) -> u64 {
         self.run.net.version(object)
-    }
-
-    /// The value that the access requested last by `thread` would see, if it would leave the memory as it is now.
-    ///
-    /// # Panics
-    /// If its last request was not an access.
-    #[inline]
-    pub(crate) fn look(&self, thread: usize) -> Option<u64> {
-        match self.thread(thread).request {
-            Request::Access(access) => access.look(),
-            other => panic!("thread {thread} has requested {other:?} and no access"),
-        }
     }
 
     /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in
@@ -306,18 +240,6 @@ impl Local {
             Request::Wait { word, .. } => unsafe { (word as *const u32).read_volatile() },
             other => panic!("thread {thread} has requested {other:?} and no wait"),
         }
-    }
-
-    /// Notes an access of a thread to memory that is free or a red zone.
-    #[cold]
-    fn misuse(&mut self, thread: usize, access: Access) {
-        let label = match access.operation {
-            Operation::Load => "load",
-            Operation::Store => "store",
-            _ => "update",
-        };
-        let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
-        self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));
     }
 
     /// The first error in the use of memory, taken out.
@@ -366,6 +288,11 @@ impl Local {
 
     /// Moves the virtual time on. It does not go back.
     pub(crate) fn advance_to(&mut self, time: u64) {
+        if time > self.run.now
+            && let Some(orders) = orders::orders()
+        {
+            orders.settle();
+        }
         self.run.now = self.run.now.max(time);
     }
 

@@ -1,5 +1,6 @@
 //! The runtime on Linux with glibc.
 
+mod accesses;
 mod apart;
 mod arch;
 mod arenas;
@@ -22,7 +23,6 @@ mod image;
 mod leaks;
 mod local;
 mod net;
-#[cfg(test)]
 mod orders;
 mod origins;
 mod output;
@@ -58,6 +58,7 @@ pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;
 pub use self::local::Body;
 pub use self::net::{Effect, Transfer};
+pub use self::orders::Rule;
 pub use self::output::take_output;
 pub use self::places::{Frame, location, shortened};
 pub use self::polled::{Polled, on_abort};

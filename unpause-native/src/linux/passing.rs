@@ -13,9 +13,10 @@ use std::cell::UnsafeCell;
 
 use super::blocks;
 use super::frames::add;
+use super::orders;
 use super::race::races;
 use super::request::Access;
-use super::thread::Thread;
+use super::thread::{Thread, outside};
 
 /// The number of entries for places; a power of two.
 const PLACES: usize = 1 << 12;
@@ -181,6 +182,9 @@ pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usiz
         let (old, new) = access.perform();
         note_values(old, new);
         thread.readings.has_changed |= access.changes(old);
+        if let Some(orders) = orders::orders() {
+            outside(|| orders.perform(thread.number, access, old, 0));
+        }
         old
     })
 }

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use super::blocks;
 use super::fault::Step;
+use super::orders;
 use super::race;
 use super::switch::frame_pointer;
 use super::thread::{current, outside};
@@ -23,9 +24,10 @@ fn access(address: usize, size: usize, is_write: bool, frame: usize) {
         thread.fail(fault);
         return;
     }
-    let Some(detector) = race::detector() else { return };
+    let (Some(detector), Some(orders)) = (race::detector(), orders::orders()) else { return };
     let number = thread.number;
-    let race = outside(|| detector.plain(number, address, size.min(CHECKED), is_write, &trace));
+    let size = size.min(CHECKED);
+    let race = outside(|| detector.plain(orders, number, address, size, is_write, &trace));
     if let Some(fault) = race {
         thread.fail(fault);
     }

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 
 use super::local::Run;
+use super::orders;
 use super::polled;
-use super::race;
 use super::real::real;
 use super::request::Request;
 use super::switch::frame_pointer;
@@ -95,8 +95,8 @@ unsafe extern "C" fn pthread_create(
         *thread = (*child.as_ptr()).pthread;
         (*child.as_ptr()).number
     };
-    if let Some(detector) = race::detector() {
-        outside(|| detector.spawned(parent.number, number));
+    if let Some(orders) = orders::orders() {
+        outside(|| orders.spawned(parent.number, number));
     }
     parent.stop(Request::Spawn { thread: number }, (0, frame_pointer()));
     0
@@ -121,8 +121,8 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
         // SAFETY: a worker is never freed.
         let number = unsafe { (*child.as_ptr()).number };
         parent.stop(Request::Join { thread: number }, (0, frame_pointer()));
-        if let Some(detector) = race::detector() {
-            outside(|| detector.joined(parent.number, number));
+        if let Some(orders) = orders::orders() {
+            outside(|| orders.joined(parent.number, number));
         }
         if !result.is_null() {
             // SAFETY: the caller has room for the result.

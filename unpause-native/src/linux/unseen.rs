@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::image::load_address;
 use super::places::{self, Frame, shortened};
-use super::{arch, compiled, program, signals};
+use super::{arch, compiled, orders, program, signals};
 
 /// The end of a program with a list: before it is the length of the list, in 16 hexadecimal digits.
 const END: &[u8] = b"unpause-unseen-1";
@@ -80,6 +80,16 @@ pub(crate) fn begin() {
     }
 }
 
+/// Sets breakpoints that were removed since the run began once more.
+pub(crate) fn watch_again() {
+    for site in LIST.get().map_or(&[][..], |list| &list.sites) {
+        if site.code.is_some() && site.hit.load(Ordering::Relaxed) {
+            // SAFETY: as in `begin`.
+            unsafe { arch::write_code(site.address, arch::BREAKPOINT) };
+        }
+    }
+}
+
 /// Takes a trap at one of the breakpoints: removes it, so that the thread executes the instruction. Returns `false` for
 /// any other trap.
 ///
@@ -98,6 +108,7 @@ pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
     }
     sites[at].hit.store(true, Ordering::Relaxed);
     REMOVED.store(true, Ordering::Release);
+    orders::note_instruction();
     true
 }
 

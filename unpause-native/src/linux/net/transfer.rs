@@ -1,7 +1,8 @@
 //! An operation on a file of the run, as a request of the thread that calls: the carrier does it in its turn.
 
+use super::super::orders;
 use super::super::request::{Call, Request};
-use super::super::thread::Thread;
+use super::super::thread::{Thread, outside};
 use super::{Answer, Net};
 
 /// An operation on a file. The carrier does it with
@@ -81,6 +82,14 @@ pub(super) fn operate<F: FnMut(&mut Net) -> Answer>(
     let mut slot = Slot { act, object, waits, path, net, answer: Ok(0) };
     let call = Call::new(typed(&slot), (&raw mut slot).cast());
     let transfer = Transfer { object, kind, name, deadline, call };
+    let number = thread.number;
+    // Any two calls are ordered, in the order of the calls: more than programs rely on.
+    if let Some(orders) = orders::orders() {
+        outside(|| orders.publish(number, orders::FILES));
+    }
     thread.stop(Request::Transfer(transfer), (0, frame));
+    if let Some(orders) = orders::orders() {
+        outside(|| orders.receive(number, orders::FILES));
+    }
     slot.answer
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Orders, Word};
+use super::{Orders, Rule, Word};
 
 /// The bits of an address within a page of the table of words.
 const PAGE: u32 = 12;
@@ -36,28 +36,21 @@ impl Orders {
     pub(super) fn forget(&mut self, address: usize, size: usize) -> bool {
         let Orders { words, by_address, by_page, unused, spare, .. } = self;
         let before = unused.len();
-        let mut must_go = |at: u32| {
-            let word = &mut words[at as usize];
-            let must_go = word.overlaps(address, size);
-            if must_go {
-                by_address.remove(&word.address);
-                spare.append(&mut word.stores);
-                word.size = 0;
-                unused.push(at);
-            }
-            must_go
-        };
-        let pages = pages(address, size);
-        if pages.len() > by_page.len() {
-            // A large allocation: the pages with words are fewer than its own.
-            by_page.values_mut().for_each(|of_page| of_page.retain(|at| !must_go(*at)));
-        } else {
-            for page in pages {
-                if let Some(of_page) = by_page.get_mut(&page) {
-                    of_page.retain(|at| !must_go(*at));
+        let mut forget_in = |page: usize| {
+            let Some(of_page) = by_page.get_mut(&page) else { return };
+            of_page.retain(|at| {
+                let word = &mut words[*at as usize];
+                let must_go = word.overlaps(address, size);
+                if must_go {
+                    by_address.remove(&word.address);
+                    spare.append(&mut word.stores);
+                    word.size = 0;
+                    unused.push(*at);
                 }
-            }
-        }
+                !must_go
+            });
+        };
+        pages(address, size).for_each(&mut forget_in);
         unused.len() > before
     }
 
@@ -92,7 +85,7 @@ impl Orders {
 
     /// A thread gets memory, which another thread may have freed: that happens before.
     pub(crate) fn allocated(&mut self, thread: usize, address: usize, size: usize) {
-        if size > 0 {
+        if size > 0 && self.has(Rule::Allocations) {
             self.forget(address, size);
         }
         self.known(thread);

@@ -26,10 +26,15 @@
 //! has at most [`KEPT`] stores, and the oldest store is dropped. That only removes choices.
 
 mod clock;
+mod current;
 mod heap;
+mod rules;
 mod word;
 
 pub(crate) use self::clock::Clock;
+pub(crate) use self::current::{begin, fence_as_noted, note_instruction, orders, weaken};
+pub use self::rules::Rule;
+pub(crate) use self::rules::Rules;
 use self::word::{NOT_IN_S, Store, Word};
 use super::by_number::ByNumber;
 use super::request::{Access, Operation};
@@ -37,8 +42,8 @@ use super::request::{Access, Operation};
 /// The number of stores of a word that are kept.
 pub(crate) const KEPT: usize = 16;
 
-/// The number of times that a thread sees the same old store. Loops that wait for a newer value end by that.
-const REPEATS: u16 = 3;
+/// The key of all sockets, pipes and other files: see [`Orders::publish`]. No address.
+pub(crate) const FILES: usize = 0;
 
 /// Sequentially consistent, as the C ABI numbers memory orders.
 pub(crate) const SEQ_CST: u8 = 5;
@@ -51,27 +56,6 @@ pub(crate) fn acquires(order: u8) -> bool {
 /// Returns `true` if a store, read-modify-write or fence of this memory order releases.
 pub(crate) fn releases(order: u8) -> bool {
     matches!(order, 3..=5)
-}
-
-/// The freedom of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    /// The number of stores of a word that are kept, up to [`KEPT`].
-    kept: usize,
-    /// True if a store may stand behind a newer one.
-    moves: bool,
-    /// The number of times that a thread sees the same old store.
-    repeats: u16,
-}
-
-impl Rules {
-    /// The newest store only. The clocks are the clocks of the orders in the source.
-    pub(crate) const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0 };
-
-    /// All stores that C++20 allows. Stores stand in the order of execution, unless a run has moves.
-    pub(crate) fn weak(moves: bool) -> Rules {
-        Rules { kept: KEPT, moves, repeats: REPEATS }
-    }
 }
 
 /// The clocks of a thread.
@@ -176,9 +160,9 @@ impl Orders {
         (self.s, self.step, self.settled) = (0, 0, 0);
     }
 
-    /// Gives the run other rules, before its first event.
-    pub(crate) fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
+    /// Returns `true` if the run has a rule.
+    pub(crate) fn has(&self, rule: Rule) -> bool {
+        self.rules.left_out != Some(rule)
     }
 
     /// Returns `true` if a load may see another store than the newest one.
@@ -220,7 +204,7 @@ impl Orders {
     /// A thread publishes what it knows by a call of the system, on the object with this key. In runs with weak
     /// memory: the race detector counts no such call.
     pub(crate) fn publish(&mut self, thread: usize, key: usize) {
-        if self.is_weak() {
+        if self.is_weak() && self.has(Rule::Calls) {
             self.known(thread);
             let clock = &mut self.threads[thread].clock;
             clock.tick(thread);
@@ -238,7 +222,9 @@ impl Orders {
 
     /// Makes all stores visible to all threads, because time passes. Nothing else is ordered by it.
     pub(crate) fn settle(&mut self) {
-        self.settled = self.step;
+        if self.has(Rule::Time) {
+            self.settled = self.step;
+        }
     }
 
     /// All that has happened.
@@ -274,13 +260,16 @@ impl Orders {
     /// A sequentially consistent fence of the compiler alone. Directly behind a sequentially consistent
     /// read-modify-write it is one of the processor too: programs write a cheaper `mfence` of x86-64 so.
     pub(crate) fn signal_fence(&mut self, thread: usize) {
-        if self.known(thread).is_strong {
+        if self.known(thread).is_strong && self.has(Rule::SignalFences) {
             self.fence(thread, SEQ_CST);
         }
     }
 
     /// A call of `membarrier` by a thread: a sequentially consistent fence of each thread.
     pub(crate) fn fence_of_all(&mut self, thread: usize) {
+        if !self.has(Rule::Membarrier) {
+            return;
+        }
         // The first and the last fence make the call come before and behind the fences of all other threads.
         self.fence(thread, SEQ_CST);
         (0..self.threads.len()).for_each(|other| self.fence(other, SEQ_CST));
@@ -311,7 +300,7 @@ impl Orders {
             store.message.set(&word.stores[word.newest()].message);
         }
         let is_written = written.is_some();
-        if self.forget(address, size.into()) && !is_written {
+        if self.forget(address, size.into()) && !is_written && self.has(Rule::Unseen) {
             store.message = self.everything();
         }
         self.add(Word { address, size, is_written: false, stores: vec![store] })

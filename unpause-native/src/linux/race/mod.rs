@@ -11,18 +11,17 @@
 //! - A free by compiled code is ordered after accesses, and a free by an `Arc` after std's own atomic accesses: see
 //!   [`Detector::is_hidden`].
 
-mod clock;
 mod shadow;
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::clock::Clock;
 use self::shadow::{ATOMIC, FREE, Record, Shadow, WRITE};
 use super::blocks::Trace;
 use super::by_number::ByNumber;
 use super::fault::{Fault, Problem, Step, TooWeak};
 use super::heap;
+use super::orders::{Orders, acquires, releases};
 use super::places;
 use super::request::{Access, Operation};
 
@@ -44,24 +43,6 @@ pub fn search_races() {
     IS_SEARCHED.store(true, Ordering::Relaxed);
 }
 
-/// The clocks of a thread.
-#[derive(Default)]
-struct Known {
-    clock: Clock,
-    /// The clock that an acquire fence would acquire.
-    read: Clock,
-    /// The clock at the last release fence, which a relaxed write releases.
-    fenced: Clock,
-}
-
-/// The last release of an atomic.
-#[derive(Default)]
-struct Word {
-    clock: Clock,
-    /// Its value, and the number of bytes; none after a plain write.
-    last: Option<(u64, u8)>,
-}
-
 /// An atomic operation that has happened.
 #[derive(Clone, Copy)]
 struct Logged {
@@ -77,11 +58,6 @@ struct Logged {
 /// The accesses of a run.
 #[derive(Default)]
 pub(crate) struct Detector {
-    threads: Vec<Known>,
-    words: Vec<Word>,
-    /// The number of words in use.
-    used: usize,
-    by_address: ByNumber<u32>,
     shadow: Shadow,
     log: Vec<Logged>,
     /// The return addresses of all runs, and their numbers by hash.
@@ -119,47 +95,10 @@ pub(crate) fn reset() {
     }
 }
 
-fn acquires(order: u8) -> bool {
-    matches!(order, 1 | 2 | 4 | 5)
-}
-
-fn releases(order: u8) -> bool {
-    matches!(order, 3..=5)
-}
-
 impl Detector {
     pub(crate) fn reset(&mut self) {
-        self.threads.iter_mut().for_each(|thread| {
-            thread.clock.clear();
-            thread.read.clear();
-            thread.fenced.clear();
-        });
-        self.used = 0;
-        self.by_address.clear();
         self.shadow.reset();
         self.log.clear();
-        self.known(0).clock.advance(0);
-    }
-
-    fn known(&mut self, thread: usize) -> &mut Known {
-        if self.threads.len() <= thread {
-            self.threads.resize_with(thread + 1, Known::default);
-        }
-        &mut self.threads[thread]
-    }
-
-    /// A thread begins, spawned by another one.
-    pub(crate) fn spawned(&mut self, parent: usize, child: usize) {
-        let clock = self.known(parent).clock.clone();
-        self.known(child).clock.join(&clock);
-        self.known(child).clock.advance(child);
-        self.known(parent).clock.advance(parent);
-    }
-
-    /// A thread has waited for the end of another one.
-    pub(crate) fn joined(&mut self, parent: usize, child: usize) {
-        let clock = self.known(child).clock.clone();
-        self.known(parent).clock.join(&clock);
     }
 
     /// The number of these return addresses.
@@ -175,81 +114,46 @@ impl Detector {
         })
     }
 
-    /// An atomic operation has happened, which has read `seen` and left `left`.
-    pub(crate) fn atomic(
-        &mut self,
-        thread: usize,
-        access: &Access,
-        (seen, left): (u64, u64),
-        trace: &Trace,
-    ) -> Option<Fault> {
-        let reads = access.operation != Operation::Store;
-        let failed = access.operation == Operation::CompareExchange && seen != access.operand;
-        let writes = access.operation != Operation::Load && !failed;
-        let order = if failed { access.failure } else { access.order };
-        self.known(thread);
+    /// An atomic operation is about to be recorded in `orders`, and has read `seen`. Compiled code of std may have
+    /// written the first value of an atomic: memory of the heap without an access has one.
+    pub(crate) fn begin_atomic(&mut self, orders: &mut Orders, access: &Access, seen: u64) {
         if access.operation == Operation::Fence {
-            let Known { clock, read, fenced } = &mut self.threads[thread];
-            if acquires(order) {
-                clock.join(read);
-            }
-            if releases(order) {
-                fenced.set(clock);
-            }
-            clock.advance(thread);
-            return None;
+            return;
         }
         let cell = self.shadow.cell(access.address);
         let is_new = !cell.has_atomic();
         let is_untouched = cell.is_empty() && heap::has(access.address);
         cell.set_atomic();
-        let at = *self.by_address.entry(access.address).or_insert_with(|| {
-            self.used += 1;
-            if self.words.len() < self.used {
-                self.words.push(Word::default());
-            }
-            let word = &mut self.words[self.used - 1];
-            word.clock.clear();
-            word.last = None;
-            self.used as u32 - 1
-        });
-        let word = &mut self.words[at as usize];
-        let is_unseen = match word.last {
-            Some((value, size)) => size == access.size && value != seen,
-            None => is_new && is_untouched,
-        };
-        if is_unseen {
-            self.threads.iter().for_each(|other| word.clock.join(&other.clock));
+        if is_new && is_untouched {
+            orders.begun_unseen(access.address, access.size, seen);
         }
-        let Known { clock, read, fenced } = &mut self.threads[thread];
-        if reads {
-            (if acquires(order) { &mut *clock } else { read }).join(&word.clock);
+    }
+
+    /// An atomic operation of a thread was recorded in `orders`, and has read `seen`.
+    pub(crate) fn atomic(
+        &mut self,
+        orders: &mut Orders,
+        thread: usize,
+        access: &Access,
+        seen: u64,
+        trace: &Trace,
+    ) -> Option<Fault> {
+        if access.operation == Operation::Fence {
+            return None;
         }
-        if writes {
-            let released = if releases(order) { &*clock } else { fenced };
-            match access.operation {
-                Operation::Store => word.clock.set(released),
-                _ => word.clock.join(released),
-            }
-        }
-        word.last = Some((left, access.size));
+        let writes = access.changes(seen);
         let number = self.number(trace);
         let kind = ATOMIC | if writes { WRITE } else { 0 };
-        let race = self.add(thread, access.address, access.size.into(), kind, number);
-        let clock = &mut self.threads[thread].clock;
-        let logged = Logged {
+        let race = self.add(orders, thread, access.address, access.size.into(), kind, number);
+        self.log.push(Logged {
             thread: thread as u16,
-            order,
+            order: access.order_if(writes),
             operation: access.operation,
-            clock: clock.get(thread),
+            clock: orders.clock(thread).get(thread),
             trace: number,
             address: access.address,
             writes,
-        };
-        self.log.push(logged);
-        if writes {
-            clock.advance(thread);
-        }
+        });
         race
     }
 
@@ -258,6 +162,7 @@ impl Detector {
     #[inline]
     pub(crate) fn plain(
         &mut self,
+        orders: &mut Orders,
         thread: usize,
         address: usize,
         size: usize,
@@ -265,28 +170,25 @@ impl Detector {
         trace: &Trace,
     ) -> Option<Fault> {
         let number = self.number(trace);
-        self.add(thread, address, size, u8::from(is_write) * WRITE, number)
+        self.add(orders, thread, address, size, u8::from(is_write) * WRITE, number)
     }
 
     /// A thread frees memory.
     pub(crate) fn freed(
         &mut self,
+        orders: &mut Orders,
         thread: usize,
         address: usize,
         size: usize,
         trace: &Trace,
     ) -> Option<Fault> {
         let number = self.number(trace);
-        self.add(thread, address, size.min(FREED_MAX), WRITE | FREE, number)
+        self.add(orders, thread, address, size.min(FREED_MAX), WRITE | FREE, number)
     }
 
     /// Memory is allocated: it has no past.
     pub(crate) fn allocated(&mut self, address: usize, size: usize) {
         for at in (address..address + size.min(FREED_MAX)).step_by(8) {
-            let cell = self.shadow.cell(at);
-            if cell.has_atomic() {
-                (at & !7..(at & !7) + 8).for_each(|byte| _ = self.by_address.remove(&byte));
-            }
             *self.shadow.cell(at) = self.shadow.fresh();
         }
     }
@@ -295,24 +197,25 @@ impl Detector {
     #[inline]
     fn add(
         &mut self,
+        orders: &mut Orders,
         thread: usize,
         address: usize,
         size: usize,
         kind: u8,
         trace: u32,
     ) -> Option<Fault> {
-        self.known(thread);
+        let clock = orders.clock(thread);
+        // An atomic operation is the last event of its thread. Any other access happens before the next one.
+        let tick = clock.get(thread) + u32::from(kind & ATOMIC == 0);
         let (mut at, end) = (address, address + size);
         while at < end {
             let next = ((at & !7) + 8).min(end);
             let mask = (0xFFu8 >> (8 - (next - at))) << (at & 7);
-            let clock = &self.threads[thread].clock;
-            let record =
-                Record { clock: clock.get(thread), trace, thread: thread as u16, mask, kind };
+            let record = Record { clock: tick, trace, thread: thread as u16, mask, kind };
             let cell = self.shadow.cell(at);
-            let race = cell.add(record, clock);
+            let race = cell.add(record, orders.clock(thread));
             if kind & (WRITE | ATOMIC) == WRITE && cell.has_atomic() {
-                self.forget(at & !7);
+                orders.written(at, next - at);
             }
             if let Some(old) = race
                 && let Some(fault) = self.race(&old, &record)
@@ -322,16 +225,6 @@ impl Detector {
             at = next;
         }
         None
-    }
-
-    /// Forgets the values of the atomics of a cell.
-    #[cold]
-    fn forget(&mut self, cell: usize) {
-        for address in cell..cell + 8 {
-            if let Some(at) = self.by_address.get(&address) {
-                self.words[*at as usize].last = None;
-            }
-        }
     }
 
     /// The report of two accesses that are not ordered; `None` if one is a free by compiled code of

@@ -1,7 +1,7 @@
 //! The last accesses to each eight bytes of memory.
 
 use super::super::by_number::ByNumber;
-use super::clock::Clock;
+use super::super::orders::Clock;
 
 /// A write, as part of a [`Record::kind`].
 pub(crate) const WRITE: u8 = 1;

@@ -122,15 +122,15 @@ fn in_sequence(all: &[Did], head: usize, read: usize) -> bool {
 
 /// The first step that the detector reports.
 fn detected(all: &[Did]) -> Option<usize> {
-    let mut detector = Detector::default();
+    let (mut detector, mut orders) = (Detector::default(), Orders::default());
     detector.reset();
-    (1..THREADS).for_each(|thread| detector.spawned(0, thread));
+    (1..THREADS).for_each(|thread| orders.spawned(0, thread));
     let mut words = [0u64; 2];
     all.iter().position(|did| {
         let trace = [1; super::super::blocks::DEPTH];
         let found = match *did {
             Did::Plain { thread, place, is_write } => {
-                detector.plain(thread, 0x1000 + 64 * place, 4, is_write, &trace)
+                detector.plain(&mut orders, thread, 0x1000 + 64 * place, 4, is_write, &trace)
             }
             Did::Atomic { thread, word, operation, order } => {
                 let size = if operation == Operation::Fence { 0 } else { 8 };
@@ -144,7 +144,9 @@ fn detected(all: &[Did]) -> Option<usize> {
                     Operation::Add => words[word] += 1,
                     _ => {}
                 }
-                detector.atomic(thread, &access, (old, words[word]), &trace)
+                detector.begin_atomic(&mut orders, &access, old);
+                orders.perform(thread, &access, old, 0);
+                detector.atomic(&mut orders, thread, &access, old, &trace)
             }
         };
         found.is_some()

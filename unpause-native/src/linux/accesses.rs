@@ -1,0 +1,139 @@
+//! The operations on memory that threads have requested.
+
+use super::fault::Step;
+use super::local::{FRAMES, Local};
+use super::orders::{self, Done, Orders};
+use super::request::{Access, Operation, Request};
+use super::{arch, blocks, passing, race};
+
+impl Local {
+    /// Does the operation that `thread` has requested last. Returns the previous and the new value.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    #[inline]
+    pub(crate) fn perform(&mut self, thread: usize) -> (u64, u64) {
+        match self.thread(thread).request {
+            Request::Access(access) => {
+                if !blocks::may_access(access.address, access.size.into()) {
+                    self.misuse(thread, access);
+                    // The memory is still there.
+                    return Access::perform(&access);
+                }
+                let values = Access::perform(&access);
+                if let Some(orders) = orders::orders() {
+                    self.record(orders, thread, (access, values.0), 0);
+                }
+                // Not in the function of instrumentation: what it keeps across the switch counts as registers of the
+                // thread's loop.
+                // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+                let suspended = unsafe { self.run.threads[thread].as_mut() };
+                suspended.readings.has_changed |= access.changes(values.0);
+                passing::note_values(values.0, values.1);
+                values
+            }
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
+    /// Makes the last requested compare-exchange of `thread` fail. Returns the value that it has
+    /// seen twice; `None` if it cannot be made to fail.
+    ///
+    /// # Panics
+    /// If its last request was not a compare-exchange.
+    pub(crate) fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
+        let of = self.thread(thread);
+        let (Request::Access(access), Some(returns)) = (of.request, arch::failure(of)) else {
+            return None;
+        };
+        assert!(access.operation == Operation::CompareExchange, "{access:?} cannot fail");
+        let seen = Access { operation: Operation::Load, order: access.failure, ..access };
+        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+        let suspended = unsafe { self.run.threads[thread].as_mut() };
+        suspended.request = Request::Access(seen);
+        let values = self.perform(thread);
+        // SAFETY: as above.
+        let suspended = unsafe { self.run.threads[thread].as_mut() };
+        suspended.request = Request::Access(access);
+        suspended.returns = returns.packed();
+        Some(values)
+    }
+
+    /// The number of stores that the operation requested last by `thread` may choose: 1 if the run sees the newest.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    pub(crate) fn candidates(&mut self, thread: usize) -> u32 {
+        let Request::Access(access) = self.thread(thread).request else {
+            panic!("thread {thread} has requested no access")
+        };
+        let Some(orders) = orders::orders().filter(|orders| orders.is_weak()) else { return 1 };
+        if access.size == 0 || !blocks::may_access(access.address, access.size.into()) {
+            return 1;
+        }
+        let memory = Access { operation: Operation::Load, ..access }.perform().0;
+        orders.candidates(thread, &access, memory) as u32
+    }
+
+    /// Does the operation that `thread` has requested last, on one of its candidates: 0 is the newest store. Any other
+    /// operation leaves memory as it is. Returns the value that it has seen and the value that it has left.
+    ///
+    /// # Panics
+    /// If its last request was not an access, or if it has fewer candidates.
+    pub(crate) fn perform_seeing(&mut self, thread: usize, nth: u32) -> (u64, u64) {
+        let Request::Access(access) = self.thread(thread).request else {
+            panic!("thread {thread} has requested no access")
+        };
+        let Some(orders) = orders::orders().filter(|_| nth > 0) else {
+            return self.perform(thread);
+        };
+        let memory = Access { operation: Operation::Load, ..access }.perform().0;
+        let done = self.record(orders, thread, (access, memory), nth as usize);
+        assert!(!done.in_memory, "the newest store is candidate 0");
+        (done.old, done.new)
+    }
+
+    /// Records an operation that finds a value in memory, and searches a data race.
+    fn record(
+        &mut self,
+        orders: &mut Orders,
+        thread: usize,
+        (access, memory): (Access, u64),
+        nth: usize,
+    ) -> Done {
+        if let Some(detector) = race::detector() {
+            detector.begin_atomic(orders, &access, memory);
+        }
+        let done = orders.perform(thread, &access, memory, nth);
+        if let Some(detector) = race::detector() {
+            let trace = self.thread(thread).last_trace();
+            let fault = detector.atomic(orders, thread, &access, done.old, &trace);
+            self.run.fault = self.run.fault.take().or(fault);
+        }
+        done
+    }
+
+    /// The value that the access requested last by `thread` would see, if it would leave the memory as it is now.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    #[inline]
+    pub(crate) fn look(&self, thread: usize) -> Option<u64> {
+        match self.thread(thread).request {
+            Request::Access(access) => access.look(),
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
+    /// Notes an access of a thread to memory that is free or a red zone.
+    #[cold]
+    fn misuse(&mut self, thread: usize, access: Access) {
+        let label = match access.operation {
+            Operation::Load => "load",
+            Operation::Store => "store",
+            _ => "update",
+        };
+        let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
+        self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));
+    }
+}

@@ -230,7 +230,7 @@
 //! # Limits
 //!
 //! - Memory is sequentially consistent in a run, for every [`Ordering`]: the behaviours that weaker orderings add are
-//!   not explored, and a [`fence`] does nothing.
+//!   not explored, and a [`fence`] does nothing. Plain threads have them with [`Runner::memory`].
 //! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step, and so
 //!   are all operations of its branches in that poll.
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an
@@ -329,7 +329,7 @@ pub const SIMULATED: bool = seam::SIMULATED;
 pub mod __private {
     /// Tests of the bridge to plain threads.
     #[cfg(all(unpause_native, feature = "sim", not(sim_real)))]
-    pub use crate::native::CHECKS as NATIVE_CHECKS;
+    pub use crate::native::{CHECKS as NATIVE_CHECKS, Rule as OrderRule};
 
     pub use crate::engine::runner::{
         Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,

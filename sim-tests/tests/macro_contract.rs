@@ -52,6 +52,7 @@ mod stub {
             pub(crate) arc: bool,
             pub(crate) chances: Option<&'static str>,
             pub(crate) isolate: Option<&'static str>,
+            pub(crate) memory: Option<&'static str>,
             pub(crate) prove: Option<u64>,
             pub(crate) must_prove: bool,
             pub(crate) statistics: bool,

@@ -13,6 +13,7 @@ mod idle;
 mod invalid;
 mod list;
 mod meaning;
+mod memory;
 mod names;
 mod row;
 mod strategy;
@@ -37,6 +38,7 @@ use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::isolation::Isolation;
+use crate::run::memory_model::MemoryModel;
 use crate::run::points::Points;
 use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 
@@ -107,6 +109,8 @@ pub(crate) struct Config {
     pub(crate) faults: Faults,
     /// The isolation of the runs of plain threads.
     pub(crate) isolate: Isolation,
+    /// The memory of plain threads.
+    pub(crate) memory: MemoryModel,
     /// The time limit of a step, or of real threads on which no task makes progress. None: no limit.
     pub(crate) hang: Option<Duration>,
     /// The time limit of a run on real threads. None: no limit. Simulated runs have a step limit.
@@ -259,6 +263,7 @@ impl Settings {
         let clock = self.clock_mode()?;
         let faults = self.faults(chances)?;
         let isolate = self.isolation()?;
+        let memory = self.memory_model()?;
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
             true => SEEDS,
@@ -288,6 +293,7 @@ impl Settings {
             clock,
             faults,
             isolate,
+            memory,
             jobs: if self.kind.native || native::is_alone() {
                 1
             } else {
@@ -327,6 +333,7 @@ impl Config {
             native::set_points(self.points);
             native::set_chances(self.chances);
             native::set_isolation(self.isolate);
+            native::set_memory(self.memory);
         }
     }
 

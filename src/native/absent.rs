@@ -7,6 +7,7 @@ use unpause_ordered::Set;
 use crate::run::Run;
 use crate::run::chances::Chances;
 use crate::run::isolation::Isolation;
+use crate::run::memory_model::MemoryModel;
 use crate::run::points::Points;
 use crate::run::untried::Untried;
 
@@ -35,6 +36,15 @@ pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> Option<String> 
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_chances(_chances: Chances) {}
+
+/// Has no effect: there are no such runs.
+pub(crate) fn set_memory(_memory: MemoryModel) {}
+
+/// Returns `false`: there are no such runs.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn take_strengthened() -> bool {
+    false
+}
 
 /// Has no effect: there are no such runs.
 pub(crate) fn set_isolation(_isolation: Isolation) {}

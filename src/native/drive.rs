@@ -15,6 +15,7 @@ use super::death;
 use super::locks;
 use super::memory;
 use super::ops::{self, POINT, RESUME, SLEEP, WAIT, WAKE, YIELD};
+use super::orders;
 use super::queues;
 use super::sites::Site;
 use super::spin::{Look, Looks, Repeated, Round};
@@ -77,7 +78,7 @@ pub(super) async fn drive(thread: usize) {
             Request::Access(access) if points.all => do_access(thread, access, site).await.0,
             Request::Access(access) => {
                 let look = looks.next(thread, access.address, &site);
-                let (old, new) = match looks.repeated(look, &site) {
+                let (old, new, is_newest) = match looks.repeated(look, &site) {
                     Repeated::Again { value, noted }
                         if sees(thread, access, site, value, noted) =>
                     {
@@ -87,10 +88,16 @@ pub(super) async fn drive(thread: usize) {
                     }
                     Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
                     Repeated::Unchanged(round) => {
-                        hold(thread, access, site, round, look, &mut looks).await
+                        let done = hold(thread, access, site, round, look, &mut looks).await;
+                        (done.0, done.1, true)
                     }
                 };
-                looks.saw(look, access, old, new);
+                if is_newest {
+                    looks.saw(look, access, old, new);
+                } else {
+                    // No round of a loop: a thread is held for the newest values only.
+                    looks.forget();
+                }
                 old
             }
             Request::Wait { word, expected, deadline } => {
@@ -228,7 +235,7 @@ async fn hold(
     done
 }
 
-/// Does an access at a point. Returns the previous value and the new one.
+/// Does an access at a point. Returns the previous value, the new one, and whether it has chosen the newest store.
 #[inline]
 fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
     let (word, op) = with(|threads| {
@@ -248,30 +255,37 @@ struct PointOfAccess {
 }
 
 impl Future for PointOfAccess {
-    type Output = (u64, u64);
+    type Output = (u64, u64, bool);
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(u64, u64)> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(u64, u64, bool)> {
         let PointOfAccess { op, thread, access, site } = &mut *self;
         let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
         let effect = || {
             let failed = if may_fail { chances::fail_weakly(*thread) } else { None };
+            let chosen = if failed.is_none() { orders::choose(*thread, access, *site) } else { 0 };
             with(|threads| {
-                let (old, new) = failed.unwrap_or_else(|| threads.perform(*thread, access, *site));
+                let (old, new) = match (failed, chosen) {
+                    (Some(failed), _) => failed,
+                    (None, 0) => threads.perform(*thread, access, *site),
+                    (None, nth) => threads.execution().perform_seeing(*thread, nth),
+                };
                 let execution = threads.execution();
                 let shown = |value| execution.stable_value(value);
                 let values = match failed {
                     Some(_) => Values::Refused(shown(old), shown(access.operand)),
                     None => ops::values(access, (old, new), shown),
                 };
-                ((old, new, threads.has_locks()), values)
+                ((old, new, chosen == 0, threads.has_locks()), values)
             })
         };
-        op.poll(cx, effect).map(|(old, new, has_locks)| {
-            if has_locks {
+        op.poll(cx, effect).map(|(old, new, is_newest, has_locks)| {
+            if !is_newest {
+                orders::note(*thread, access, old, *site);
+            } else if has_locks {
                 locks::changed_otherwise(access.address, new, *site);
             }
-            (old, new)
+            (old, new, is_newest)
         })
     }
 }

@@ -19,6 +19,7 @@ mod locks;
 mod memory;
 mod notes;
 mod ops;
+mod orders;
 mod polled;
 mod queues;
 mod sites;
@@ -34,6 +35,7 @@ use std::thread::{self, JoinHandle};
 
 use unpause_native::{Death, Ended, Execution};
 
+pub use unpause_native::Rule;
 pub(crate) use unpause_native::{
     inside as is_stepped, location as place, on_abort, outside, point,
 };
@@ -44,6 +46,7 @@ pub(crate) use self::chances::set as set_chances;
 use self::detail::Detail;
 pub(crate) use self::detail::begin_instructions;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
+pub(crate) use self::orders::{set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
 pub(crate) use self::turns::take_spawned_in_turn;
@@ -135,6 +138,7 @@ pub(crate) async fn run(
     if execution.is_child() {
         isolation::quiet();
     }
+    orders::begin(&execution);
     let begun = Threads::begin(execution, detail, points);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));

@@ -125,6 +125,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
     let arc = arguments.arc;
     let chances = option(arguments.chances.as_ref(), quote!(&'static ::core::primitive::str));
     let isolate = option(arguments.isolate.as_ref(), quote!(&'static ::core::primitive::str));
+    let memory = option(arguments.memory.as_ref(), quote!(&'static ::core::primitive::str));
 
     let handed = quote! {
         __sim::Site {
@@ -166,6 +167,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
             arc: #arc,
             chances: #chances,
             isolate: #isolate,
+            memory: #memory,
         },
         #added
         #closure,
@@ -325,6 +327,7 @@ mod tests {
                         arc: false,
                         chances: ::core::option::Option::None::<&'static ::core::primitive::str>,
                         isolate: ::core::option::Option::None::<&'static ::core::primitive::str>,
+                        memory: ::core::option::Option::None::<&'static ::core::primitive::str>,
                     },
                     async || -> Result<(), E> { work().await? },
                 )

@@ -14,6 +14,7 @@ mod histories;
 mod locks;
 mod network;
 mod network_search;
+mod orders;
 mod points;
 mod programs;
 mod screens;

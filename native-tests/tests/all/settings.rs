@@ -4,7 +4,8 @@
 use std::fs;
 use std::os::unix::process::parent_id;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
 
 use sim::Runner;
@@ -17,6 +18,7 @@ const PLANTS: &[Plant] = &[
     ("points: all", |runner| runner.points("all"), expects_the_thread_to_have_ended),
     ("arc: 1", |runner| runner.arc(true), expects_to_have_the_last_reference),
     ("isolate: process", |runner| runner.isolate("process"), needs_a_process),
+    ("memory: c11", |runner| runner.memory("c11"), passes_a_message_without_orders),
 ];
 
 /// The end of a thread is part of its last step, unless all operations are points.
@@ -43,6 +45,19 @@ fn needs_a_process() {
     let program = |process: &str| fs::read_link(format!("/proc/{process}/exe")).unwrap();
     let is_made = program(&parent_id().to_string()) == program("self");
     assert!(!is_made, "a process of its own");
+}
+
+/// Nothing orders the two stores, or the two loads.
+fn passes_a_message_without_orders() {
+    let message = Arc::new((AtomicU32::new(0), AtomicBool::new(false)));
+    let other = message.clone();
+    let thread = thread::spawn(move || {
+        other.0.store(1, Relaxed);
+        other.1.store(true, Relaxed);
+    });
+    let is_ready = message.1.load(Relaxed);
+    assert!(!is_ready || message.0.load(Relaxed) == 1, "no message");
+    thread.join().unwrap();
 }
 
 fn runner(name: &str) -> Runner {

@@ -14,6 +14,7 @@ const SHORT: &[(&str, usize)] = &[
     ("docs/found.md", 0),
     ("docs/guide.md", 3),
     ("docs/known-bugs.md", 0),
+    ("docs/memory.md", 5),
     ("docs/method.md", 3),
     ("docs/native-limits.md", 5),
     ("docs/native.md", 5),

@@ -22,6 +22,7 @@ use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::{PATTERN_GRAMMAR, Progress};
 use crate::run::isolation::Isolation;
+use crate::run::memory_model::MemoryModel;
 use crate::run::points::Points;
 use crate::strategy::Chosen;
 
@@ -134,6 +135,13 @@ settings! {
         meaning: Run(|config| config.isolate.name().to_owned()),
         grammar: Isolation::GRAMMAR,
         read: |text| Isolation::parse(text).map(|_| text.to_owned()),
+    }
+    /// The memory of plain threads, by name.
+    memory: String {
+        variable: "SIM_MEMORY", argument: true, on_threads: false,
+        meaning: Run(|config| config.memory.name().to_owned()),
+        grammar: MemoryModel::GRAMMAR,
+        read: |text| MemoryModel::parse(text).map(|_| text.to_owned()),
     }
     /// True if the counts of `Arc` are points of all runs of plain threads, false if of none. Each run decides it
     /// otherwise.

@@ -91,6 +91,8 @@ pub struct Attributes {
     pub chances: Option<&'static str>,
     /// The isolation of the runs of plain threads.
     pub isolate: Option<&'static str>,
+    /// The memory of plain threads.
+    pub memory: Option<&'static str>,
 }
 
 impl Attributes {
@@ -123,6 +125,7 @@ impl Attributes {
             arc,
             chances,
             isolate,
+            memory,
         } = self;
         let (text, time) = (|text: Option<&str>| text.map(str::to_owned), Duration::from_millis);
         let on = |flag: bool| flag.then_some(true);
@@ -146,6 +149,7 @@ impl Attributes {
             arc: on(arc),
             chances: text(chances),
             isolate: text(isolate),
+            memory: text(memory),
             prove: prove.map(ProofRuns),
             must_prove: on(must_prove),
             statistics: on(statistics),

@@ -147,6 +147,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("points", "all", "plain threads: native-tests/tests/all/settings.rs"),
     ("arc", "1", "plain threads: native-tests/tests/all/settings.rs"),
     ("isolate", "process", "plain threads: native-tests/tests/all/settings.rs"),
+    ("memory", "c11", "plain threads: native-tests/tests/all/settings.rs"),
     ("hang", "1500ms", "a hang ends the process: sim-tests/tests/shell/ends.rs"),
 ];
 
@@ -184,11 +185,16 @@ async fn fails_always() {
     panic!("always")
 }
 
+/// The settings that a test without plain threads refuses.
+const REFUSED: &[&str] = &["memory"];
+
 /// A test in a package of its own.
 struct Walker {
     name: String,
     folder: PathBuf,
     body: Box<dyn TestBody>,
+    /// True if it counts as a test with plain threads.
+    native: bool,
 }
 
 impl Walker {
@@ -197,7 +203,7 @@ impl Walker {
             std::env::temp_dir().join(format!("sim-walk-{}", std::process::id())).join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        Walker { name: format!("walk::{name}"), folder, body }
+        Walker { name: format!("walk::{name}"), folder, body, native: false }
     }
 
     fn site(&self) -> Site {
@@ -222,7 +228,7 @@ impl Walker {
     ) -> Result<Report, InvalidSetting> {
         let settings = Settings {
             out: Some(self.folder.join("out")),
-            ..arguments.settings(&self.folder.display().to_string(), false)
+            ..arguments.settings(&self.folder.display().to_string(), self.native)
         };
         let runner = Runner::of_site(self.site(), settings);
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), value.into()));
@@ -339,7 +345,9 @@ fn traces_and_results_have_each_setting_that_they_need() {
         };
         let variable = [(row.variable, value)];
         // A failure that needs no setting.
+        let native = REFUSED.contains(&row.name);
         let fails = Walker::new(&format!("{}-header", row.name), body!(fails_always)());
+        let fails = Walker { native, ..fails };
         let finding = fails.fails(Attributes::default(), &variable);
         let trace = persistence::read(finding.trace_file.as_ref().unwrap().as_ref()).unwrap();
         let settings = trace.header.settings.unwrap();
@@ -348,6 +356,7 @@ fn traces_and_results_have_each_setting_that_they_need() {
         fails.replays(&finding, Attributes::default());
 
         let passes = Walker::new(&format!("{}-results", row.name), body!(async || ())());
+        let passes = Walker { native, ..passes };
         let folder = passes.folder.join("results").display().to_string();
         let results = ("SIM_RESULTS", &*folder);
         let few = Attributes { seeds: Some(3), ..Attributes::default() };
@@ -375,7 +384,8 @@ fn every_value_is_read_back_from_its_text() {
         let (_, value) = values.into_iter().find(|(name, _)| *name == row.name).unwrap();
         let config = |value: &str| {
             let variable = (OsString::from(row.variable), OsString::from(value));
-            let (settings, _) = Settings::from_environment([variable]).unwrap();
+            let (mut settings, _) = Settings::from_environment([variable]).unwrap();
+            settings.kind.native = REFUSED.contains(&row.name);
             settings.resolve().unwrap()
         };
         let told = config(value);
@@ -383,7 +393,9 @@ fn every_value_is_read_back_from_its_text() {
         let (_, text) = texts.iter().find(|(name, _)| name == row.name).unwrap();
         assert_eq!(text, value);
         if row.meaning.is_in_traces() {
-            let default = Settings::default().resolve().unwrap();
+            let mut default = Settings::default();
+            default.kind.native = REFUSED.contains(&row.name);
+            let default = default.resolve().unwrap();
             let replaying = default.replaying(&told.in_traces()).unwrap();
             assert_eq!(replaying.in_traces(), told.in_traces());
             // None of it is left in the replay of a trace without the setting, unless it is a limit of this machine.

@@ -18,10 +18,11 @@ use super::watchdog::WorkerJob;
 use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks, unchecked};
 use crate::native;
-use crate::report::{Bound, Cause, Clash, Fallback, Origin, Searched};
+use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, Origin, Searched};
 use crate::rt::Worker;
 use crate::run::clock::ClockMode;
 use crate::run::ids::Seed;
+use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
@@ -102,6 +103,8 @@ impl WholeSearch<'_, '_> {
     /// Makes all runs. Returns what was searched.
     fn searched(&mut self, search: &Arc<dyn Search>) -> Searched {
         let config = self.session.config;
+        // Of an earlier search.
+        let _ = native::take_strengthened();
         // A search that makes every run has no classes, and rests on no assumption.
         let reduces = search.has_classes();
         let half = self.fallback.is_some().then_some(config.runs / 2);
@@ -127,6 +130,11 @@ impl WholeSearch<'_, '_> {
             }
         }
         bound_early_moves(config.clock, &mut searched, &mut self.explored);
+        searched.orders = match (config.memory, native::take_strengthened()) {
+            (MemoryModel::C11, _) => OrdersTaken::InPart,
+            (MemoryModel::Sc, true) => OrdersTaken::AsSeqCst,
+            (MemoryModel::Sc, false) => OrdersTaken::AsAsked,
+        };
         for part in &self.explored.untried {
             match part {
                 Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
@@ -149,7 +157,9 @@ impl WholeSearch<'_, '_> {
             let ended;
             (ended, next) = self.explore(search, within);
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
-            if !search.has_classes() || !is_through {
+            // A search of this memory proves nothing, so there is nothing to audit.
+            let is_weak = self.session.config.memory == MemoryModel::C11;
+            if !search.has_classes() || !is_through || is_weak {
                 return Audited { ended, next, sampled: None, clash };
             }
             let sample = || audit::audit(self.session, Some(search), audit::RUNS, each);
@@ -393,6 +403,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         beyond: Vec::new(),
         ignored: Vec::new(),
         unseen: Vec::new(),
+        orders: OrdersTaken::AsAsked,
         bound: progress.within.map(bound),
         audit: None,
         fallback: None,

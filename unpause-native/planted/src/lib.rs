@@ -2,6 +2,7 @@
 //! bug.
 
 pub mod c_locks;
+pub mod orders;
 mod plain;
 pub mod process;
 pub mod unseen;

@@ -93,6 +93,17 @@ impl Local {
         (done.old, done.new)
     }
 
+    /// The newest value of the memory that `thread` has requested to access.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    pub(crate) fn value(&self, thread: usize) -> u64 {
+        match self.thread(thread).request {
+            Request::Access(access) => Access { operation: Operation::Load, ..access }.perform().0,
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
     /// Records an operation that finds a value in memory, and searches a data race.
     fn record(
         &mut self,

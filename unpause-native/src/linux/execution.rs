@@ -192,16 +192,25 @@ impl Execution {
         answer!(22, &mut self.0, None, |local| local.perform_failing(thread))
     }
 
-    /// Gives the run weak memory: operations have [candidates](Self::candidates). With `moves` a store may also take
-    /// effect before stores that were executed earlier. For the begin of a run.
-    pub fn weaken(&self, moves: bool) {
+    /// Gives the run weak memory: operations have [candidates](Self::candidates). For the begin of a run.
+    pub fn weaken(&self) {
         if let Some(Side::Here(_) | Side::Child(_)) = &self.0 {
-            orders::weaken(moves);
+            orders::weaken();
         }
     }
 
-    /// The number of stores that the operation requested last by `thread` may choose: it sees one of them, or stands
-    /// directly behind it. 1 in a run without [weak memory](Self::weaken).
+    /// Makes each store take effect after the stores that were executed before it, from now on. Without a call it may
+    /// take effect earlier.
+    pub fn forbid_moves(&mut self) {
+        if let Some(Side::Here(_) | Side::Child(_)) = &self.0
+            && let Some(orders) = orders::orders()
+        {
+            orders.forbid_moves();
+        }
+    }
+
+    /// The number of stores that the operation requested last by `thread` may choose: a load sees the chosen store, and
+    /// a store follows it in modification order. 1 in a run without [weak memory](Self::weaken).
     ///
     /// # Panics
     /// If its last request was not an access.
@@ -242,6 +251,14 @@ impl Execution {
     #[inline]
     pub fn look(&self, thread: usize) -> Option<u64> {
         answer!(5, &self.0, None, |local| local.look(thread))
+    }
+
+    /// The newest value of the memory that `thread` has requested to access.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    pub fn value(&self, thread: usize) -> u64 {
+        answer!(31, &self.0, 0, |local| local.value(thread))
     }
 
     /// A hash of the registers of `thread` at the access that it has requested. A loop that keeps its state in

@@ -198,7 +198,7 @@ impl Access {
 
     /// Returns `true` if the operation, which has found the value `old`, has changed memory, or written the same again.
     #[inline(always)]
-    pub(crate) fn changes(&self, old: u64) -> bool {
+    pub fn changes(&self, old: u64) -> bool {
         match self.operation {
             Operation::Load | Operation::Fence => false,
             Operation::CompareExchange => old == self.operand,

@@ -169,6 +169,8 @@ pub struct Searched {
     /// operations were tried, and the search is no proof. Only runs of plain threads have any: parts of std
     /// that are compiled already and guard its own state, such as the standard streams and the environment.
     pub unseen: Vec<String>,
+    /// The memory orders that the program asked for, as the search took them.
+    pub orders: OrdersTaken,
     /// The bound on the runs; `None` if there was none, or if it excluded no run.
     pub bound: Option<Bound>,
     /// The audit by sampled runs after a complete search; `None` if the search is incomplete or
@@ -177,6 +179,19 @@ pub struct Searched {
     /// The search that received the second half of the runs, if by the estimate after the first half they would not
     /// have sufficed. The fields above describe the original search.
     pub fallback: Option<Box<Fallback>>,
+}
+
+/// The memory orders of the operations of a program, as a search took them. Only runs of plain threads are searched for
+/// orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OrdersTaken {
+    /// As they are: no operation asked for less than `SeqCst`, as far as the search knows.
+    #[default]
+    AsAsked,
+    /// Operations that asked for less were taken as `SeqCst`: the memory `sc`.
+    AsSeqCst,
+    /// Some effects of weaker orders were tried, and not all: the memory `c11`. The search is no proof.
+    InPart,
 }
 
 /// Runs sampled when a search was through, to see whether it was right.

@@ -155,6 +155,8 @@ fn spoken(op: &str) -> &str {
     match op {
         "ends_early" => "the timer ends early",
         "wakes_spuriously" => "wakes spuriously",
+        "misses_the_newest_value_of" => "misses the newest value of",
+        "precedes_the_newest_value_of" => "precedes the newest value of",
         "finds_an_old_length_of" => "finds an old length of",
         "finds_old_bytes_in" => "finds old bytes in",
         "finds_an_old_entry_in" => "finds an old entry in",

@@ -319,6 +319,7 @@ fn report() -> impl Strategy<Value = Report> {
             beyond: vec![test.clone()],
             ignored: vec![test.clone()],
             unseen: vec![test.clone()],
+            orders: if real { OrdersTaken::AsSeqCst } else { OrdersTaken::InPart },
             repeated: runs,
             audit: Some(Audit {
                 runs,

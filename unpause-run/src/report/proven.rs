@@ -1,6 +1,10 @@
 //! The meaning of a search: whether it is a proof, the assumptions of the proof, and the reason why it is none.
 
-use super::{Audit, Bound, Searched};
+use super::{Audit, Bound, OrdersTaken, Searched};
+
+/// The effects of memory orders that no search tries.
+pub(super) const ORDERS_UNTRIED: &str =
+    "orders of SeqCst operations and stores that take effect before older ones are not all tried";
 
 impl Searched {
     /// Returns `true` if the search proves that no run fails, provided that it found none.
@@ -23,7 +27,8 @@ impl Searched {
     ///
     /// A run represents all interleavings that differ from it in the order of steps without a common object
     /// of sim. So tasks must share memory through sim only. Sampled runs check this assumption, and the
-    /// search starts again without it if one of them shows something else: see the conditions of a proof.
+    /// search starts again without it if one of them shows something else: see the conditions of a proof. A search of
+    /// plain threads sees what they share, and takes each memory order that they ask for as `SeqCst`.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -34,13 +39,21 @@ impl Searched {
     /// ```
     pub fn assumption(&self) -> Option<&'static str> {
         let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
-        (self.assumes && self.complete && agrees).then_some("tasks share memory through sim only")
+        if !self.complete || !agrees {
+            return None;
+        }
+        match self.orders {
+            _ if self.assumes => Some("tasks share memory through sim only"),
+            OrdersTaken::AsSeqCst => Some("orders weaker than SeqCst act as SeqCst"),
+            OrdersTaken::AsAsked | OrdersTaken::InPart => None,
+        }
     }
 
     /// Returns `true` if no run did anything that the search does not explore completely.
     #[doc(hidden)]
     pub fn tries_all(&self) -> bool {
-        self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty()
+        let tries_orders = self.orders != OrdersTaken::InPart;
+        self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty() && tries_orders
     }
 
     /// Returns the reason why this is no proof, in a few words; `None` if it is one.
@@ -68,6 +81,7 @@ impl Searched {
             _ if !self.unseen.is_empty() => {
                 format!("operations of these are not explored: {}", self.unseen.join(", "))
             }
+            _ if self.orders == OrdersTaken::InPart => ORDERS_UNTRIED.to_owned(),
             _ if self.blind => {
                 "waits of threads ended by time limits that are not explored".to_owned()
             }

@@ -1,6 +1,7 @@
 //! The result of a search on the screen: how far it came, its limits, and what it relied on.
 
-use super::{Audit, Bound, Cause, Clash, Searched};
+use super::proven::ORDERS_UNTRIED;
+use super::{Audit, Bound, Cause, Clash, OrdersTaken, Searched};
 use unpause_check::picture::screen::{Paint, Screen, clean, plural};
 
 /// Returns the progress of a search within a bound, such as `12.30 % of those with 2 preemptions`.
@@ -172,6 +173,9 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             names(&searched.unseen),
         );
         say("NOT A PROOF: ", &text);
+    }
+    if searched.orders == OrdersTaken::InPart {
+        say("NOT A PROOF: ", ORDERS_UNTRIED);
     }
     if searched.blind {
         say(

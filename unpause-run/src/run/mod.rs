@@ -22,6 +22,8 @@ pub mod ids;
 pub mod isolation;
 mod memory;
 #[doc(hidden)]
+pub mod memory_model;
+#[doc(hidden)]
 pub mod met;
 #[doc(hidden)]
 pub mod note;

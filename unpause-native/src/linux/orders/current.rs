@@ -21,7 +21,8 @@ unsafe impl Sync for Shared {}
 
 static ORDERS: Shared = Shared(UnsafeCell::new(None));
 
-/// The orders of the current run; `None` if it records none. In code that does not call itself: one reference at a time.
+/// The orders of the current run; `None` if it records none. In code that does not call itself: one reference at a
+/// time.
 #[inline(always)]
 pub(crate) fn orders() -> Option<&'static mut Orders> {
     if !IS_ON.load(Ordering::Relaxed) {
@@ -41,11 +42,11 @@ pub(crate) fn begin() {
 }
 
 /// Gives the run that begins weak memory. For the carrier, before the first thread is resumed.
-pub(crate) fn weaken(moves: bool) {
+pub(crate) fn weaken() {
     IS_ON.store(true, Ordering::Relaxed);
     IS_FENCED.store(false, Ordering::Relaxed);
     if let Some(orders) = allocated(true) {
-        orders.reset(Rules::weak(moves));
+        orders.reset(Rules::weak());
     }
 }
 

@@ -85,7 +85,10 @@ impl Orders {
 
     /// A thread gets memory, which another thread may have freed: that happens before.
     pub(crate) fn allocated(&mut self, thread: usize, address: usize, size: usize) {
-        if size > 0 && self.has(Rule::Allocations) {
+        if !self.has(Rule::Allocations) {
+            return;
+        }
+        if size > 0 {
             self.forget(address, size);
         }
         self.known(thread);

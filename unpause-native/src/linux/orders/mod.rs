@@ -1,23 +1,23 @@
-//! Memory orders: the stores that a load may see, the places where a store may stand, and what is known to whom then.
+//! Memory orders: the stores that a load may see, the places of a store in modification order, and vector clocks.
 //!
-//! Memory has the newest store of each word in *modification order*, the order of the stores of one word on which all
-//! threads agree. [`Orders`] keeps the older stores. An operation on the newest store is done in memory as ever. A load
-//! that sees an older store, and a store that stands behind a newer one, leave memory as it is. So everything that is
-//! not recorded here (plain accesses, the kernel, code that is not instrumented) sees the newest value, and C++20 allows
-//! that answer always.
+//! The *modification order* of a word is the order of its stores on which all threads agree. Memory has the newest
+//! store of each word, and [`Orders`] keeps the older stores. An operation on the newest store is done in memory as
+//! ever. A load that sees an older store, and a store that precedes a newer one, leave memory as it is. So everything
+//! that is not recorded here (plain accesses, the kernel, code that is not instrumented) sees the newest value, and
+//! C++20 allows that answer always.
 //!
 //! Effects that are not recorded count as ordered. If memory has a value that no recorded store has left, the value is
-//! visible to all threads, and a thread that acquires it is ordered behind all that has happened. Such an effect hides
+//! visible to all threads, and a thread that acquires it is ordered after all that has happened. Such an effect hides
 //! behaviours and never adds one.
 //!
 //! # Model
 //!
 //! C++20 as the reference of Rust has it, without consume, and without cycles of program order and reads-from: a load
 //! sees no store that has not happened yet, although C++20 allows it for relaxed operations ("load buffering"). S, the
-//! order of sequentially consistent operations, is the order of execution. So an operation that is last in S can close a
-//! cycle only through the store that it chooses, and C++20's rules about S ([atomics.order] 4) become two lower bounds
-//! for that store: see [`Orders::floor`]. Some allowed outcomes are lost by that; none is added. The tests compare all
-//! schedules and all choices of small programs with the axioms.
+//! order of sequentially consistent operations, is the order of execution. So an operation that is last in S can close
+//! a cycle only through the store that it chooses, and C++20's rules about S ([atomics.order] 4) become two lower
+//! bounds for that store: see [`Orders::floor`]. Some allowed outcomes are lost by that; none is added. The tests
+//! compare all schedules and all choices of small programs with the axioms.
 //!
 //! # Data
 //!
@@ -83,11 +83,11 @@ struct Fence {
 /// The result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Done {
-    /// The value that it has seen; for a store, the value behind which it stands.
+    /// The value that it has seen; for a store, the value that it follows in modification order.
     pub(crate) old: u64,
     /// The value that it has left.
     pub(crate) new: u64,
-    /// True if memory takes part. If not, the operation has seen an old value, or stands behind a newer store.
+    /// True if memory takes part. If not, the operation has seen an old value, or it precedes a newer store.
     pub(crate) in_memory: bool,
 }
 
@@ -158,6 +158,11 @@ impl Orders {
         self.published.clear();
         self.freed.clear();
         (self.s, self.step, self.settled) = (0, 0, 0);
+    }
+
+    /// Makes each store take effect after the stores that were executed before it, from now on.
+    pub(crate) fn forbid_moves(&mut self) {
+        self.rules.moves = false;
     }
 
     /// Returns `true` if the run has a rule.

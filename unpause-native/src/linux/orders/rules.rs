@@ -12,7 +12,7 @@ const REPEATS: u16 = 3;
 pub(crate) struct Rules {
     /// The number of stores of a word that are kept, up to [`KEPT`].
     pub(super) kept: usize,
-    /// True if a store may stand behind a newer one.
+    /// True if a store may precede stores that were executed earlier.
     pub(super) moves: bool,
     /// The number of times that a thread sees the same old store.
     pub(super) repeats: u16,
@@ -24,11 +24,11 @@ impl Rules {
     /// The newest store only. The clocks are the clocks of the orders in the source.
     pub(crate) const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0, left_out: None };
 
-    /// All stores that C++20 allows. Stores stand in the order of execution, unless a run has moves.
-    pub(crate) fn weak(moves: bool) -> Rules {
+    /// All stores that C++20 allows.
+    pub(crate) fn weak() -> Rules {
         let left_out = Rule::left_out();
         let repeats = if left_out == Some(Rule::Fairness) { u16::MAX } else { REPEATS };
-        Rules { kept: KEPT, moves, repeats, left_out }
+        Rules { kept: KEPT, moves: true, repeats, left_out }
     }
 }
 

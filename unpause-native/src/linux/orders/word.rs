@@ -29,7 +29,7 @@ pub(super) struct Store {
     readers: Vec<Reader>,
     /// The first position in S of the store or of a load of it.
     pub(super) first: u32,
-    /// True if a read-modify-write has read it: no other store may stand directly behind it.
+    /// True if a read-modify-write has read it: no other store may directly follow it.
     pub(super) is_taken: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The memory model as axioms over a finished execution graph: the reference, without anything incremental.
 //!
-//! C++20, [intro.races] and [atomics.order], without consume; cycles of program order and reads-from are forbidden. RC11
-//! (Lahav, Vafeiadis, Kang, Hur, Dreyer; PLDI 2017) with the release sequences of C++20 allows more: whatever C++20
-//! allows is compared with it too.
+//! C++20, [intro.races] and [atomics.order], without consume; cycles of program order and reads-from are forbidden.
+//! RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer; PLDI 2017) with the release sequences of C++20 allows more: the tests
+//! compare the two.
 
 use super::super::{SEQ_CST, acquires, releases};
 
@@ -115,7 +115,7 @@ impl Graph {
         events.fold(0, |set, (at, event)| set | u32::from(is_in(event)) << at)
     }
 
-    /// The models that allow it. A read-modify-write must stand directly behind the store that it reads.
+    /// The models that allow it. In it, a read-modify-write directly follows the store that it reads.
     pub(super) fn allowed(&self) -> Allowed {
         const NEVER: Allowed = Allowed { by_cpp20: false, by_rc11: false };
         let (events, count) = (&self.events, self.events.len());

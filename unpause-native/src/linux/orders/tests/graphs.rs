@@ -97,8 +97,8 @@ impl Guess {
         });
     }
 
-    /// The modification orders and sources of one word that agree with the program order on that word. In each of them a
-    /// read-modify-write stands directly behind its source.
+    /// The modification orders and sources of one word that agree with the program order on that word. In each of them
+    /// a read-modify-write directly follows its source.
     fn parts(&self, word: usize) -> Vec<Part> {
         let events = &self.events;
         let here: Vec<usize> =

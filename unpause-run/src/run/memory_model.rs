@@ -1,0 +1,35 @@
+//! The memory of plain threads: a setting of the test.
+
+/// The values that a load of an atomic may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MemoryModel {
+    /// The newest value, whatever memory order the program asks for.
+    #[default]
+    Sc,
+    /// Each value that C++20 allows for the memory orders in the program.
+    C11,
+}
+
+impl MemoryModel {
+    /// The values of the setting, for messages.
+    pub const GRAMMAR: &str = "sc or c11";
+    /// The value if none is given.
+    pub const DEFAULT: &str = "sc";
+
+    /// The memory of this name.
+    pub fn parse(name: &str) -> Option<MemoryModel> {
+        match name {
+            MemoryModel::DEFAULT => Some(MemoryModel::Sc),
+            "c11" => Some(MemoryModel::C11),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryModel::Sc => MemoryModel::DEFAULT,
+            MemoryModel::C11 => "c11",
+        }
+    }
+}

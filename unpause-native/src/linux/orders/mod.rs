@@ -172,7 +172,7 @@ impl Orders {
 
     /// Returns `true` if a load may see another store than the newest one.
     pub(crate) fn is_weak(&self) -> bool {
-        self.rules.kept > 1
+        self.rules.is_weak()
     }
 
     fn known(&mut self, thread: usize) -> &mut Known {

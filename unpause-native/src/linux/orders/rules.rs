@@ -24,6 +24,11 @@ impl Rules {
     /// The newest store only. The clocks are the clocks of the orders in the source.
     pub(crate) const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0, left_out: None };
 
+    /// Returns `true` if a load may see another store than the newest one.
+    pub(crate) fn is_weak(&self) -> bool {
+        self.kept > 1
+    }
+
     /// All stores that C++20 allows.
     pub(crate) fn weak() -> Rules {
         let left_out = Rule::left_out();

@@ -19,14 +19,14 @@ use super::ops;
 use super::sites::Site;
 use super::threads::with;
 use crate::run::event::Values;
-use crate::run::memory_model::MemoryModel;
+use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
 use crate::run::op::{self, Op};
 use crate::seam::{draw, given, seed};
 
 /// A load has not seen this value, which is the newest one.
-const MISSES: Op = Op::new("misses_the_newest_value_of", op::Access::Read);
+const MISSED: Op = Op::new(MISSES, op::Access::Read);
 /// A store or a read-modify-write has taken effect before the store of this value, which is the newest one.
-const EARLIER: Op = Op::new("precedes_the_newest_value_of", op::Access::Read);
+const PRECEDED: Op = Op::new(PRECEDES, op::Access::Read);
 
 /// The memory order `SeqCst`, as the C ABI numbers it.
 const SEQ_CST: u8 = 5;
@@ -147,7 +147,7 @@ pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
         let newest = execution.value(thread);
         (word, execution.stable_value(newest))
     });
-    let op = if access.changes(old) { &EARLIER } else { &MISSES };
+    let op = if access.changes(old) { &PRECEDED } else { &MISSED };
     word.note(op, site.place, Values::Read(newest));
 }
 

@@ -25,6 +25,7 @@ pub mod runtimes;
 mod schedule;
 mod searched;
 mod source;
+mod stale;
 mod statistics;
 mod text;
 mod waiting;

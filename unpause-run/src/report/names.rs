@@ -1,8 +1,10 @@
 //! Names of the tasks, objects and operations of a run on the screen.
 
+use super::stale;
 use super::waiting;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
+use crate::run::memory_model::{MISSES, PRECEDES};
 use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
 use unpause_check::picture::screen::{clean, cut};
@@ -126,6 +128,13 @@ impl<'a> DisplayNames<'a> {
         }
     }
 
+    /// The store of the newest value, in words, for an operation that has missed it.
+    fn storer(&self, event: &Event) -> String {
+        stale::newest(self.run, event).map_or_else(String::new, |store| {
+            format!(", stored by {} at step {}", self.task(store.task), store.step)
+        })
+    }
+
     fn values(&self, event: &Event) -> String {
         let object = event.object.and_then(|id| self.run.objects.get(id.index()));
         let kind = object.map(|o| o.values).unwrap_or_default();
@@ -135,7 +144,7 @@ impl<'a> DisplayNames<'a> {
         }
         match event.values {
             Values::None => String::new(),
-            Values::Read(saw) => format!(" = {}", show(saw)),
+            Values::Read(saw) => format!(" = {}{}", show(saw), self.storer(event)),
             Values::Wrote(left) => format!(" := {}", show(left)),
             Values::Changed(saw, left) => format!(" {} → {}", show(saw), show(left)),
             // It may fail so without a reason: `compare_exchange_weak`.
@@ -155,8 +164,8 @@ fn spoken(op: &str) -> &str {
     match op {
         "ends_early" => "the timer ends early",
         "wakes_spuriously" => "wakes spuriously",
-        "misses_the_newest_value_of" => "misses the newest value of",
-        "precedes_the_newest_value_of" => "precedes the newest value of",
+        MISSES => "misses the newest value of",
+        PRECEDES => "precedes the newest value of",
         "finds_an_old_length_of" => "finds an old length of",
         "finds_old_bytes_in" => "finds old bytes in",
         "finds_an_old_entry_in" => "finds an old entry in",

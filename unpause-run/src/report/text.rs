@@ -9,6 +9,7 @@ use super::names::DisplayNames;
 use super::program;
 use super::schedule;
 use super::searched::{at_most, explored, limits};
+use super::stale;
 use super::statistics;
 use super::{Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::run::ids::TaskId;
@@ -129,6 +130,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     if let Some(shrinking) = &finding.shrunk {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));
     }
+    field(screen, "needs", &stale::needed(report, finding).unwrap_or_default());
     if let Some(proof) = &finding.proof {
         field(screen, "proof", &proven(finding, proof));
     }

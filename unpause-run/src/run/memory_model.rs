@@ -1,5 +1,11 @@
 //! The memory of plain threads: a setting of the test.
 
+/// The name of the event behind a load that has not seen the newest value. The event shows that value.
+pub const MISSES: &str = "misses_the_newest_value_of";
+/// The name of the event behind a store that has taken effect before the store of the newest value. The event shows
+/// that value.
+pub const PRECEDES: &str = "precedes_the_newest_value_of";
+
 /// The values that a load of an atomic may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MemoryModel {

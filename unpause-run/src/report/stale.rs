@@ -1,0 +1,85 @@
+//! Operations on old stores, with the memory `c11`: the store that each of them missed, and the number of them that a
+//! failure needs.
+
+use std::ptr;
+
+use unpause_check::picture::screen::plural;
+
+use super::{Finding, Report};
+use crate::run::event::{Event, Values};
+use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
+use crate::run::{Outcome, Run};
+
+/// The operations that chose another store than the newest, in words. `None` if the run was not shrunk, or if its
+/// memory is not `c11`.
+pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
+    let weak = |(name, value): &(String, String)| {
+        name == "memory" && MemoryModel::parse(value) == Some(MemoryModel::C11)
+    };
+    let is_weak = report.settings.iter().any(weak) && finding.run.outcome != Outcome::Passed;
+    if !is_weak || finding.shrunk.is_none() {
+        return None;
+    }
+    let count =
+        |name: &str| finding.run.events.iter().filter(|event| event.op.name == name).count() as u64;
+    let kinds = [(count(MISSES), "stale read"), (count(PRECEDES), "early store")];
+    let words = kinds.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = words.map(|(count, kind)| plural(*count, kind)).collect();
+    Some(match &words[..] {
+        [] => "no stale read: it fails with memory = \"sc\", too".to_owned(),
+        words => words.join(" and "),
+    })
+}
+
+/// The store of the newest value, which the operation before `event` has missed or precedes.
+pub(super) fn newest<'run>(run: &'run Run, event: &Event) -> Option<&'run Event> {
+    let Values::Read(value) = event.values else { return None };
+    if ![MISSES, PRECEDES].contains(&event.op.name) {
+        return None;
+    }
+    let at = run.events.iter().position(|other| ptr::eq(other, event))?;
+    let left = |event: &Event| match event.values {
+        Values::Wrote(left) | Values::Changed(_, left) => Some(left),
+        _ => None,
+    };
+    // The event before is the operation itself.
+    let earlier = run.events[..at.saturating_sub(1)].iter().rev();
+    let mut of_object = earlier.filter(|other| other.object == event.object).peekable();
+    while let Some(other) = of_object.next() {
+        if other.op.name == PRECEDES {
+            // The store before it is not the newest one either.
+            of_object.next();
+        } else if left(other) == Some(value) {
+            return Some(other);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{LOAD, STORE, Sample};
+    use super::*;
+    use crate::run::event::ValueKind;
+    use crate::run::op::{Access, Op};
+
+    const MISSED: Op = Op::new(MISSES, Access::Read);
+    const PRECEDED: Op = Op::new(PRECEDES, Access::Read);
+
+    #[test]
+    fn the_newest_store_is_the_last_one_that_precedes_none() {
+        let mut sample = Sample::of(&["a", "b"]);
+        let word = sample.object("AtomicU32", ValueKind::Unsigned);
+        let other = sample.object("AtomicU32", ValueKind::Unsigned);
+        sample.step(1).did(&STORE, Some(word), Values::Wrote(1));
+        sample.step(1).did(&STORE, Some(other), Values::Wrote(1));
+        sample.step(2).did(&STORE, Some(word), Values::Wrote(1));
+        sample.did(&PRECEDED, Some(word), Values::Read(1));
+        sample.step(0).did(&LOAD, Some(word), Values::Read(0));
+        sample.did(&MISSED, Some(word), Values::Read(1));
+        let run = sample.run;
+        let of = |at: usize| newest(&run, &run.events[at]).map(|event| event.step);
+        assert_eq!((of(3), of(5)), (Some(0), Some(0)));
+        assert_eq!((of(0), of(4)), (None, None));
+    }
+}

@@ -187,7 +187,7 @@ impl File {
         let before = into.len();
         loop {
             let filled = into.len();
-            into.resize(filled + READ_SIZE, 0);
+            into.extend_from_slice(ROOM);
             let read = self.read_here(&mut into[filled..], here).await;
             into.truncate(filled + *read.as_ref().unwrap_or(&0));
             if read? == 0 {
@@ -393,8 +393,9 @@ impl File {
     }
 }
 
-/// The bytes that [`File::read_to_end`] asks for at once.
-const READ_SIZE: usize = 64 << 10;
+/// The room for a read of [`File::read_to_end`]. It is copied, because `Vec::resize` of a debug build takes a call for each
+/// byte.
+static ROOM: &[u8] = &[0; 64 << 10];
 
 pub(super) fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| {

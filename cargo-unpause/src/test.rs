@@ -32,8 +32,8 @@ usage: cargo unpause test [--any] [--races] [ARGUMENTS OF CARGO TEST]
        cargo unpause nextest run [--any] [--races] [ARGUMENTS OF CARGO NEXTEST RUN]
 
   --any    run the existing tests of a crate that does not depend on unpause.
-  --races  check each access to memory: data races, memory orders that are too weak, use after free, accesses out of
-           bounds. A slower program, built in target/unpause-races.
+  --races  check each access to memory: data races, memory orders that are too weak, use after free and after return,
+           accesses out of bounds. A slower program, built in target/unpause-races.
 
 A test with `#[sim::test(native)]` is a plain function. Its `std::thread`s, and those of the crates that it uses, are
 tasks of the run: each of their atomic operations, locks, waits and sleeps may be overtaken.

@@ -164,11 +164,17 @@ fn each_access_of_a_crate_without_unpause_is_checked() {
     let (exit, output, errors) = run(&in_native_tests("any"), &arguments, &[]);
     assert_eq!(
         lines(&output),
-        ["test publishes_before_it_writes ... FAILED", "test writes_before_it_publishes ... ok"],
+        [
+            "test publishes_before_it_writes ... FAILED",
+            "test returns_before_its_variable_is_written ... FAILED",
+            "test waits_for_the_writer_of_its_variable ... ok",
+            "test writes_before_it_publishes ... ok",
+        ],
         "{output}{errors}"
     );
     assert_eq!(exit, 1);
-    for part in ["data race", "cargo unpause test --any --races -p any-tests --test queue"] {
+    let replay = "cargo unpause test --any --races -p any-tests --test queue";
+    for part in ["data race", "a variable of a function that has returned is written", replay] {
         assert!(output.contains(part), "{part}\n{output}{errors}");
     }
 }

@@ -78,6 +78,15 @@ fn failure(fault: &Fault) -> Failure {
         Problem::WriteAfterFree => {
             ("use after free", format!("{at} was written after it was freed"), WRITTEN)
         }
+        Problem::UseAfterReturn if fault.steps.iter().any(|step| step.label == "returned") => {
+            let message = "nothing orders the return of a function after the use of its variable";
+            ("use after return", message.to_owned(), "")
+        }
+        Problem::UseAfterReturn => {
+            let how = if is_write { "written" } else { "used" };
+            let message = format!("a variable of a function that has returned is {how}");
+            ("use after return", message, "")
+        }
         Problem::OutOfBounds if fault.steps.first().is_some_and(is_access) => {
             ("out of bounds", format!("{at} is accessed"), "")
         }

@@ -3,5 +3,6 @@
 
 mod crates;
 mod errors;
+mod frames;
 mod primitives;
 mod races;

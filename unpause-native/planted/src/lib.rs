@@ -10,7 +10,7 @@ pub mod unseen;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
-pub use plain::Plain;
+pub use plain::{Lent, Plain};
 
 /// A value that threads publish and withdraw through a pointer.
 pub struct Published {

@@ -27,3 +27,21 @@ impl Plain {
         self.set(self.get() + value);
     }
 }
+
+/// The address of a value, for another thread. The bug is the caller's: the value may be gone.
+pub struct Lent(usize);
+
+impl Plain {
+    /// Lends the value, for as long as the caller likes.
+    pub fn lend(&self) -> Lent {
+        Lent((&raw const *self) as usize)
+    }
+}
+
+impl Lent {
+    /// Writes the value.
+    pub fn set(&self, value: u64) {
+        // SAFETY: none unless the owner waits.
+        unsafe { &*(self.0 as *const Plain) }.set(value);
+    }
+}

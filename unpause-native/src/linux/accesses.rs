@@ -1,10 +1,9 @@
 //! The operations on memory that threads have requested.
 
-use super::fault::Step;
-use super::local::{FRAMES, Local};
+use super::local::Local;
 use super::orders::{self, Done, Orders};
 use super::request::{Access, Operation, Request};
-use super::{arch, blocks, passing, race};
+use super::{arch, passing, race};
 
 impl Local {
     /// Does the operation that `thread` has requested last. Returns the previous and the new value.
@@ -15,10 +14,8 @@ impl Local {
     pub(crate) fn perform(&mut self, thread: usize) -> (u64, u64) {
         match self.thread(thread).request {
             Request::Access(access) => {
-                if !blocks::may_access(access.address, access.size.into()) {
-                    self.misuse(thread, access);
-                    // The memory is still there.
-                    return Access::perform(&access);
+                if !self.run.may_access(self.thread(thread), &access) {
+                    return self.misuse(thread, access);
                 }
                 let values = Access::perform(&access);
                 if let Some(orders) = orders::orders() {
@@ -68,7 +65,7 @@ impl Local {
             panic!("thread {thread} has requested no access")
         };
         let Some(orders) = orders::orders().filter(|orders| orders.is_weak()) else { return 1 };
-        if access.size == 0 || !blocks::may_access(access.address, access.size.into()) {
+        if access.size == 0 || !self.run.may_access(self.thread(thread), &access) {
             return 1;
         }
         let memory = Access { operation: Operation::Load, ..access }.perform().0;
@@ -113,6 +110,9 @@ impl Local {
         nth: usize,
     ) -> Done {
         if let Some(detector) = race::detector() {
+            let of = self.thread(thread);
+            let owner = self.run.owner(access.address, (of, of.called_from));
+            detector.lend(&owner, access.address, access.size.into());
             detector.begin_atomic(orders, &access, memory);
         }
         let done = orders.perform(thread, &access, memory, nth);
@@ -134,17 +134,5 @@ impl Local {
             Request::Access(access) => access.look(),
             other => panic!("thread {thread} has requested {other:?} and no access"),
         }
-    }
-
-    /// Notes an access of a thread to memory that is free or a red zone.
-    #[cold]
-    fn misuse(&mut self, thread: usize, access: Access) {
-        let label = match access.operation {
-            Operation::Load => "load",
-            Operation::Store => "store",
-            _ => "update",
-        };
-        let step = Step::at(label, thread, self.thread(thread).return_addresses().take(FRAMES));
-        self.run.fault.get_or_insert_with(|| blocks::misuse(access.address, step));
     }
 }

@@ -23,7 +23,7 @@ const BEHIND: usize = UNIT;
 /// The byte of red zones.
 const ZONE: u8 = 0xFB;
 /// The byte of freed memory.
-const FREED: u8 = 0xDD;
+pub(crate) const FREED: u8 = 0xDD;
 /// The byte of memory that was not written yet.
 const FRESH: u8 = 0xA5;
 /// The largest number of bytes of an allocation that are poisoned.

@@ -14,6 +14,8 @@ pub enum Problem {
     UseAfterFree,
     /// Memory was written after it was freed: found later.
     WriteAfterFree,
+    /// A variable of a function that has returned is accessed.
+    UseAfterReturn,
     /// Memory beside an allocation is accessed, or was written.
     OutOfBounds,
     /// An allocation is not freed, and nothing refers to it at the end of the run.

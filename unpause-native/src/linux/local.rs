@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::execution::{Ended, Region};
+use super::execution::Ended;
 use super::fault::Fault;
 use super::heap::Memory;
 use super::net::{Effect, Net};
@@ -70,6 +70,8 @@ pub(crate) struct Run {
     pub(crate) carrier: Context,
     pub(crate) threads: Vec<NonNull<Thread>>,
     idle: Workers,
+    /// The lowest and the highest address of all stacks of the threads.
+    pub(crate) stacks: (usize, usize),
     /// The function of the first thread, which takes it when it begins.
     body: Option<Body>,
     /// The state of the stream of random bytes; none before the first one.
@@ -105,6 +107,7 @@ impl Run {
         let run: *mut Run = self;
         Thread::begin(worker, number, function, path, run);
         self.threads.push(worker);
+        self.note_stack(worker);
         Ok(worker)
     }
 
@@ -130,22 +133,6 @@ impl Run {
         let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
         self.threads.iter().rev().find(is_it).copied()
     }
-
-    /// The memory that an address is in. For the carrier, or the running thread.
-    pub(crate) fn region(&self, address: usize) -> Region {
-        // SAFETY: workers are never freed, and their numbers and stacks change between runs only.
-        let mut threads = self.threads.iter().map(|thread| unsafe { thread.as_ref() });
-        if heap::has(address) {
-            return Region::Heap;
-        }
-        if let Some(thread) = threads.find(|thread| thread.has_on_stack(address)) {
-            return Region::Stack(thread.number);
-        }
-        match address.wrapping_sub(super::image::load_address()) < super::image::size() {
-            true => Region::Program,
-            false => Region::Unknown,
-        }
-    }
 }
 
 /// One run of a program on simulated threads, which the owner steps: its carrier.
@@ -169,8 +156,19 @@ impl Local {
         let (carrier, threads, net) = (Context::default(), Vec::new(), Net::default());
         let (body, random, now, fault) = (Some(body), None, BEGIN, None);
         let shared_waits = Vec::new();
-        let mut run =
-            Box::new(Run { carrier, threads, idle, body, random, now, fault, net, shared_waits });
+        let stacks = (usize::MAX, 0);
+        let mut run = Box::new(Run {
+            carrier,
+            threads,
+            idle,
+            stacks,
+            body,
+            random,
+            now,
+            fault,
+            net,
+            shared_waits,
+        });
         let body = &raw mut run.body;
         let first = run.add(STACK, (call, body.cast()), 1);
         if let Err(error) = first {
@@ -318,11 +316,6 @@ impl Local {
     /// The messages and the places of the last panics of a thread, the last one last.
     pub(crate) fn panics_of(&self, thread: usize) -> Vec<(String, String)> {
         self.thread(thread).panics.clone()
-    }
-
-    /// The memory that an address is in.
-    pub(crate) fn region(&self, address: usize) -> Region {
-        self.run.region(address)
     }
 
     /// A name of an address that does not depend on the order in which threads run: its allocation,

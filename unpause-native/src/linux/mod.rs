@@ -35,6 +35,7 @@ mod processors;
 mod program;
 mod race;
 mod real;
+mod regions;
 mod request;
 mod signals;
 mod statics;

@@ -11,7 +11,6 @@
 
 use std::cell::UnsafeCell;
 
-use super::blocks;
 use super::frames::add;
 use super::orders;
 use super::race::races;
@@ -177,7 +176,7 @@ pub(crate) fn perform(thread: &mut Thread, access: &Access, caller: (usize, usiz
         return None;
     }
     let is_watched = passing().is_watched(access.address);
-    let passes = !is_watched && blocks::may_access(access.address, access.size.into());
+    let passes = !is_watched && thread.run_of().may_access(thread, access);
     passes.then(|| {
         let (old, new) = access.perform();
         note_values(old, new);

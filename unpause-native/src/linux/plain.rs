@@ -18,17 +18,26 @@ const CHECKED: usize = 1 << 16;
 fn access(address: usize, size: usize, is_write: bool, frame: usize) {
     let Some(thread) = current() else { return };
     let trace = thread.trace(frame);
-    if !blocks::may_access(address, size) {
+    // All variables of the caller are above this frame.
+    let by = (&*thread, frame);
+    let run = thread.run_of();
+    let owner = run.owner(address, by);
+    if !blocks::may_access(address, size) || owner.has_returned() {
         let label = if is_write { "write" } else { "read" };
-        let fault = outside(|| blocks::misuse(address, Step::new(label, thread.number, trace)));
+        let fault = outside(|| run.misuse(address, by, Step::new(label, thread.number, trace)));
         thread.fail(fault);
         return;
     }
     let (Some(detector), Some(orders)) = (race::detector(), orders::orders()) else { return };
     let number = thread.number;
     let size = size.min(CHECKED);
-    let race = outside(|| detector.plain(orders, number, address, size, is_write, &trace));
-    if let Some(fault) = race {
+    let race = outside(|| {
+        detector.lend(&owner, address, size);
+        detector.plain(orders, number, address, size, is_write, &trace)
+    });
+    let is_above = thread.lent.get() < frame && thread.has_on_stack(frame);
+    let gone = if is_above { thread.returned(frame, &trace) } else { None };
+    if let Some(fault) = race.or(gone) {
         thread.fail(fault);
     }
 }

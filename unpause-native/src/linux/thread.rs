@@ -41,15 +41,15 @@ pub(crate) struct Thread {
     /// Its saved state while it is suspended.
     pub(crate) context: Context,
     /// Its run, whose carrier is suspended while the thread runs.
-    run: *mut Run,
+    pub(super) run: *mut Run,
     /// 1 when the worker sleeps.
     parked: AtomicU32,
     /// The stack pointer of the sleeping worker.
-    base: usize,
+    pub(super) base: usize,
     /// The size of the stack.
     pub(crate) stack: usize,
     /// The lowest address of the stack; below it is a guard page, which cannot be accessed.
-    lowest: usize,
+    pub(super) lowest: usize,
     pub(crate) pthread: libc::pthread_t,
     /// Its number in the run.
     pub(crate) number: usize,
@@ -80,6 +80,8 @@ pub(crate) struct Thread {
     pub(crate) caller: (usize, usize),
     /// The address of the return address of the function of instrumentation called last.
     pub(crate) called_from: usize,
+    /// The lowest of its variables that others have accessed, if data races are searched.
+    pub(crate) lent: Cell<usize>,
     /// The answer to its last request.
     pub(crate) reply: u64,
     /// Where its last request returns to, a compare-exchange that fails: see `weak.rs`. 0 is the return address.
@@ -212,6 +214,9 @@ impl Thread {
     pub(crate) fn stop(&mut self, request: Request, caller: (usize, usize)) -> u64 {
         self.request = request;
         self.caller = caller;
+        if self.lent.get() != usize::MAX {
+            self.note_return();
+        }
         // SAFETY: the carrier is suspended in `resume`, and this context is valid until it resumes the thread.
         unsafe { switch(&mut self.context, &raw const (*self.run).carrier) };
         self.reply
@@ -352,7 +357,9 @@ impl Thread {
             thread.run = run;
             thread.call = None;
             thread.request = Request::Yield;
+            thread.caller = (0, 0);
             thread.called_from = 0;
+            thread.lent.set(usize::MAX);
             thread.panics.clear();
             thread.panicked_by.clear();
         }
@@ -438,6 +445,7 @@ pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
         call: None,
         caller: (0, 0),
         called_from: 0,
+        lent: Cell::new(usize::MAX),
         reply: 0,
         returns: 0,
         panics: Vec::new(),

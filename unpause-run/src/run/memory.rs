@@ -19,7 +19,7 @@ pub struct MemoryStep {
 /// An error in the use of memory, found in a run of plain threads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryError {
-    /// The kind, such as `double free`, `use after free`, `out of bounds`, `leak` or `data race`.
+    /// The kind, such as `double free`, `use after free`, `use after return`, `out of bounds`, `leak` or `data race`.
     pub problem: &'static str,
     /// The error in words.
     pub message: String,

@@ -232,6 +232,7 @@ written_enumerations! {
     }
     Problem {
         0 DoubleFree 1 InvalidFree 2 UseAfterFree 3 WriteAfterFree 4 OutOfBounds 5 Leak 6 DataRace
+        7 UseAfterReturn
     }
     Ended { 0 Returned 1 Panicked(message, place) }
     Region { 0 Heap 1 Stack(thread) 2 Program 3 Unknown }

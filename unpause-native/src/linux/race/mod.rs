@@ -11,12 +11,14 @@
 //! - A free by compiled code is ordered after accesses, and a free by an `Arc` after std's own atomic accesses: see
 //!   [`Detector::is_hidden`].
 
+mod lent;
 mod shadow;
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::shadow::{ATOMIC, FREE, Record, Shadow, WRITE};
+use self::lent::Lent;
+use self::shadow::{ATOMIC, FREE, RETURN, Record, Shadow, WRITE};
 use super::blocks::Trace;
 use super::by_number::ByNumber;
 use super::fault::{Fault, Problem, Step, TooWeak};
@@ -59,6 +61,7 @@ struct Logged {
 #[derive(Default)]
 pub(crate) struct Detector {
     shadow: Shadow,
+    lent: Lent,
     log: Vec<Logged>,
     /// The return addresses of all runs, and their numbers by hash.
     traces: Vec<Trace>,
@@ -98,6 +101,7 @@ pub(crate) fn reset() {
 impl Detector {
     pub(crate) fn reset(&mut self) {
         self.shadow.reset();
+        self.lent.reset();
         self.log.clear();
     }
 
@@ -239,6 +243,7 @@ impl Detector {
         }
         let trace = |record: &Record| self.traces[record.trace as usize];
         let label = |record: &Record| match record.kind {
+            kind if kind & RETURN != 0 => "returned",
             kind if kind & FREE != 0 => "freed",
             kind => match (kind & ATOMIC != 0, kind & WRITE != 0) {
                 (true, true) => "store",
@@ -248,7 +253,9 @@ impl Detector {
             },
         };
         let step = |record: &Record| Step::new(label(record), record.thread.into(), trace(record));
-        let mut fault = Fault::new(Problem::DataRace, step(new)).and(step(old));
+        let returned = (old.kind | new.kind) & RETURN != 0;
+        let problem = if returned { Problem::UseAfterReturn } else { Problem::DataRace };
+        let mut fault = Fault::new(problem, step(new)).and(step(old));
         fault.missing = self.too_weak(old, new);
         Some(fault)
     }

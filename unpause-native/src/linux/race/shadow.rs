@@ -9,6 +9,8 @@ pub(crate) const WRITE: u8 = 1;
 pub(crate) const ATOMIC: u8 = 2;
 /// A free: a write to all bytes of an allocation.
 pub(crate) const FREE: u8 = 4;
+/// A free that is the return of a function.
+pub(crate) const RETURN: u8 = 8;
 
 /// An access of some of eight bytes.
 #[derive(Clone, Copy, Default, Debug)]

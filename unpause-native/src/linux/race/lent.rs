@@ -1,0 +1,89 @@
+//! Variables of functions that other threads access. A function returns, and that is a write to each of them: whoever
+//! does not wait for the return, or makes it wait, uses memory that may be gone.
+//!
+//! The return is seen at the next event of the thread: an access, or a request.
+
+use super::{Detector, FREE, RETURN, WRITE};
+use crate::linux::blocks::Trace;
+use crate::linux::fault::Fault;
+use crate::linux::orders::{self, Orders};
+use crate::linux::race;
+use crate::linux::regions::Owner;
+use crate::linux::request::Request;
+use crate::linux::thread::{Thread, outside};
+
+/// The most bytes of one access that are noted.
+const NOTED: usize = 1 << 12;
+
+/// The words that other threads have accessed, by the threads that have them on their stacks.
+#[derive(Default)]
+pub(super) struct Lent(Vec<Vec<usize>>);
+
+impl Lent {
+    pub(super) fn reset(&mut self) {
+        self.0.iter_mut().for_each(Vec::clear);
+    }
+}
+
+impl Detector {
+    /// Notes an access to a variable of a thread, if it is one of another thread.
+    pub(crate) fn lend(&mut self, owner: &Owner<'_>, address: usize, size: usize) {
+        let Owner::Other(owner) = owner else { return };
+        if self.lent.0.len() <= owner.number {
+            self.lent.0.resize_with(owner.number + 1, Vec::new);
+        }
+        let words = &mut self.lent.0[owner.number];
+        for word in (address & !7..address + size.min(NOTED)).step_by(8) {
+            if !words.contains(&word) {
+                words.push(word);
+                owner.lent.set(owner.lent.get().min(word));
+            }
+        }
+    }
+
+    /// A thread is in no function any more that has variables below this address.
+    fn returned(
+        &mut self,
+        orders: &mut Orders,
+        thread: &Thread,
+        above: usize,
+        trace: &Trace,
+    ) -> Option<Fault> {
+        let words = &mut self.lent.0[thread.number];
+        let (gone, left): (Vec<usize>, Vec<usize>) = words.iter().partition(|word| **word < above);
+        *words = left;
+        thread.lent.set(words.iter().copied().min().unwrap_or(usize::MAX));
+        let trace = self.number(trace);
+        let kind = WRITE | FREE | RETURN;
+        gone.into_iter().find_map(|word| self.add(orders, thread.number, word, 8, kind, trace))
+    }
+}
+
+impl Thread {
+    /// Notes the functions that have returned, for a thread that has accessed memory in a function with this frame
+    /// pointer. Returns the race with another thread that has used a variable of them.
+    #[cold]
+    pub(crate) fn returned(&self, above: usize, trace: &Trace) -> Option<Fault> {
+        let (detector, orders) = (race::detector()?, orders::orders()?);
+        outside(|| detector.returned(orders, self, above, trace))
+    }
+
+    /// The same for a thread that is about to stop with its request.
+    #[cold]
+    pub(crate) fn note_return(&mut self) {
+        let above = match (&self.request, self.caller) {
+            (Request::End, _) => usize::MAX,
+            (_, (0, 0)) => return,
+            _ => self.lowest_of_program(),
+        };
+        let is_here = above == usize::MAX || self.has_on_stack(above);
+        if !is_here || self.lent.get() >= above {
+            return;
+        }
+        let trace = self.last_trace();
+        if let Some(fault) = self.returned(above, &trace) {
+            self.run().fault.get_or_insert(fault);
+            self.request = Request::Fault;
+        }
+    }
+}

@@ -6,7 +6,7 @@ use sim::runner::TestResult;
 use sim::{Runner, SIMULATED};
 
 /// Seeds that a body must pass: fewer on real threads, where each costs some.
-pub const SEEDS: u64 = if SIMULATED { 500 } else { 20 };
+pub const SEEDS: u64 = if SIMULATED { 300 } else { 20 };
 
 /// Runs a body under [`SEEDS`] seeds.
 #[track_caller]

@@ -393,8 +393,8 @@ impl File {
     }
 }
 
-/// The room for a read of [`File::read_to_end`]. It is copied, because `Vec::resize` of a debug build takes a call for each
-/// byte.
+/// The room for a read of [`File::read_to_end`]. It is copied, because `Vec::resize` of a debug build takes a call for
+/// each byte.
 static ROOM: &[u8] = &[0; 64 << 10];
 
 pub(super) fn text(bytes: Vec<u8>) -> io::Result<String> {

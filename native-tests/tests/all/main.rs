@@ -12,6 +12,7 @@ mod dispatchers;
 mod fold;
 mod histories;
 mod locks;
+mod many;
 mod network;
 mod network_search;
 mod orders;

@@ -13,7 +13,7 @@ use super::net::{Effect, Net};
 use super::request::Request;
 use super::std_state::Left;
 use super::switch::Context;
-use super::thread::{self, STACK, Start, Thread};
+use super::thread::{self, Past, STACK, Start, Thread};
 use super::{
     blocks, environment, heap, leaks, orders, output, race, signals, statics, std_state, unseen,
 };
@@ -72,6 +72,7 @@ pub(crate) struct Run {
     idle: Workers,
     /// The lowest and the highest address of all stacks of the threads.
     pub(crate) stacks: (usize, usize),
+    pub(crate) past: Past,
     /// The function of the first thread, which takes it when it begins.
     body: Option<Body>,
     /// The state of the stream of random bytes; none before the first one.
@@ -95,13 +96,16 @@ impl Run {
         &mut self,
         stack: usize,
         function: (Start, *mut c_void),
-        path: u64,
+        (path, parent): (u64, usize),
     ) -> Result<NonNull<Thread>, c_int> {
         // SAFETY: workers are never freed.
         let fits = |idle: &Idle| unsafe { idle.0.as_ref().stack == stack };
-        let worker = match self.idle.0.iter().rposition(fits) {
-            Some(at) => self.idle.0.remove(at).0,
-            None => thread::hire(stack)?,
+        let worker = match self.take_worker(stack, parent) {
+            Some(worker) => worker,
+            None => match self.idle.0.iter().rposition(fits) {
+                Some(at) => self.idle.0.remove(at).0,
+                None => thread::hire(stack)?,
+            },
         };
         let number = self.threads.len();
         let run: *mut Run = self;
@@ -122,7 +126,8 @@ impl Run {
     ) -> Result<NonNull<Thread>, c_int> {
         let nth = parent.children + 1;
         let path = (parent.path ^ nth).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let child = parent.run().add(stack, function, path)?;
+        let number = parent.number;
+        let child = parent.run().add(stack, function, (path, number))?;
         parent.children = nth;
         Ok(child)
     }
@@ -162,6 +167,7 @@ impl Local {
             threads,
             idle,
             stacks,
+            past: Past::default(),
             body,
             random,
             now,
@@ -170,7 +176,7 @@ impl Local {
             shared_waits,
         });
         let body = &raw mut run.body;
-        let first = run.add(STACK, (call, body.cast()), 1);
+        let first = run.add(STACK, (call, body.cast()), (1, 0));
         if let Err(error) = first {
             panic!("the system refuses a thread for the run: error {error}");
         }
@@ -381,6 +387,8 @@ impl Drop for Local {
         output::end();
         environment::end();
         let Run { threads, idle, .. } = &mut *self.run;
+        // SAFETY: workers are never freed, and the rest is of this run.
+        threads.retain(|thread| !unsafe { thread.as_ref() }.is_past());
         idle.0.extend(threads.drain(..).map(Idle));
         // The next run takes them in the same order.
         idle.0.sort_by_key(|idle| std::cmp::Reverse(idle.0));

@@ -154,7 +154,7 @@ impl Local {
         let of = self.thread(thread);
         let step = Step::at(label, thread, of.return_addresses().take(FRAMES));
         let fault = self.run.misuse(access.address, (of, of.called_from), step);
-        // What is left on a stack differs from run to run, and freed memory has its poison.
+        // The rest of a stack differs from run to run, and freed memory has its poison.
         let values = match fault.problem {
             Problem::UseAfterReturn => {
                 let poison = u64::MAX / 0xFF * u64::from(blocks::FREED);

@@ -1,6 +1,8 @@
 //! Simulated threads. Each borrows the stack and the thread-local block of a *worker*: a thread of the system that
 //! sleeps for ever. Workers are kept for later runs.
 
+mod past;
+
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,6 +17,8 @@ use super::local::{FRAMES, Run};
 use super::request::{Call, Request};
 use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;
+
+pub(crate) use self::past::Past;
 
 /// A start routine of `pthread_create`.
 pub(crate) type Start = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -59,6 +63,8 @@ pub(crate) struct Thread {
     pub(crate) own: Own,
     pub(crate) result: *mut c_void,
     pub(crate) ended: bool,
+    /// Nobody will join it.
+    pub(crate) detached: bool,
     /// More than 0 while the thread is in code of this crate or of the carrier's: calls of libc are then real.
     outside: u32,
     pub(crate) destructors: Vec<Destructor>,
@@ -346,6 +352,7 @@ impl Thread {
             thread.own = Own::None;
             thread.result = null_mut();
             thread.ended = false;
+            thread.detached = false;
             thread.outside = 0;
             thread.destructors.clear();
             thread.starts_child = 0;
@@ -409,6 +416,9 @@ extern "C" fn entry() -> ! {
         }
         (*thread).ended = true;
         (*thread).outside = 1;
+        if (*thread).detached {
+            (*thread).run().note_done((*thread).number);
+        }
         (*thread).stop(Request::End, (0, 0));
     }
     unreachable!("a thread that has ended is not resumed")
@@ -419,38 +429,7 @@ extern "C" fn entry() -> ! {
 /// # Errors
 /// The error number of the system, if it refuses a thread with such a stack.
 pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
-    let worker = Box::into_raw(Box::new(Thread {
-        context: Context::default(),
-        run: null_mut(),
-        parked: AtomicU32::new(0),
-        base: 0,
-        stack,
-        lowest: 0,
-        pthread: 0,
-        number: 0,
-        start: None,
-        argument: null_mut(),
-        own: Own::None,
-        result: null_mut(),
-        ended: false,
-        outside: 1,
-        destructors: Vec::new(),
-        starts_child: 0,
-        path: 0,
-        children: 0,
-        allocations: 0,
-        arena: Arena::NONE,
-        readings: Readings::default(),
-        request: Request::End,
-        call: None,
-        caller: (0, 0),
-        called_from: 0,
-        lent: Cell::new(usize::MAX),
-        reply: 0,
-        returns: 0,
-        panics: Vec::new(),
-        panicked_by: Vec::new(),
-    }));
+    let worker = Box::into_raw(Box::new(Thread::without_stack(stack)));
     // SAFETY: the attribute is initialised before it is used; the worker is leaked, so that its address stays valid, or
     // freed if no thread of the system knows it.
     unsafe {

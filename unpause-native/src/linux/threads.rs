@@ -128,6 +128,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
             // SAFETY: the caller has room for the result.
             unsafe { *result = (*child.as_ptr()).result };
         }
+        outside(|| parent.run().note_done(number));
         return 0;
     }
     type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
@@ -137,7 +138,16 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_detach(thread: libc::pthread_t) -> c_int {
-    if with_child(thread).is_some() {
+    if let Some((parent, child)) = with_child(thread) {
+        let child = child.as_ptr();
+        // SAFETY: a worker is never freed. It may be that of the caller.
+        let (number, has_ended) = unsafe {
+            (*child).detached = true;
+            ((*child).number, (*child).ended)
+        };
+        if has_ended {
+            outside(|| parent.run().note_done(number));
+        }
         return 0;
     }
     type Detach = unsafe extern "C" fn(libc::pthread_t) -> c_int;

@@ -264,6 +264,10 @@ impl Settings {
         let faults = self.faults(chances)?;
         let isolate = self.isolation()?;
         let memory = self.memory_model()?;
+        let strategy = match memory {
+            MemoryModel::Sc => strategy,
+            MemoryModel::C11 => strategy.for_stale_reads(),
+        };
         let many = match crate::seam::SIMULATED {
             true if searches => SEARCH_RUNS,
             true => SEEDS,

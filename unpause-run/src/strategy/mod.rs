@@ -205,6 +205,15 @@ impl Chosen {
         self.name
     }
 
+    /// The same strategy for runs whose loads may see old values. The portfolio has another mix then.
+    #[must_use]
+    pub fn for_stale_reads(self) -> Chosen {
+        match self.name == portfolio::ROW.name {
+            true => Chosen { kind: ChosenKind::Sample(portfolio::for_stale_reads), ..self },
+            false => self,
+        }
+    }
+
     /// Creates the strategy; a search is at its beginning.
     pub fn create(self) -> Box<dyn Strategy> {
         match self.kind {

@@ -132,7 +132,7 @@ const RULES: &[(Rule, u64, Program)] = &[
     (Rule::Membarrier, 100, || never(sb(|| compiler_fence(SeqCst), || assert!(membarrier())))),
     (Rule::Instructions, 100, || never(sb(fence_in_assembly, full_fence))),
     (Rule::Calls, 100, || never(message_by_a_socket())),
-    (Rule::Fairness, 100, || never(old_for_ever())),
+    (Rule::Fairness, 300, || never(old_for_ever())),
     (Rule::Time, 100, || never(flag_after_a_sleep())),
 ];
 

@@ -21,7 +21,7 @@ mod strategy;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub(crate) use self::idle::idle_text;
@@ -56,6 +56,13 @@ const PROOF_RUNS: u64 = 10_000;
 const HANG: Duration = Duration::from_secs(10);
 /// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// The number of processors that this process may use. The answer of the system is read from several files, so it is kept:
+/// a runner is made for each seed in some tests.
+fn processors() -> usize {
+    static NUMBER: OnceLock<usize> = OnceLock::new();
+    *NUMBER.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// The properties of a test that no user sets.
 #[derive(Clone, Debug, Default)]
@@ -279,7 +286,6 @@ impl Settings {
             (None, Some(seeds)) => (seeds.start, seeds.end.saturating_sub(seeds.start)),
             (None, None) => (0, many),
         };
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Config {
             source,
             own: Arc::default(),
@@ -301,7 +307,7 @@ impl Settings {
             jobs: if self.kind.native || native::is_alone() {
                 1
             } else {
-                self.jobs.unwrap_or_else(cores)
+                self.jobs.unwrap_or_else(processors)
             },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),

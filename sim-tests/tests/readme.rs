@@ -390,8 +390,13 @@ fn run_example(name: &str, environment: &[(&str, &str)]) -> Output {
     let program = std::env::current_exe().unwrap();
     let profile = program.parent().and_then(Path::parent).unwrap();
     let mut build = cargo(&root());
-    build.args(["build", "--quiet", "--workspace", "--example", name]);
+    build.args(["build", "--quiet", "--example", name]);
     build.arg("--target-dir").arg(profile.parent().unwrap());
+    // The gate builds the package alone, too, with this setting.
+    match std::env::var("UNPAUSE_EXAMPLES") {
+        Ok(config) if sim::SIMULATED => build.args(["--config", &config]),
+        _ => build.arg("--workspace"),
+    };
     match profile.file_name().unwrap().to_str().unwrap() {
         "debug" => &mut build,
         profile => build.args(["--profile", profile]),

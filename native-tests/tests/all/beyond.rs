@@ -11,9 +11,9 @@ use sim::Runner;
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome};
 
-/// The step limit. The programs take some hundred thousand operations.
+/// The step limit. The programs take some ten thousand operations.
 const STEPS: u32 = 2_000;
-const TIMES: u32 = 20_000;
+const TIMES: u32 = 8_000;
 
 fn runner() -> Runner {
     Runner::new().hermetic().seeds(0..3).max_steps(STEPS).shrink(false).prove(0)

@@ -27,12 +27,14 @@
 
 mod clock;
 mod current;
+mod fences;
 mod heap;
 mod rules;
 mod word;
 
 pub(crate) use self::clock::Clock;
 pub(crate) use self::current::{begin, fence_as_noted, note_instruction, orders, weaken};
+use self::fences::Fences;
 pub use self::rules::Rule;
 pub(crate) use self::rules::Rules;
 use self::word::{NOT_IN_S, Store, Word};
@@ -71,15 +73,6 @@ struct Known {
     is_strong: bool,
 }
 
-/// A sequentially consistent fence.
-#[derive(Clone, Debug)]
-struct Fence {
-    /// Its position in S.
-    position: u32,
-    /// All that happens before it, or before a fence that precedes it in S.
-    known: Clock,
-}
-
 /// The result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Done {
@@ -104,7 +97,7 @@ pub(crate) struct Orders {
     unused: Vec<u32>,
     /// Stores that were dropped, for their allocations.
     spare: Vec<Store>,
-    fences: Vec<Fence>,
+    fences: Fences,
     /// The clocks that calls of the system have published, by object.
     published: ByNumber<Clock>,
     /// The clocks of threads that have freed memory, by address.
@@ -250,11 +243,8 @@ impl Orders {
         clock.tick(thread);
         if order == SEQ_CST && self.is_weak() {
             self.s += 1;
-            let mut known =
-                self.fences.last().map_or_else(Clock::default, |last| last.known.clone());
-            known.join(&self.threads[thread].clock);
-            self.fences.push(Fence { position: self.s, known });
-            self.threads[thread].clock.fence = self.fences.len() as u32;
+            let clock = &mut self.threads[thread].clock;
+            clock.fence = self.fences.add(self.s, clock);
         }
         if releases(order) {
             let Known { clock, released, .. } = &mut self.threads[thread];
@@ -350,7 +340,7 @@ impl Orders {
         let clock = &self.threads[thread].clock;
         let fence = match in_s {
             true => self.fences.last(),
-            false => (clock.fence as usize).checked_sub(1).map(|at| &self.fences[at]),
+            false => self.fences.get(clock.fence),
         };
         let position = if in_s { NOT_IN_S - 1 } else { fence.map_or(0, |fence| fence.position) };
         let is_bound = |store: &Store| {

@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 
 use self::graphs::{Outcomes, outcomes};
 use self::litmus::{Act, Litmus, Outcome, Random, address, random};
-use super::{KEPT, Orders, Rules};
+use super::fences::FENCES_KEPT;
+use super::{KEPT, Orders, Rules, SEQ_CST};
 
 /// The outcomes of all schedules and all choices.
 struct Explorer<'a> {
@@ -130,6 +131,30 @@ fn random_programs_have_no_forbidden_outcome() {
         count.add(&program, &format!("program {at}"));
     }
     assert_eq!(count, expected);
+}
+
+/// A run with many fences keeps the last ones, and has no store buffering around fences nevertheless.
+#[test]
+fn fences_that_are_dropped_add_no_outcome() {
+    let fence = Act::Fence(SEQ_CST).access();
+    let [read_x, read_y] = [0, 1].map(|word| Act::Load(word, 0).access());
+    let [write_x, write_y] = [0, 1].map(|word| Act::Store(word, 1, 0).access());
+    for between in [0, 10, 3 * FENCES_KEPT] {
+        let mut orders = Orders::default();
+        orders.reset(unfair(true));
+        orders.perform(0, &read_x, 0, 0);
+        orders.perform(0, &read_y, 0, 0);
+        (1..4).for_each(|thread| orders.spawned(0, thread));
+        orders.perform(1, &write_x, 0, 0);
+        orders.perform(1, &fence, 0, 0);
+        (0..between).for_each(|_| _ = orders.perform(3, &fence, 0, 0));
+        orders.perform(2, &write_y, 0, 0);
+        orders.perform(2, &fence, 0, 0);
+        // The second thread cannot miss the store before the fence of the first one, whose fence was earlier.
+        assert_eq!(orders.candidates(2, &read_x, 1), 1, "{between} fences");
+        assert_eq!(orders.candidates(1, &read_y, 1), 2, "{between} fences");
+        assert!(orders.fences.count() <= FENCES_KEPT);
+    }
 }
 
 /// The newest store alone is what a sequentially consistent memory has.

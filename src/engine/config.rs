@@ -57,8 +57,8 @@ const HANG: Duration = Duration::from_secs(10);
 /// The default time limit of a run on real threads.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The number of processors that this process may use. The answer of the system is read from several files, so it is kept:
-/// a runner is made for each seed in some tests.
+/// The number of processors that this process may use. The answer of the system is read from several files, so it is
+/// kept: a runner is made for each seed in some tests.
 fn processors() -> usize {
     static NUMBER: OnceLock<usize> = OnceLock::new();
     *NUMBER.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

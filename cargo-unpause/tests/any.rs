@@ -50,6 +50,17 @@ fn in_native_tests(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../native-tests").join(folder)
 }
 
+/// A new package with this library.
+fn package(name: &str, library: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("second").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    let manifest = format!("[workspace]\n[package]\nname = {name:?}\nedition = \"2024\"\n");
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(folder.join("src/lib.rs"), library).unwrap();
+    folder
+}
+
 /// The lines of libtest about single tests, sorted.
 fn lines(output: &str) -> Vec<&str> {
     let is_line = |line: &&str| line.starts_with("test ") && line.contains(" ... ");
@@ -82,6 +93,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test publishes_before_it_writes ... ok",
             "test returns_a_result ... ok",
             "test returns_an_error ... FAILED",
+            "test returns_before_its_variable_is_written ... ok",
             "test should_panic_and_does_only_after_a_lost_update - should panic ... FAILED",
             "test sleeps_for_an_hour ... ok",
             "test spawns_two_tasks_on_one_thread ... ok",
@@ -91,6 +103,7 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
             "test takes_very_many_steps_and_loses_the_last ... FAILED",
             "test tests::one_step_loses_none ... ok",
             "test tests::two_steps_lose_an_update ... FAILED",
+            "test waits_for_the_writer_of_its_variable ... ok",
             "test writes_before_it_publishes ... ok",
         ],
         "{output}{errors}"
@@ -255,15 +268,7 @@ fn a_run_leaves_nothing_behind_for_the_next_one() {
 #[ignore = "builds the runtime: run by .ci/run"]
 fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     let said = "note: the engine is compiled, once for this version and toolchain";
-    let package = |name: &str| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("second").join(name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(folder.join("src")).unwrap();
-        let manifest = format!("[workspace]\n[package]\nname = {name:?}\nedition = \"2024\"\n");
-        std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-        std::fs::write(folder.join("src/lib.rs"), "#[test]\nfn passes() {}\n").unwrap();
-        folder
-    };
+    let package = |name: &str| package(name, "#[test]\nfn passes() {}\n");
     let (exit, output, errors) = run(&package("first"), &[], &[]);
     assert_eq!(exit, 0, "{output}{errors}");
 
@@ -298,4 +303,32 @@ fn a_package_that_depends_on_unpause_is_refused() {
         errors.contains("native-tests depends on unpause: run `cargo unpause test`"),
         "{errors}"
     );
+}
+
+/// The first screen of `docs/method.md` is that of the program above it, and the fix below it is one.
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
+fn the_method_shows_what_its_program_prints() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/method.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let between = |text: &str, start: &str, end: &str| {
+        let text = text.split_once(start).expect(start).1;
+        text.split_once(end).expect(end).0.to_owned()
+    };
+    let program = between(&page, "```rust\n", "```");
+    let screen = between(&page, "```text\n", "```");
+    let (exit, output, errors) = run(&package("slots", &program), &[], &[]);
+    assert_eq!(exit, 1, "{output}{errors}");
+    let printed = format!("FAILED  slots{}\n", between(&output, "FAILED  slots", "\n\n\n"));
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, page.replace(&screen, &printed)).unwrap();
+    } else {
+        assert_eq!(printed, screen, "UPDATE_EXPECT=1 changes {path:?}");
+    }
+
+    let fix = between(&page, "the body of `take`:\n`", "`.");
+    let body = between(&program, "-> bool {\n", "    }\n\n    pub fn give");
+    let fixed = program.replace(&body, &format!("        {fix}\n"));
+    let (exit, output, errors) = run(&package("slots", &fixed), &[], &[]);
+    assert!(exit == 0 && output.contains("1 passed"), "{output}{errors}");
 }

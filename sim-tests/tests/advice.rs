@@ -59,8 +59,9 @@ paths! {
 fn methods_that_messages_name_exist() {
     let _ = (sim::Runner::seeds, sim::Runner::prove, sim::Runner::must_prove);
     let _ = |name: &str| sim::Runner::new().name(name);
+    let _ = |body: fn()| sim::Runner::new().run_native(body);
     // The last two are code and no text.
-    let methods = ["seeds", "prove", "must_prove", "name", "new", "of_site"];
+    let methods = ["seeds", "prove", "must_prove", "name", "run_native", "new", "of_site"];
     for (file, name) in named("Runner::") {
         assert!(
             methods.contains(&&name[..]),

@@ -5,38 +5,13 @@
 //! times for each thread; elsewhere nothing is found. A `std::thread` that is not joined is not
 //! found either: nothing tells who started it.
 
-use std::fs;
 use std::time::{Duration, Instant};
+
+use super::times::ThreadTimes;
 
 /// A shorter standstill is not reported. The times of a thread that runs are brought up to date at each tick of the
 /// system's clock, which is 1 to 10 ms.
 const LEAST: Duration = Duration::from_millis(20);
-
-/// The times of the current thread, since it was started.
-struct ThreadTimes {
-    /// The time that it ran or waited for a processor.
-    busy: Duration,
-    /// The number of times that it waited for something else.
-    waits: u64,
-}
-
-impl ThreadTimes {
-    /// `None` if the system does not tell.
-    fn now() -> Option<ThreadTimes> {
-        let times = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        let status = fs::read_to_string("/proc/thread-self/status").ok()?;
-        ThreadTimes::of(&times, &status)
-    }
-
-    fn of(times: &str, status: &str) -> Option<ThreadTimes> {
-        let mut numbers = times.split_whitespace().map(|number| number.parse::<u64>().ok());
-        let nanoseconds = numbers.next()??.checked_add(numbers.next()??)?;
-        let waits =
-            status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-        let waits = waits.trim().parse().ok()?;
-        Some(ThreadTimes { busy: Duration::from_nanos(nanoseconds), waits })
-    }
-}
 
 /// Does `act`. Returns the time for which it blocked the thread, besides its result; `None` if it hardly did, or if the
 /// system does not tell.
@@ -45,7 +20,7 @@ pub(super) fn during<T>(act: impl FnOnce() -> T) -> (T, Option<Duration>) {
     let done = act();
     let (passed, after) = (began.elapsed(), ThreadTimes::now());
     let stood = before.zip(after).and_then(|(before, after)| {
-        let busy = after.busy.saturating_sub(before.busy);
+        let busy = after.busy().saturating_sub(before.busy());
         let stood = passed.saturating_sub(busy);
         (after.waits > before.waits && stood >= LEAST).then_some(stood)
     });
@@ -74,17 +49,5 @@ mod tests {
         let until = Instant::now() + 3 * LEAST;
         let (_, worked) = during(|| while Instant::now() < until {});
         assert_eq!(worked, None);
-    }
-
-    #[test]
-    fn the_times_of_a_thread_are_read_or_unknown() {
-        let status = "Name:\ta\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
-        let times = ThreadTimes::of("100 20 3\n", status).unwrap();
-        assert_eq!((times.busy, times.waits), (Duration::from_nanos(120), 7));
-        for (times, status) in
-            [("", status), ("1", status), ("1 x 3", status), ("1 2 3", "Name: a")]
-        {
-            assert!(ThreadTimes::of(times, status).is_none(), "{times:?} {status:?}");
-        }
     }
 }

@@ -4,6 +4,8 @@
 //! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
 //! pending operation. Then it ends the process.
 //!
+//! Time in which the thread could run, but had no processor, does not count: other work may take most of the time.
+//!
 //! A destructor that panics while a panic unwinds makes std abort the process. The panic hook is called before: it
 //! leaves the run to the watchdog, which reports it, and the thread waits.
 //!
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 use super::hook;
 use super::session::Session;
+use super::times::Thread;
 use crate::engine::assignment::Account;
 use crate::engine::patience::Patience;
 use crate::engine::persistence;
@@ -72,8 +75,25 @@ struct WatchState {
 /// The number of runs a worker has begun, its current step, and its number of signs of life.
 type WorkerProgress = (u64, u32, u64);
 
+/// A time at which the watchdog has looked at a worker.
+#[derive(Clone, Copy)]
+struct WorkerTime {
+    now: Duration,
+    /// The time that the worker's thread had no processor.
+    queued: Duration,
+}
+
+impl WorkerTime {
+    /// The time since another look, without the time in which the thread had no processor.
+    fn since(self, before: WorkerTime) -> Duration {
+        let queued = self.queued.saturating_sub(before.queued);
+        self.now.saturating_sub(before.now).saturating_sub(queued)
+    }
+}
+
 /// One worker.
 pub(crate) struct WatchedWorker {
+    thread: Thread,
     /// The step it is in.
     step: Arc<AtomicU32>,
     /// True while another worker of its thread makes a run: this one makes no progress then, and does not hang.
@@ -136,6 +156,11 @@ impl WatchedWorker {
 
     fn position(&self) -> (u64, u32) {
         (self.runs.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
+    }
+
+    /// The time of its thread, at this time of the watchdog.
+    fn time(&self, now: Duration) -> WorkerTime {
+        WorkerTime { now, queued: self.thread.queued() }
     }
 
     /// A value that changes as long as it does not hang.
@@ -284,6 +309,7 @@ impl Watchdog {
         let paused = AtomicBool::new(false);
         let (is_guarded, dying) = (self.hang.is_some(), Mutex::default());
         let watched = WatchedWorker {
+            thread: Thread::current(),
             step,
             paused,
             beats: beats.clone(),
@@ -311,8 +337,8 @@ impl Watchdog {
 /// Looks at the workers from time to time until the watch ends; if one hangs, interrupts it or ends the process.
 pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     let mut clock = Patience::new(patience);
-    // Where each worker was when it was first seen there, and when.
-    let mut seen: Vec<(Arc<WatchedWorker>, WorkerProgress, Duration)> = Vec::new();
+    // Where each worker was when it was first seen there, and when, in its time.
+    let mut seen: Vec<(Arc<WatchedWorker>, WorkerProgress, WorkerTime)> = Vec::new();
     // The time since which a thread that hangs could not be interrupted.
     let mut refused: Option<Duration> = None;
     let mut state = session.watch.lock();
@@ -331,12 +357,13 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
             let position = watched.progress();
             match seen.iter_mut().find(|(old, ..)| Arc::ptr_eq(old, watched)) {
                 Some((_, at, _)) if *at == position => {}
-                Some((_, at, since)) => (*at, *since) = (position, now),
-                None => seen.push((watched.clone(), position, now)),
+                Some((_, at, since)) => (*at, *since) = (position, watched.time(now)),
+                None => seen.push((watched.clone(), position, watched.time(now))),
             }
         }
         for (watched, position, since) in &seen {
-            if now - *since >= session.watch.patience(watched, patience) {
+            let lasts = watched.time(now).since(*since);
+            if lasts >= session.watch.patience(watched, patience) {
                 hung = Some((watched.clone(), *position));
             }
         }
@@ -452,4 +479,22 @@ fn lost(seed: Seed, patience: Duration) -> Run {
     let task = crate::run::ids::TaskId::MAIN;
     let (place, seconds) = (String::new(), patience.as_secs());
     Run::empty(seed, Failure::Hang { task, last, place, seconds, unseen: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_without_a_processor_is_no_time_of_a_step() {
+        let second = Duration::from_secs(1);
+        let begin = WorkerTime { now: second, queued: 4 * second };
+        // A thread that waits for something else, or runs.
+        let stood = WorkerTime { now: 12 * second, queued: 4 * second };
+        assert_eq!(stood.since(begin), 11 * second);
+        let starved = WorkerTime { now: 12 * second, queued: 14 * second };
+        assert_eq!(starved.since(begin), second);
+        // A watchdog that could not look for some time has a clock that is late.
+        assert_eq!(WorkerTime { queued: 99 * second, ..stood }.since(begin), Duration::ZERO);
+    }
 }

@@ -1,0 +1,116 @@
+//! The times of a thread, as Linux counts them. Other systems do not show them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The times of a thread, since it was started.
+pub(super) struct ThreadTimes {
+    /// The time that it ran.
+    ran: Duration,
+    /// The time that it could run, and had no processor.
+    pub(super) queued: Duration,
+    /// The number of times that it waited for something else.
+    pub(super) waits: u64,
+}
+
+impl ThreadTimes {
+    /// The times of the current thread. `None` if the system does not show them.
+    pub(super) fn now() -> Option<ThreadTimes> {
+        ThreadTimes::read(Path::new("/proc/thread-self"))
+    }
+
+    /// The time that it ran or had no processor.
+    pub(super) fn busy(&self) -> Duration {
+        self.ran.saturating_add(self.queued)
+    }
+
+    fn read(folder: &Path) -> Option<ThreadTimes> {
+        let times = fs::read_to_string(folder.join("schedstat")).ok()?;
+        let status = fs::read_to_string(folder.join("status")).ok()?;
+        ThreadTimes::of(&times, &status)
+    }
+
+    fn of(times: &str, status: &str) -> Option<ThreadTimes> {
+        let mut numbers = times.split_whitespace().map(|number| number.parse::<u64>().ok());
+        let (ran, queued) = (numbers.next()??, numbers.next()??);
+        let waits =
+            status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        let waits = waits.trim().parse().ok()?;
+        Some(ThreadTimes {
+            ran: Duration::from_nanos(ran),
+            queued: Duration::from_nanos(queued),
+            waits,
+        })
+    }
+}
+
+/// A thread of this process, for another thread that reads its times.
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// The folder with its files. `None` if the system has none.
+    folder: Option<PathBuf>,
+}
+
+impl Thread {
+    pub(super) fn current() -> Thread {
+        let link = fs::read_link("/proc/thread-self").ok();
+        Thread { folder: link.map(|link| Path::new("/proc").join(link)) }
+    }
+
+    /// The time that it could run, and had no processor. Zero if the system does not show it.
+    pub(super) fn queued(&self) -> Duration {
+        let times = self.folder.as_deref().and_then(ThreadTimes::read);
+        times.map_or(Duration::ZERO, |times| times.queued)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_times_of_a_thread_are_read_or_unknown() {
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
+        let times = ThreadTimes::of("100 20 3\n", status).unwrap();
+        assert_eq!((times.busy(), times.waits), (Duration::from_nanos(120), 7));
+        assert_eq!(times.queued, Duration::from_nanos(20));
+        for (times, status) in
+            [("", status), ("1", status), ("1 x 3", status), ("1 2 3", "Name: a")]
+        {
+            assert!(ThreadTimes::of(times, status).is_none(), "{times:?} {status:?}");
+        }
+    }
+
+    /// More threads than processors work, and one of them is looked at.
+    #[test]
+    fn a_thread_without_a_processor_is_queued_and_one_that_sleeps_is_not() {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let ends = AtomicBool::new(false);
+        let (asleep, queued) = thread::scope(|scope| {
+            for _ in 0..4 * processors {
+                scope.spawn(|| while !ends.load(Ordering::Relaxed) {});
+            }
+            let (asleep, worked) = (Thread::current(), Instant::now());
+            thread::sleep(Duration::from_millis(1));
+            let before = asleep.queued();
+            let thread = scope.spawn(move || {
+                let thread = Thread::current();
+                while worked.elapsed() < Duration::from_millis(400) {}
+                thread.queued()
+            });
+            let queued = thread.join().unwrap();
+            let asleep = asleep.queued().saturating_sub(before);
+            ends.store(true, Ordering::Relaxed);
+            (asleep, queued)
+        });
+        if cfg!(target_os = "linux") {
+            assert!(queued > Duration::from_millis(50), "{queued:?}");
+            assert!(asleep < queued, "{asleep:?} {queued:?}");
+        }
+    }
+}

@@ -14,17 +14,28 @@ fn runtimes() -> [Runtime; 2] {
         .map(|mut builder| builder.enable_all().build().unwrap())
 }
 
+/// The signals that end a process if it has no handler of them, and that a handler may be of.
+const SIGNALS: [fn() -> SignalKind; 8] = [
+    SignalKind::user_defined1,
+    SignalKind::user_defined2,
+    SignalKind::terminate,
+    SignalKind::interrupt,
+    SignalKind::hangup,
+    SignalKind::quit,
+    SignalKind::alarm,
+    SignalKind::pipe,
+];
+
 #[sim::test(native, seeds = 20)]
 fn a_signal_that_is_raised_is_received() {
-    for runtime in runtimes() {
+    for (kind, runtime) in
+        SIGNALS.iter().flat_map(|kind| runtimes().map(|runtime| (kind(), runtime)))
+    {
         runtime.block_on(async {
-            let mut signals = signal(SignalKind::user_defined1()).unwrap();
-            assert_eq!(
-                planted::process::raise_signal(SignalKind::user_defined1().as_raw_value()),
-                0
-            );
+            let mut signals = signal(kind).unwrap();
+            assert_eq!(planted::process::raise_signal(kind.as_raw_value()), 0);
             let received = timeout(Duration::from_secs(1), signals.recv()).await;
-            assert_eq!(received.expect("the signal comes"), Some(()));
+            assert_eq!(received.expect("the signal comes"), Some(()), "{kind:?}");
         });
     }
 }

@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::apart::ProcessEnd;
+use super::handlers;
 use super::polled;
 use super::real::real;
 use super::request::Request;
@@ -231,10 +232,15 @@ const DEADLY: &[c_int] = &[
     libc::SIGTERM,
 ];
 
+/// Returns `true` if the signal ends the process. For a simulated thread.
+fn is_deadly(signal: c_int) -> bool {
+    DEADLY.contains(&signal) && !handlers::is_handled(signal)
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn raise(signal: c_int) -> c_int {
     if let Some(thread) = current()
-        && DEADLY.contains(&signal)
+        && is_deadly(signal)
     {
         thread.die(Death::Signal { signal, address: None, raised: true });
     }
@@ -248,7 +254,7 @@ unsafe extern "C" fn raise(signal: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn kill(process: libc::pid_t, signal: c_int) -> c_int {
     if let Some(thread) = current()
-        && DEADLY.contains(&signal)
+        && is_deadly(signal)
         // SAFETY: a system call without arguments.
         && process == unsafe { libc::getpid() }
     {

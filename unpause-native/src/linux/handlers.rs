@@ -52,6 +52,19 @@ fn keep(signal: c_int) {
     });
 }
 
+/// Returns `true` if the run has installed a handler of the signal, or ignores it. For a simulated thread.
+pub(crate) fn is_handled(signal: c_int) -> bool {
+    outside(|| {
+        let replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: all bytes zero are a value of the type.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        replaced.iter().any(|(known, _)| *known == signal)
+            // SAFETY: reads the handler.
+            && unsafe { real!(c"sigaction", SetAction)(signal, null(), &mut action) } == 0
+            && action.sa_sigaction != libc::SIG_DFL
+    })
+}
+
 /// Puts the handlers back. For the carrier, when a run ends.
 pub(crate) fn put_back() {
     let mut replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);

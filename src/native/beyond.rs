@@ -17,7 +17,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use unpause_native::{Access, Request};
+use unpause_native::{Access, Request, processor_time};
 
 use super::detail::Detail;
 use super::drive::{do_quietly, perform};
@@ -38,8 +38,8 @@ const IDLE: u32 = 64;
 const STEPPED: u32 = 10_000;
 /// The number of requests between two looks at the clock.
 const REQUESTS: u32 = 64;
-/// The minimum time for this part of a run. With it, a run is decided even if its steps took all
-/// the time.
+/// The minimum processor time for this part of a run. With it, a run is decided even if its steps took all the time.
+/// Other work on the machine takes nothing from it.
 const LEAST: Duration = Duration::from_secs(3);
 
 /// A part of the program that a search does not see.
@@ -56,8 +56,8 @@ pub(crate) fn set_deadline(deadline: Option<Instant>) {
 /// The part of a run beyond its step limit.
 #[derive(Debug, Default)]
 pub(super) struct Beyond {
-    /// The time of its first request. `None` within the limit.
-    begun: Option<Instant>,
+    /// The processor time at its first request. `None` within the limit.
+    begun: Option<Duration>,
     /// The number of requests, to look at the clock from time to time.
     requests: u32,
     turns: u32,
@@ -139,7 +139,7 @@ impl Threads {
 
     fn begin_beyond(&mut self) {
         WORLD.with(|world| world.note_unseen(PASSED));
-        self.beyond.begun = Some(Instant::now());
+        self.beyond.begun = Some(processor_time());
         self.beyond.idle_max = IDLE;
         self.detail = Detail::Instructions;
         self.run_on(false);
@@ -184,8 +184,8 @@ impl Threads {
         // One answer for the run and for the process that follows it.
         self.execution().agree(|| {
             let deadline = *DEADLINE.lock().unwrap_or_else(PoisonError::into_inner);
-            let lasts = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-            deadline.is_some_and(|deadline| Instant::now() >= deadline) && lasts >= LEAST
+            let lasts = || processor_time().saturating_sub(begun.unwrap_or_default());
+            deadline.is_some_and(|deadline| Instant::now() >= deadline) && lasts() >= LEAST
         })
     }
 

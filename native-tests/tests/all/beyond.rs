@@ -308,6 +308,19 @@ fn a_run_that_never_ends_has_reached_its_limit() {
     assert_eq!(report.finding.unwrap().run.steps.len(), STEPS as usize);
 }
 
+/// Other work on the machine takes no time from this part of a run: a process that the run waits for stands for it.
+#[test]
+fn a_run_has_its_time_also_on_a_machine_with_other_work() {
+    let report = runner().seeds(0..1).time(Duration::from_millis(1)).run_native(|| {
+        let count = AtomicU32::new(0);
+        add(&count);
+        assert!(std::process::Command::new("sleep").arg("3.5").status().unwrap().success());
+        (0..5).for_each(|_| add(&count));
+        assert_eq!(count.load(SeqCst), 6 * TIMES);
+    });
+    assert!(report.passed(), "{:?}", failure(&report));
+}
+
 /// A search ends at the limit, so that it proves nothing of the rest.
 #[test]
 fn a_search_does_not_continue() {

@@ -2,6 +2,7 @@
 //! that does nothing but read it waits, too.
 
 use std::ffi::{c_int, c_long, c_void};
+use std::time::Duration;
 
 use super::local::BEGIN;
 use super::real::real;
@@ -69,6 +70,17 @@ pub(crate) fn ahead(clock: libc::clockid_t) -> u64 {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => DATE - BEGIN,
         _ => 0,
     }
+}
+
+/// Returns the processor time of the calling thread of the system. Call it on the carrier: within a simulated thread it
+/// is virtual time.
+pub fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: there is room for the time.
+    unsafe {
+        clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
+    }
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[unsafe(no_mangle)]

@@ -52,6 +52,7 @@ mod weak;
 pub use self::apart::tape::alive;
 pub use self::apart::written::Written;
 pub use self::apart::{ProcessEnd, Watch};
+pub use self::clock::processor_time;
 pub use self::compiled::{std_is_replaced, take_entered};
 pub use self::death::Death;
 pub use self::execution::{Ended, Execution, Region, is_noted, leave_child, note};

@@ -7,8 +7,10 @@
 
 Each crate is copied from Cargo's registry folder and its tests are run twice with the same seeds. The result, in
 results.json, compares the two runs. The manifest of the copy lacks benchmarks and the crates that only benchmarks use.
+An argument `+NAME@VERSION` of the list adds a dev-dependency, because publishing removes those that have only a path.
 Nothing else is changed. `CENSUS_COMMAND` is the command (the default is `cargo-unpause` of this checkout),
-`CENSUS_FOLDER` the folder for copies and builds (a few GB at a time).
+`CENSUS_FOLDER` the folder for copies and builds (a few GB at a time). With `CENSUS_KEEP=1` the build of a crate is
+kept, so a failure can be run again.
 """
 
 import json
@@ -67,8 +69,9 @@ def manifest(folder, dependencies):
     (folder / "Cargo.toml").write_text(head + "\n".join(lines) + "\n")
 
 
-def copy(name, version):
-    """Copies the source of a crate from the folder of the registry. Returns the folder of the copy."""
+def copy(name, version, added):
+    """Copies the source of a crate from the folder of the registry, and adds dev-dependencies, which use the copy.
+    Returns the folder of the copy."""
     fetched, folder = FOLDER / "fetch", FOLDER / "crate"
     shutil.rmtree(fetched, ignore_errors=True)
     manifest(fetched, [(name, f"={version}")])
@@ -77,9 +80,14 @@ def copy(name, version):
     source = next((home / "registry" / "src").glob(f"*/{name}-{version}"))
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder)
-    (folder / "Cargo.lock").unlink(missing_ok=True)
+    # One compiler for all crates, and the newest dependencies.
+    for unwanted in ("Cargo.lock", "rust-toolchain", "rust-toolchain.toml"):
+        (folder / unwanted).unlink(missing_ok=True)
     path = folder / "Cargo.toml"
-    path.write_text("[workspace]\n" + without_benchmarks(path.read_text()))
+    sections = [f'\n[dev-dependencies.{crate}]\nversion = "={number}"\n' for crate, number in added]
+    if added:
+        sections += [f'\n[patch.crates-io.{name}]\npath = "."\n']
+    path.write_text("[workspace]\n" + without_benchmarks(path.read_text()) + "".join(sections))
     return folder
 
 
@@ -117,18 +125,22 @@ def call(arguments, folder, seconds, more=()):
 
 def outcomes(output, errors):
     """The result of each test by its name, the causes of undecided tests, and the number of tests that ran on."""
-    found, causes, program = {}, {}, 0
+    found, begun, causes, program = {}, [], {}, 0
     for line in output.splitlines():
         program += line.startswith("running ")
-        test = re.match(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED)\b", line)
-        if test:
+        test = re.match(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|$)", line)
+        if test and test[2]:
             found[f"{program}:{test[1]}"] = test[2]
+        elif test:
+            begun.append(f"{program}:{test[1]}")
     for name, cause in re.findall(r"(?m)^UNDECIDED  (?:[\w-]+::)?(\S+): (.*)$", errors):
         for key in found:
             if key.split(":", 1)[1] == name:
                 found[key], causes[name] = "undecided", cause
     for name, what in re.findall(r"(?m)^FAILED  (?:[\w-]+::)?(\S+)  (.*)$", output + errors):
         causes.setdefault(name, what)
+    # A hang that cannot be interrupted ends the program, and the line of its test has no result.
+    found.update({key: "FAILED" for key in begun if key.split(":", 1)[1] in causes and key not in found})
     return found, causes, len(re.findall(r"and then ran on", errors))
 
 
@@ -136,9 +148,11 @@ def run(name, version, arguments):
     """The result of a crate, for results.json."""
     result = {"version": version, "arguments": arguments, "day": time.strftime("%Y-%m-%d")}
     try:
-        folder = copy(name, version)
+        added = [argument[1:].split("@") for argument in arguments if argument.startswith("+")]
+        folder = copy(name, version, added)
     except (subprocess.CalledProcessError, StopIteration) as error:
         return {**result, "not_built": f"cannot be fetched: {error}"}
+    arguments = [argument for argument in arguments if not argument.startswith("+")]
     tests = [*arguments, "--tests", "--no-fail-fast"]
     code, output, errors, seconds = call([*tests, "--no-run"], folder, BUILD_MAX)
     (FOLDER / "logs").mkdir(exist_ok=True)
@@ -220,9 +234,13 @@ def main(act="", *names):
             continue
         if os.environ.get("CENSUS_UNTIL", "99:99") <= time.strftime("%H:%M", time.gmtime()):
             break
-        results[name] = run(name, version, arguments)
+        result = run(name, version, arguments)
+        # Read again, because it takes minutes.
+        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        results[name] = result
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-        shutil.rmtree(FOLDER / "target", ignore_errors=True)
+        if not os.environ.get("CENSUS_KEEP"):
+            shutil.rmtree(FOLDER / "target", ignore_errors=True)
         line = {key: value if not isinstance(value, (dict, list)) else len(value) for key, value in results[name].items()}
         print(name, line, flush=True)
 

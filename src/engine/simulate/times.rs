@@ -93,7 +93,11 @@ mod tests {
         let ends = AtomicBool::new(false);
         let (asleep, queued) = thread::scope(|scope| {
             for _ in 0..4 * processors {
-                scope.spawn(|| while !ends.load(Ordering::Relaxed) {});
+                scope.spawn(|| {
+                    while !ends.load(Ordering::Relaxed) {
+                        std::hint::spin_loop()
+                    }
+                });
             }
             let (asleep, worked) = (Thread::current(), Instant::now());
             thread::sleep(Duration::from_millis(1));

@@ -187,7 +187,7 @@ fn each_access_of_a_crate_without_unpause_is_checked() {
     );
     assert_eq!(exit, 1);
     let replay = "cargo unpause test --any --races -p any-tests --test queue";
-    for part in ["data race", "a variable of a function that has returned is written", replay] {
+    for part in ["data race", "use after return", replay] {
         assert!(output.contains(part), "{part}\n{output}{errors}");
     }
 }

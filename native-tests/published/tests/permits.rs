@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
+
+use leaky_bucket::RateLimiter;
 
 /// Two permits come back, and two threads wait for one each.
 #[sim::test(native, seeds = 20_000)]
@@ -44,4 +47,27 @@ fn async_broadcast_set_capacity() {
     let sending = thread::spawn(move || sender.broadcast_blocking(2).unwrap());
     receiver.set_capacity(2);
     sending.join().unwrap();
+}
+
+/// A call that finds too few permits, beside one that finds enough.
+#[sim::test(native, seeds = 10_000)]
+fn leaky_bucket_has_too_few_permits_for_another_call() {
+    let limiter = RateLimiter::builder().max(2).initial(2).fair(false).build();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(!limiter.try_acquire(3)));
+        assert!(limiter.try_acquire(1));
+    });
+    assert_eq!(limiter.balance(), 1);
+}
+
+/// Two calls find too few permits. Later there are enough.
+#[sim::test(native, seeds = 10_000)]
+fn leaky_bucket_is_filled_again() {
+    let limiter = RateLimiter::builder().max(2).initial(1).fair(false).build();
+    thread::scope(|scope| {
+        scope.spawn(|| _ = limiter.try_acquire(2));
+        _ = limiter.try_acquire(2);
+    });
+    thread::sleep(Duration::from_secs(1));
+    assert!(limiter.try_acquire(2), "it is filled again");
 }

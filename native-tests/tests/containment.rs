@@ -69,7 +69,10 @@ fn a_pointer_that_is_withdrawn_is_a_segmentation_fault() {
     });
     assert_eq!(cause, "segmentation fault");
     assert_eq!(message, "The thread accessed address 0x0, next to a null pointer.");
-    assert!(place.contains("planted/src/lib.rs:35:"), "{place}");
+    // The first read of the file is the planted one.
+    let source = include_str!("../../unpause-native/planted/src/lib.rs");
+    let line = 1 + source.lines().position(|line| line.contains(".read_volatile()")).unwrap();
+    assert!(place.contains(&format!("planted/src/lib.rs:{line}:")), "{place}");
     let passes = found(|| {
         both(Published::new(7), |value| value.withdraw(), |value| _ = value.read_once());
     });

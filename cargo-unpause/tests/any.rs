@@ -39,7 +39,8 @@ fn run_alone(
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_")) {
         command.env_remove(name);
     }
-    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_TARGET_DIR");
+    // Screens have the width that they have in a pipe.
+    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_TARGET_DIR").env_remove("COLUMNS");
     command.env("UNPAUSE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let ended = command.envs(variables.iter().copied()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

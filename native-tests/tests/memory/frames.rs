@@ -1,4 +1,4 @@
-//! Variables of functions that have returned: planted accesses, which must be found, beside right programs.
+//! Variables of functions that have returned. Planted accesses must be found; right programs beside them pass.
 #![allow(unsafe_code, reason = "the errors that are planted need it")]
 
 use std::hint::black_box;
@@ -148,8 +148,7 @@ fn scoped_threads_borrow_from_functions_that_wait() {
     assert_eq!(sum(3), 10);
 }
 
-/// A thread writes to a variable before its first operation. The owner waits for a word that comes after the write, or for
-/// none.
+/// A thread writes to a variable before its first operation. Its owner waits for a message after the write, or for none.
 #[inline(never)]
 fn lends(waits: bool) {
     let variable = black_box(AtomicU64::new(0));

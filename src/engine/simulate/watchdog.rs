@@ -4,7 +4,7 @@
 //! the watchdog repeats the run on its own thread up to the step that hangs, and so gets its trace, its task and its
 //! pending operation. Then it ends the process.
 //!
-//! Time in which the thread could run, but had no processor, does not count: other work may take most of the time.
+//! Time in which other work has the processor does not count.
 //!
 //! A destructor that panics while a panic unwinds makes std abort the process. The panic hook is called before: it
 //! leaves the run to the watchdog, which reports it, and the thread waits.

@@ -44,8 +44,8 @@ impl Fences {
         self.kept.back()
     }
 
-    /// The fence of a number; `None` for 0. In the place of a dropped fence, the oldest one that is kept: it knows
-    /// more, so a choice may be lost and none is added.
+    /// The fence of a number; `None` for 0. A dropped fence is replaced by the oldest kept fence, which knows more: a
+    /// choice may be lost, and none is added.
     pub(super) fn get(&self, number: u32) -> Option<&Fence> {
         let at = number.checked_sub(1)?.saturating_sub(self.dropped);
         self.kept.get(at as usize)

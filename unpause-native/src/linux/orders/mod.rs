@@ -2,22 +2,22 @@
 //!
 //! The *modification order* of a word is the order of its stores on which all threads agree. Memory has the newest
 //! store of each word, and [`Orders`] keeps the older stores. An operation on the newest store is done in memory as
-//! ever. A load that sees an older store, and a store that precedes a newer one, leave memory as it is. So everything
-//! that is not recorded here (plain accesses, the kernel, code that is not instrumented) sees the newest value, and
-//! C++20 allows that answer always.
+//! ever. A load that sees an older store, and a store that precedes a newer one, leave memory as it is. Plain accesses,
+//! the kernel and code without instrumentation are not recorded here. They see the newest value, and C++20 always
+//! allows that.
 //!
-//! Effects that are not recorded count as ordered. If memory has a value that no recorded store has left, the value is
-//! visible to all threads, and a thread that acquires it is ordered after all that has happened. Such an effect hides
+//! Effects that are not recorded count as ordered. Memory may have a value without a recorded store. The value is
+//! visible to all threads. A thread that acquires it is ordered after all earlier events. Such an effect hides
 //! behaviours and never adds one.
 //!
 //! # Model
 //!
 //! C++20 as the reference of Rust has it, without consume, and without cycles of program order and reads-from: a load
 //! sees no store that has not happened yet, although C++20 allows it for relaxed operations ("load buffering"). S, the
-//! order of sequentially consistent operations, is the order of execution. So an operation that is last in S can close
-//! a cycle only through the store that it chooses, and C++20's rules about S ([atomics.order] 4) become two lower
-//! bounds for that store: see [`Orders::floor`]. Some allowed outcomes are lost by that; none is added. The tests
-//! compare all schedules and all choices of small programs with the axioms.
+//! order of sequentially consistent operations, is the order of execution. So the last operation in S can close a cycle
+//! only through the store that it chooses. C++20's rules about S ([atomics.order] 4) become two lower bounds for that
+//! store: see [`Orders::floor`]. Some allowed outcomes are lost by that; none is added. The tests compare all schedules
+//! and all choices of small programs with the axioms.
 //!
 //! # Data
 //!

@@ -1,5 +1,5 @@
-//! Variables of functions that other threads access. A function returns, and that is a write to each of them: whoever
-//! does not wait for the return, or makes it wait, uses memory that may be gone.
+//! Variables of functions that other threads access. The return of a function counts as a write to each of these
+//! variables. A use that is not ordered before the return is a race: the memory may be gone.
 //!
 //! The return is seen at the next event of the thread: an access, or a request.
 
@@ -41,7 +41,7 @@ impl Detector {
         }
     }
 
-    /// A thread is in no function any more that has variables below this address.
+    /// All functions of a thread with variables below this address have returned.
     fn returned(
         &mut self,
         orders: &mut Orders,
@@ -60,8 +60,8 @@ impl Detector {
 }
 
 impl Thread {
-    /// Notes the functions that have returned, for a thread that has accessed memory in a function with this frame
-    /// pointer. Returns the race with another thread that has used a variable of them.
+    /// Notes the functions that have returned, when a function with this frame pointer has accessed memory. Returns the
+    /// race with another thread's use of their variables.
     #[cold]
     pub(crate) fn returned(&self, above: usize, trace: &Trace) -> Option<Fault> {
         let (detector, orders) = (race::detector()?, orders::orders()?);

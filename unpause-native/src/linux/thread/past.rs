@@ -48,7 +48,7 @@ impl Run {
         let left = Box::new(unsafe { self.threads[number].as_mut() }.leave_worker());
         let worker = std::mem::replace(&mut self.threads[number], NonNull::from(&*left));
         self.past.left.push(left);
-        // The memory of the worker is used again, as that of an allocation.
+        // The stack of the worker is used again, like freed memory.
         if let Some(orders) = orders::orders() {
             outside(|| orders.joined(parent, number));
         }

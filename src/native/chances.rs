@@ -163,6 +163,6 @@ const CLOCKS: &str = "clocks, which a timer that ends early moves on";
 /// Moves the time to `deadline`, although other threads can continue.
 pub(super) fn pass_time(deadline: u64) {
     WORLD.with(|world| world.note_unseen(CLOCKS));
-    with(|threads| threads.execution().advance_to(deadline.saturating_add(1)));
+    with(|threads| threads.execution().advance_past(deadline));
     WORLD.with(|world| world.pass_time(deadline));
 }

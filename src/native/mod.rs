@@ -121,7 +121,7 @@ pub(crate) async fn run(
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
     let memory = memory::draw(leaks);
-    let (detail, points) = draw_points();
+    let (detail, points, readings_differ) = draw_points();
     let execution = match isolation::is_process() {
         true => Execution::begin_apart(with_error, memory, &isolation::watch()),
         false => Execution::begin_with(with_error, memory),
@@ -139,6 +139,9 @@ pub(crate) async fn run(
         isolation::quiet();
     }
     orders::begin(&execution);
+    if readings_differ {
+        execution.tell_readings_apart();
+    }
     let begun = Threads::begin(execution, detail, points);
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
@@ -191,15 +194,15 @@ pub(crate) fn set_points(points: Points) {
     *WANTED.lock().unwrap_or_else(PoisonError::into_inner) = points;
 }
 
-/// Draws the detail in which a run steps locks, and its points.
-fn draw_points() -> (Detail, Points) {
+/// Draws the detail in which a run steps locks, its points, and whether two readings of its clock differ.
+fn draw_points() -> (Detail, Points, bool) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let (detail, counts) = draw(wanted.arc, Detail::of_searches());
+    let (detail, counts, readings_differ) = draw(wanted.arc, Detail::of_searches());
     // The trace of an earlier version has the setting alone.
     let arc = Some(counts || wanted.arc == Some(true));
     // With all operations as points no call is a whole.
     let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(detail) };
-    (detail, Points { arc, ..wanted })
+    (detail, Points { arc, ..wanted }, readings_differ)
 }
 
 /// One test at a time steps plain threads: they share the statics of the program. Held by a test while it runs.

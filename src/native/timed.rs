@@ -57,7 +57,7 @@ impl TimedWait<'_> {
             Some(deadline) if !in_time => {
                 // After the deadline, and not at it: otherwise a loop that waits for the rest of a
                 // duration would not end.
-                with(|threads| threads.execution().advance_to(deadline + 1));
+                with(|threads| threads.execution().advance_past(deadline));
                 Woken::TooLate
             }
             _ => {

@@ -3,6 +3,7 @@
 mod condvars;
 mod generated;
 mod merged;
+mod readings;
 mod shared;
 mod timed;
 

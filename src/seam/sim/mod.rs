@@ -177,19 +177,20 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const DETAILS: u64 = 4;
 
-/// The number of the detail in which the locks of a run of plain threads are stepped, and whether the counts of `Arc`
-/// are points: `arc`, if it is set. Not explored, kept in the trace.
+/// The number of the detail in which the locks of a run of plain threads are stepped, whether the counts of `Arc` are
+/// points (`arc`, if it is set), and whether two readings of a clock differ. Not explored, kept in the trace.
 ///
-/// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the
-/// number `searched`, and no counts unless `arc` is set.
+/// Detail 0 is calls, 1 is instructions, 2 is the detail of searches, 3 is queues. A search has the number `searched`,
+/// no counts unless `arc` is set, and equal readings: their order is no part of what it explores.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool) {
+pub(crate) fn draw_points(arc: Option<bool>, searched: u64) -> (u64, bool, bool) {
     let detail = seed().map_or(searched, detail_of_seed);
     let counts = arc.unwrap_or_else(|| seed().is_some_and(has_counts));
     // One decision: older traces have no other, and a smaller bound.
-    let value = detail + DETAILS * u64::from(counts);
-    let drawn = given(2 * DETAILS, value, "the detail of locks and the counts of Arc");
-    (drawn % DETAILS, drawn / DETAILS == 1)
+    let value = detail + DETAILS * (u64::from(counts) + 2 * u64::from(seed().is_some()));
+    let drawn = given(4 * DETAILS, value, "the detail of locks, the counts of Arc, the clock");
+    let (detail, rest) = (drawn % DETAILS, drawn / DETAILS);
+    (detail, rest % 2 == 1, rest / 2 == 1)
 }
 
 /// A number below 4 made of a seed, different for each odd factor. Not by the lower bits of the seed, which choose a

@@ -314,6 +314,21 @@ impl Execution {
         }
     }
 
+    /// Moves the virtual time on to the end of a wait, so that each reading of a clock is after it.
+    pub fn advance_past(&mut self, deadline: u64) {
+        if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
+            local.advance_past(deadline);
+        }
+    }
+
+    /// Makes each reading of a clock later than the previous one, from now on. Without a call two readings at one
+    /// virtual time are equal.
+    pub fn tell_readings_apart(&mut self) {
+        if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
+            local.tell_readings_apart();
+        }
+    }
+
     /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all
     /// requests of one line of code that was called from the same lines.
     #[inline]

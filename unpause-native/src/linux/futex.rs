@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long};
 
-use super::clock::{Readings, ahead, fail, nanoseconds};
+use super::clock::{Readings, fail, nanoseconds};
 use super::entropy;
 use super::heap;
 use super::net::by_number;
@@ -96,15 +96,15 @@ unsafe fn futex(
     timeout: usize,
 ) -> Option<c_long> {
     let of_wall_clock = operation as c_int & libc::FUTEX_CLOCK_REALTIME != 0;
-    let ahead = if of_wall_clock { ahead(libc::CLOCK_REALTIME) } else { 0 };
+    let clock = if of_wall_clock { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     match (operation & 0x7f) as c_int {
         operation @ (libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) => {
             // SAFETY: the caller's.
             let time = unsafe { nanoseconds(timeout as *const libc::timespec) };
             // A time without the bit set is a duration.
             let deadline = match operation {
-                libc::FUTEX_WAIT => time.map(|time| thread.run().now.saturating_add(time)),
-                _ => time.map(|time| time.saturating_sub(ahead)),
+                libc::FUTEX_WAIT => time.map(|time| thread.run().in_nanoseconds(time)),
+                _ => time.map(|time| thread.run().at(clock, time)),
             };
             thread.readings = Readings::default();
             outside(|| {

@@ -79,6 +79,8 @@ pub(crate) struct Run {
     pub(crate) random: Option<u64>,
     /// The virtual time, in nanoseconds.
     pub(crate) now: u64,
+    /// The number of readings of a clock; `None` if two readings at one time are equal.
+    pub(crate) readings: Option<u64>,
     /// The first error in the use of memory.
     pub(crate) fault: Option<Fault>,
     /// Sockets and what waits for them.
@@ -171,6 +173,7 @@ impl Local {
             body,
             random,
             now,
+            readings: None,
             fault,
             net,
             shared_waits,
@@ -298,6 +301,16 @@ impl Local {
             orders.settle();
         }
         self.run.now = self.run.now.max(time);
+    }
+
+    /// Moves the virtual time on to the end of a wait, so that each reading of a clock is after it.
+    pub(crate) fn advance_past(&mut self, deadline: u64) {
+        self.advance_to(self.run.past(deadline));
+    }
+
+    /// Makes each reading of a clock later than the previous one.
+    pub(crate) fn tell_readings_apart(&mut self) {
+        self.run.readings = Some(0);
     }
 
     /// A hash of the return addresses up to the last request of `thread`, the innermost eight: the same for all

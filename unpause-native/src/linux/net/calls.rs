@@ -50,7 +50,6 @@ pub(super) fn on(
     call: Call,
     mut act: impl FnMut(&mut Net, usize) -> Answer,
 ) -> Answer {
-    let now = thread.run().now;
     let (file, about, waits, limit) = at_once(thread, |net| {
         let file = net.find(descriptor)?;
         let about = (net.file(file).object, net.kind_of(file), call.name);
@@ -58,7 +57,7 @@ pub(super) fn on(
         let limit = call.limit.and_then(|limit| entry.timeouts[limit]);
         Ok::<_, c_int>((file, about, call.waits && !entry.nonblocking, limit))
     })?;
-    let deadline = limit.map(|limit| now.saturating_add(limit));
+    let deadline = limit.map(|limit| thread.run().in_nanoseconds(limit));
     operate(thread, call.frame, about, (waits, deadline), |net| match net.files[file] {
         Some(_) => act(net, file),
         // Another thread has closed it.

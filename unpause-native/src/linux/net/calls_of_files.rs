@@ -236,7 +236,7 @@ unsafe fn wait(
     timeout: Option<u64>,
 ) -> c_int {
     note_entered("epoll_wait");
-    let deadline = timeout.map(|time| thread.run().now.saturating_add(time));
+    let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
     let found = at_once(thread, |net| {
         let file = net.find(epoll)?;
         Ok((file, net.file(file).object))
@@ -343,7 +343,7 @@ pub(in super::super) unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_
 fn wait_for_one(frame: usize, polled: &mut [libc::pollfd], timeout: Option<u64>) -> Option<c_int> {
     let thread = polled.iter().find_map(|one| caller(one.fd))?;
     note_entered("poll");
-    let deadline = timeout.map(|time| thread.run().now.saturating_add(time));
+    let deadline = timeout.map(|time| thread.run().in_nanoseconds(time));
     // A file that waits for all of them, for as long as the call lasts.
     let (epoll, object) = at_once(thread, |net| {
         let object = net.new_object();

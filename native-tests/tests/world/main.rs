@@ -5,4 +5,5 @@ mod c_locks;
 mod clocks;
 mod names;
 mod processes;
+mod signals;
 mod temporary;

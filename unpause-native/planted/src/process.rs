@@ -110,6 +110,16 @@ pub fn own_group() -> u32 {
     unsafe { getgid() }
 }
 
+/// Handles a signal.
+pub fn handle(signal: i32, handler: extern "C" fn(i32)) {
+    unsafe extern "C" {
+        #[link_name = "signal"]
+        fn libc_signal(signal: i32, handler: extern "C" fn(i32)) -> usize;
+    }
+    // SAFETY: a number, and a function for it.
+    unsafe { libc_signal(signal, handler) };
+}
+
 /// Raises a signal in this thread.
 pub fn raise_signal(signal: i32) -> i32 {
     unsafe extern "C" {

@@ -9,8 +9,15 @@ use super::thread::{current, outside};
 
 type SetAction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 
-/// The handlers that the run has replaced, by signal.
-static REPLACED: Mutex<Vec<(c_int, libc::sigaction)>> = Mutex::new(Vec::new());
+/// A handler that the run has replaced.
+struct Replaced {
+    signal: c_int,
+    before: libc::sigaction,
+    was_blocked: bool,
+}
+
+/// The handlers that the run has replaced.
+static REPLACED: Mutex<Vec<Replaced>> = Mutex::new(Vec::new());
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaction(
@@ -40,14 +47,20 @@ fn keep(signal: c_int) {
     }
     outside(|| {
         let mut replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
-        if replaced.iter().any(|(known, _)| *known == signal) {
+        if replaced.iter().any(|known| known.signal == signal) {
             return;
         }
+        // SAFETY: all bytes zero are a value of the type, which has room for the answer.
+        let was_blocked = unsafe {
+            let mut blocked: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, null(), &mut blocked);
+            libc::sigismember(&blocked, signal) == 1
+        };
         // SAFETY: all bytes zero are a value of the type.
         let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
         // SAFETY: reads the handler.
         if unsafe { real!(c"sigaction", SetAction)(signal, null(), &mut before) } == 0 {
-            replaced.push((signal, before));
+            replaced.push(Replaced { signal, before, was_blocked });
         }
     });
 }
@@ -58,7 +71,7 @@ pub(crate) fn is_handled(signal: c_int) -> bool {
         let replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: all bytes zero are a value of the type.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        replaced.iter().any(|(known, _)| *known == signal)
+        replaced.iter().any(|known| known.signal == signal)
             // SAFETY: reads the handler.
             && unsafe { real!(c"sigaction", SetAction)(signal, null(), &mut action) } == 0
             && action.sa_sigaction != libc::SIG_DFL
@@ -66,10 +79,24 @@ pub(crate) fn is_handled(signal: c_int) -> bool {
 }
 
 /// Puts the handlers back. For the carrier, when a run ends.
+///
+/// The run may end within a handler, which is an operation on a pipe for example. Its signal is blocked then, and so it
+/// would be in all later runs. A signal that came meanwhile is dropped: it is the run's.
 pub(crate) fn put_back() {
     let mut replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
-    for (signal, before) in replaced.drain(..) {
-        // SAFETY: a handler of the process.
-        unsafe { real!(c"sigaction", SetAction)(signal, &before, null_mut()) };
+    for Replaced { signal, before, was_blocked } in replaced.drain(..) {
+        // SAFETY: all bytes zero are a value of the type; system calls with it and with a handler of the process.
+        unsafe {
+            let set = real!(c"sigaction", SetAction);
+            if !was_blocked {
+                let mut ignored: libc::sigaction = std::mem::zeroed();
+                ignored.sa_sigaction = libc::SIG_IGN;
+                set(signal, &ignored, null_mut());
+                let mut signals: libc::sigset_t = std::mem::zeroed();
+                libc::sigaddset(&mut signals, signal);
+                libc::pthread_sigmask(libc::SIG_UNBLOCK, &signals, null_mut());
+            }
+            set(signal, &before, null_mut());
+        }
     }
 }

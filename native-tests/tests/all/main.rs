@@ -15,6 +15,7 @@ mod locks;
 mod many;
 mod network;
 mod network_search;
+mod network_unix;
 mod orders;
 mod points;
 mod programs;

@@ -98,6 +98,7 @@ impl Net {
                 Wire::Unix => "UnixStream",
                 Wire::Source | Wire::Sink => "pipe",
             },
+            Kind::Datagram(socket) if is_path(&socket.local) => "UnixDatagram",
             Kind::Datagram(_) => "UdpSocket",
             Kind::Event { .. } => "eventfd",
             Kind::Epoll(_) => "epoll",
@@ -172,9 +173,12 @@ fn send_all(
     let waits = flags & libc::MSG_DONTWAIT == 0;
     to.as_ref().map_or(Ok(0), check)?;
     // A packet that is sent is received by its address: that is the object.
-    if let Some(object) = at_once(thread, |net| net.receiver(descriptor, to.as_ref())) {
+    if let Some(receiver) = at_once(thread, |net| net.receiver(descriptor, to.as_ref())) {
+        let (object, kind, may_wait, limit) = receiver;
         let whole = buffers.concat();
-        return about(thread, frame, (object, "UdpSocket", "send_to"), |net| {
+        let deadline = limit.map(|limit| thread.run().in_nanoseconds(limit));
+        let about = (object, kind, "send_to");
+        return operate(thread, frame, about, (waits && may_wait, deadline), |net| {
             let file = net.find(descriptor)?;
             net.send(file, &whole, to.clone())
         });
@@ -205,15 +209,24 @@ fn send_all(
 }
 
 impl Net {
-    /// The object of the address that a packet is sent to; `None` if the socket is not one of
-    /// packets.
-    fn receiver(&mut self, descriptor: c_int, to: Option<&Address>) -> Option<u64> {
+    /// The object of the address that a packet is sent to, the kind of the socket, whether it waits
+    /// for room, and for how long; `None` if the socket is not one of packets.
+    fn receiver(
+        &mut self,
+        descriptor: c_int,
+        to: Option<&Address>,
+    ) -> Option<(u64, &'static str, bool, Option<u64>)> {
         let file = self.find(descriptor).ok()?;
-        let Kind::Datagram(socket) = &self.file(file).kind else { return None };
+        let kind = self.kind_of(file);
+        let entry = self.file(file);
+        let (waits, limit) = (!entry.nonblocking, entry.timeouts[1]);
+        let Kind::Datagram(socket) = &entry.kind else { return None };
+        let peer = if to.is_none() { socket.peer } else { None };
         let to = to.or(socket.remote.as_ref())?.target();
         let object = Net::object_of(&to, false);
-        let receiver = self.named(false, &to);
-        Some(receiver.map_or(object, |receiver| self.file(receiver).object))
+        let receiver = peer.or_else(|| self.named(false, &to));
+        let open = receiver.and_then(|receiver| self.files[receiver].as_ref());
+        Some((open.map_or(object, |open| open.object), kind, waits, limit))
     }
 }
 

@@ -19,8 +19,7 @@ use super::{Answer, Kind, Net};
 fn is_simulated(domain: c_int, kind: c_int) -> bool {
     let inet = matches!(domain, libc::AF_INET | libc::AF_INET6);
     match kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
-        libc::SOCK_STREAM => inet || domain == libc::AF_UNIX,
-        libc::SOCK_DGRAM => inet,
+        libc::SOCK_STREAM | libc::SOCK_DGRAM => inet || domain == libc::AF_UNIX,
         _ => false,
     }
 }
@@ -41,7 +40,7 @@ unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_in
                 net.open(file, kind & libc::SOCK_NONBLOCK != 0)
             });
         }
-        note_entered("socket, of another kind than TCP, UDP and Unix streams");
+        note_entered("socket, of another kind than TCP, UDP and Unix streams and packets");
     }
     type Socket = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
     // SAFETY: the caller's arguments.
@@ -59,6 +58,9 @@ unsafe extern "C" fn socketpair(
         if is_simulated(domain, kind) {
             let nonblocking = kind & libc::SOCK_NONBLOCK != 0;
             let ends = at_once(thread, |net| {
+                if kind & 0xf == libc::SOCK_DGRAM {
+                    return net.pair_of_packets().map(|end| net.open(end, nonblocking));
+                }
                 let object = net.new_object();
                 let unnamed = || Address::Path(Vec::new());
                 let end = || Stream::new(Wire::Unix, unnamed(), unnamed());
@@ -69,7 +71,7 @@ unsafe extern "C" fn socketpair(
             unsafe { pair.cast::<[c_int; 2]>().write(ends) };
             return 0;
         }
-        note_entered("socketpair, of another kind than Unix streams");
+        note_entered("socketpair, of another kind than Unix streams and packets");
     }
     type Pair = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
     // SAFETY: the caller's arguments.
@@ -90,6 +92,7 @@ fn object_of(thread: &mut Thread, descriptor: c_int, address: &Address) -> (u64,
             None => Net::object_of(&target, is_stream),
         };
         let kind = match (is_stream, address) {
+            (false, Address::Path(_)) => "UnixDatagram",
             (false, _) => "UdpSocket",
             (true, Address::Path(_)) => "UnixListener",
             (true, _) => "TcpListener",
@@ -227,6 +230,7 @@ unsafe extern "C" fn shutdown(descriptor: c_int, how: c_int) -> c_int {
         return result(on(thread, descriptor, call, |net, file| match &mut net.file(file).kind {
             Kind::Stream(_) => net.shut_down(file, ends),
             Kind::Listener(_) => Ok(0),
+            Kind::Datagram(socket) if socket.is_unix() => net.shut_packets(file, ends),
             _ => Err(libc::ENOTCONN),
         }));
     }

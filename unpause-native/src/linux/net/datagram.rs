@@ -1,5 +1,5 @@
-//! UDP: sockets that receive packets. A packet to an address without a socket is lost, and so is one to a socket with
-//! a full queue.
+//! Sockets that receive packets. UDP: a packet to an address without a socket is lost, and so is one to a socket with a
+//! full queue. [Unix sockets](super::unix) send theirs in another way.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -17,15 +17,25 @@ pub(super) struct Datagram {
     pub(super) local: Address,
     /// The address that it is connected to.
     pub(super) remote: Option<Address>,
+    /// The socket that a Unix socket is connected to. It may be closed.
+    pub(super) peer: Option<usize>,
+    /// A Unix socket was shut for reading, or for writing.
+    pub(super) shut: [bool; 2],
     /// Packets with their senders.
-    packets: VecDeque<(Address, Vec<u8>)>,
+    pub(super) packets: VecDeque<(Address, Vec<u8>)>,
     /// An error that the next call returns; 0 for none.
     pub(super) error: c_int,
 }
 
 impl Datagram {
     pub(super) fn new(local: Address) -> Datagram {
-        Datagram { local, remote: None, packets: VecDeque::new(), error: 0 }
+        let (peer, shut, packets) = (None, [false; 2], VecDeque::new());
+        Datagram { local, remote: None, peer, shut, packets, error: 0 }
+    }
+
+    /// Returns `true` for a Unix socket.
+    pub(super) fn is_unix(&self) -> bool {
+        matches!(self.local, Address::Path(_))
     }
 
     pub(super) fn readiness(&self) -> Events {
@@ -55,18 +65,27 @@ impl Net {
         into: &mut [u8],
         peeks: bool,
     ) -> Result<(usize, Address), c_int> {
+        let is_blocking = !self.file(file).nonblocking;
         let socket = self.datagram(file)?;
         if socket.error != 0 {
             let error = std::mem::take(&mut socket.error);
             self.notify(file, 0);
             return Err(error);
         }
+        if socket.packets.is_empty() && socket.shut[0] && is_blocking {
+            return Ok((0, Address::Path(Vec::new())));
+        }
+        let is_unix = socket.is_unix();
         let (sender, bytes) = socket.packets.front().cloned().ok_or(libc::EAGAIN)?;
         let size = bytes.len().min(into.len());
         into[..size].copy_from_slice(&bytes[..size]);
         if !peeks {
-            socket.packets.pop_front();
+            let senders = if is_unix { self.without_room(file) } else { Vec::new() };
+            self.datagram(file)?.packets.pop_front();
             self.notify(file, 0);
+            for sender in senders {
+                self.notify(sender, OUT);
+            }
         }
         Ok((size, sender))
     }
@@ -78,6 +97,9 @@ impl Net {
             let error = std::mem::take(&mut socket.error);
             self.notify(file, 0);
             return Err(error);
+        }
+        if socket.is_unix() {
+            return self.send_packet(file, from, to.as_ref());
         }
         let to = to.or_else(|| socket.remote.clone()).ok_or(libc::EDESTADDRREQ)?.target();
         if from.len() > LARGEST {

@@ -10,7 +10,8 @@
 //! | `mod.rs` | files, descriptors, objects |
 //! | `stream.rs` | connections: TCP, Unix sockets, pipes |
 //! | `sockets.rs` | names: bind, listen, connect, accept |
-//! | `datagram.rs` | UDP |
+//! | `datagram.rs` | sockets of packets: UDP |
+//! | `unix.rs` | Unix sockets of packets, names of Unix sockets |
 //! | `epoll.rs` | events of files, and who waits for them |
 //! | `address.rs` | addresses |
 //! | `transfer.rs` | an operation as a request of a thread |
@@ -25,6 +26,7 @@ mod epoll;
 mod sockets;
 mod stream;
 mod transfer;
+mod unix;
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -40,6 +42,7 @@ use self::datagram::Datagram;
 use self::epoll::Epoll;
 use self::sockets::{Listener, Unbound};
 use self::stream::Stream;
+use self::unix::Names;
 
 /// The answer of a call: a number, or an error number.
 type Answer = Result<usize, c_int>;
@@ -89,6 +92,8 @@ pub(crate) struct Net {
     descriptors: Vec<Option<usize>>,
     /// The sockets that have a name; `true` for streams.
     names: BTreeMap<(bool, Address), usize>,
+    /// The files of names.
+    name_files: Names,
     /// The number of changes of each object.
     versions: BTreeMap<u64, u64>,
     /// The objects changed by the current operation.
@@ -207,6 +212,9 @@ impl Net {
             Kind::Unbound(unbound) => unbound.readiness(),
             Kind::Listener(listener) => listener.readiness(),
             Kind::Stream(stream) => self.readiness_of_stream(stream),
+            Kind::Datagram(datagram) if datagram.is_unix() => {
+                self.readiness_of_packets(file, datagram)
+            }
             Kind::Datagram(datagram) => datagram.readiness(),
             Kind::Event { count, .. } => {
                 let readable = if *count > 0 { IN } else { 0 };
@@ -304,7 +312,12 @@ impl Net {
                     }
                 }
             }
-            Kind::Unbound(_) | Kind::Datagram(_) | Kind::Event { .. } => {}
+            Kind::Datagram(_) => {
+                for sender in self.without_room(file) {
+                    self.notify(sender, OUT);
+                }
+            }
+            Kind::Unbound(_) | Kind::Event { .. } => {}
         }
         self.change(object);
     }

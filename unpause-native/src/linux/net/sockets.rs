@@ -5,6 +5,7 @@ use std::ffi::c_int;
 
 use super::address::Address;
 use super::stream::{Stream, Wire};
+use super::unix::is_file;
 use super::{Answer, Events, HUP, IN, Kind, Net, OUT};
 
 /// The first port that a socket without one may get, and their number.
@@ -91,6 +92,11 @@ impl Net {
         if self.names.keys().any(taken) {
             return Err(libc::EADDRINUSE);
         }
+        if let Address::Path(path) = &address
+            && is_file(path)
+        {
+            self.name_files.add(path)?;
+        }
         self.names.insert((is_stream, address.clone()), file);
         let object = Net::object_of(&address, is_stream);
         let entry = self.file(file);
@@ -125,6 +131,9 @@ impl Net {
     /// Connects. An error `EINPROGRESS` tells that the connection, of a socket that does not wait, is made.
     pub(super) fn connect(&mut self, file: usize, to: Address) -> Answer {
         if let Kind::Datagram(datagram) = &mut self.file(file).kind {
+            if datagram.is_unix() {
+                return self.connect_packets(file, to);
+            }
             datagram.remote = Some(to.target());
             let is_new = datagram.local.port() == 0;
             if is_new {
@@ -145,10 +154,10 @@ impl Net {
             return Err(libc::ENETUNREACH);
         }
         let to = to.target();
-        let listener = self.named(true, &to).ok_or(match domain {
-            libc::AF_UNIX => libc::ENOENT,
-            _ => libc::ECONNREFUSED,
-        })?;
+        let listener = match domain {
+            libc::AF_UNIX => self.at_path(true, &to)?,
+            _ => self.named(true, &to).ok_or(libc::ECONNREFUSED)?,
+        };
         if !matches!(self.file(listener).kind, Kind::Listener(_)) {
             return Err(libc::ECONNREFUSED);
         }

@@ -26,6 +26,9 @@ pub(crate) async fn run(
 }
 
 /// Has no effect: there are no such runs.
+pub(crate) fn end_alike() {}
+
+/// Has no effect: there are no such runs.
 pub(crate) fn set_points(_points: Points) {}
 
 /// Has no effect: there are no such runs.

@@ -1,5 +1,7 @@
 //! Deaths of plain threads as failures of the run: the cause in words, and the line of the user.
 
+use std::sync::{Mutex, PoisonError};
+
 use unpause_native::{Death, Execution, Frame, ProcessEnd, Region};
 
 use super::isolation;
@@ -12,8 +14,32 @@ use crate::run::panics::{self, Panicked};
 use crate::run::signals;
 use crate::seam::{client, hang_limit};
 
+/// The signal of an abort.
+const ABORT: i32 = 6;
+
+/// The last death.
+static LAST: Mutex<Option<Death>> = Mutex::new(None);
+
+/// Ends this process as the last run that died would have ended it. Returns if no run has died, or if the run would not
+/// have ended the process.
+pub(crate) fn end_alike() {
+    let last = *LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match last {
+        Some(Death::Signal { signal, .. } | Death::Process(ProcessEnd::Signal(signal))) => {
+            unpause_native::end_by(signal)
+        }
+        // std's handler of a full stack aborts.
+        Some(Death::Abort | Death::StackOverflow { .. }) => unpause_native::end_by(ABORT),
+        Some(Death::Exit { code, .. } | Death::Process(ProcessEnd::Exit(code))) => {
+            std::process::exit(code)
+        }
+        Some(Death::Interrupted | Death::Process(_)) | None => {}
+    }
+}
+
 /// Ends the run, because its thread `thread`, which the current task steps, has died. Its last request was at `last`.
 pub(super) fn fail(thread: usize, death: Death, last: Place) -> ! {
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(death);
     let task = TaskId(client() as u32);
     let failure = match death {
         Death::Process(end) => of_process(end, task, last),

@@ -43,6 +43,7 @@ pub(crate) use unpause_native::{
 pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{complete, noting_calls};
 pub(crate) use self::chances::set as set_chances;
+pub(crate) use self::death::end_alike;
 use self::detail::Detail;
 pub(crate) use self::detail::begin_instructions;
 pub(crate) use self::isolation::{ends_child, set as set_isolation};

@@ -1,11 +1,11 @@
 //! Other processes, which are real.
 
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use planted::process::own_group;
+use planted::process::{own_group, raise_signal};
 
 /// Set in the processes that the tests below start.
 const STARTED: &str = "STARTED_BY_A_TEST";
@@ -74,4 +74,51 @@ fn pipes_after_a_process_are_those_of_the_run() {
     to.write_all(b"within").unwrap();
     drop(to);
     assert_eq!(reader.join().unwrap(), "within");
+}
+
+/// Set in the processes that end in a way.
+const ENDS: &str = "ENDS_IN_A_WAY";
+
+/// The ways in which a program that starts itself may end, and the signal or the code of each.
+const WAYS: [(&str, fn(), (Option<i32>, Option<i32>)); 6] = [
+    ("abort", || std::process::abort(), (Some(6), None)),
+    ("raise", || _ = raise_signal(15), (Some(15), None)),
+    ("access", || _ = planted::load_atomic_at(16), (Some(11), None)),
+    ("exit", || std::process::exit(7), (None, Some(7))),
+    ("panic", || panic!("it fails"), (None, Some(101))),
+    ("return", || (), (None, Some(0))),
+];
+
+#[sim::test(native, seeds = 2)]
+fn ends_in_a_way() {
+    let way = std::env::var(ENDS);
+    if let Some((_, end, _)) = WAYS.iter().find(|(name, _, _)| Ok(*name) == way.as_deref()) {
+        end();
+    }
+}
+
+/// The end of this program with the test above.
+fn end_of(way: &str, is_of_run: bool) -> (Option<i32>, Option<i32>) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "processes::ends_in_a_way", "--nocapture"]).env(ENDS, way);
+    if !is_of_run {
+        command.env_remove("UNPAUSE_STARTED_BY_RUN");
+    }
+    let ended = command.output().unwrap().status;
+    (ended.signal(), ended.code())
+}
+
+#[sim::test(native, seeds = 1)]
+fn a_program_that_starts_itself_sees_how_it_ends() {
+    for (way, _, expected) in WAYS {
+        assert_eq!(end_of(way, true), expected, "{way}");
+    }
+}
+
+/// A process that no run has started has other tests to run.
+#[test]
+fn a_test_program_does_not_end_by_its_test() {
+    for (way, _, _) in &WAYS[..5] {
+        assert_eq!(end_of(way, false), (None, Some(101)), "{way}");
+    }
 }

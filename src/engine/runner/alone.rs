@@ -6,20 +6,27 @@
 //!
 //! The new process leaves its verdict in a file, because its output is for people.
 //!
+//! A process that a run has started is a part of the tested program, which starts itself. If a run ends there by a
+//! signal or an exit, the process ends in the same way, because the program expects it.
+//!
 //! A test in which an earlier process has ended is made in a new process first, too: see [`end`].
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::site::Site;
-use crate::report::{Finding, Report};
+use super::terminal::style;
+use crate::report::{Finding, Report, text};
 use crate::run::isolation::Isolation;
 use crate::run::{Failure, Outcome};
 
 /// The variable with the file for the verdict of a test that has a process for itself.
 const VERDICT: &str = "UNPAUSE_ALONE";
+/// The variable of a process that a run has started, which `unpause-native` sets.
+const STARTED: &str = "UNPAUSE_STARTED_BY_RUN";
 const PASSED: &str = "passed";
 const FAILED: &str = "failed";
 
@@ -66,6 +73,21 @@ pub(super) fn again(site: &Site, report: &Report) -> Option<Again> {
         site.test
     );
     Some(Again { passed, screen, note })
+}
+
+/// Ends a process that a run has started as the failing run of the report has ended, after the screen. Returns in all
+/// other processes, and if the run has ended otherwise.
+pub(super) fn end_like_the_run(report: &Report) {
+    let failed = report.finding.as_deref().map(|finding| &finding.run.outcome);
+    if std::env::var_os(STARTED).is_none()
+        || !matches!(failed, Some(Outcome::Failed(Failure::Crash { .. })))
+    {
+        return;
+    }
+    let screen = text(report, &style());
+    // Not `eprint!`: a test harness may have taken that, and will have no time to show it.
+    _ = std::io::stderr().lock().write_all(screen.as_bytes());
+    crate::native::end_alike();
 }
 
 /// Makes a test in a new process, on one thread. Returns the signal that ended the process before the test did; `None`
@@ -124,7 +146,7 @@ fn program(test: &str, file: &Path) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.args([test, "--exact", "--include-ignored", "--test-threads=1"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.env(VERDICT, file);
+    command.env(VERDICT, file).env_remove(STARTED);
     Some(command)
 }
 

@@ -101,6 +101,7 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
     while let Some(config) = rest {
         let first = undecided == 0;
         let ran = runner.run_config(config.clone(), notes.clone(), body, &MustFail::No, first)?;
+        alone::end_like_the_run(&ran.report);
         let counts = ran.shared && reason(&ran.report).is_none();
         if let Some(again) = counts.then(|| alone::again(&runner.site, &ran.report)).flatten() {
             verdict.remarks += &format!("note: {}\n", again.note);

@@ -222,6 +222,11 @@ fn test_body(
     };
     let runner = Runner::of_site(site, settings);
     let ran = runner.try_run_body(body, &must_fail);
+    if let Ok(ran) = &ran
+        && !must_fail.is_wanted()
+    {
+        alone::end_like_the_run(&ran.report);
+    }
     let again = match &ran {
         Ok(ran) if ran.shared && !must_fail.is_wanted() => alone::again(&runner.site, &ran.report),
         _ => None,

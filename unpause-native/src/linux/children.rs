@@ -1,11 +1,13 @@
-//! Other processes: they are real, and so are their pipes.
+//! Other processes: they are real, and so are their pipes. A variable tells a test program of this
+//! library that a run has started it. It then ends as the real program does, by a signal for example.
 //!
 //! A descriptor of a run exists in this process only. So the pipes that `Command` of std makes for
 //! a child are pipes of the kernel: std's function notes its entry, and the pipes are real until it
 //! has started the child. A call that reads such a pipe, or waits for the child, waits for the
 //! kernel: meanwhile no other thread of the run runs, and virtual time does not advance.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
 
 use super::compiled::note_entered;
 use super::real::real;
@@ -64,6 +66,30 @@ type Spawn = unsafe extern "C" fn(
     *const *mut c_char,
 ) -> c_int;
 
+/// The variable in the environment of a process that a run starts.
+const STARTED: &CStr = c"UNPAUSE_STARTED_BY_RUN=1";
+
+/// An environment with the variable, if a run starts the process: texts, with a null behind the last.
+///
+/// # Safety
+/// `environment` is null, or the same with texts of C.
+unsafe fn marked(environment: *const *mut c_char) -> Option<Vec<*mut c_char>> {
+    current().filter(|_| !environment.is_null())?;
+    outside(|| {
+        let mut texts = Vec::new();
+        // SAFETY: the caller's: the null is the last one.
+        unsafe {
+            let mut next = environment;
+            while !(*next).is_null() {
+                texts.push(*next);
+                next = next.add(1);
+            }
+        }
+        texts.extend([STARTED.as_ptr().cast_mut(), null_mut()]);
+        Some(texts)
+    })
+}
+
 macro_rules! spawns {
     ($($name:ident $text:literal)*) => {$(
         #[unsafe(no_mangle)]
@@ -78,7 +104,12 @@ macro_rules! spawns {
             started();
             // SAFETY: the caller's arguments.
             unsafe {
-                real!($text, Spawn)(process, path, actions, attributes, arguments, environment)
+                let marked = marked(environment);
+                let environment = marked.as_ref().map_or(environment, |texts| texts.as_ptr());
+                let result =
+                    real!($text, Spawn)(process, path, actions, attributes, arguments, environment);
+                outside(|| drop(marked));
+                result
             }
         }
     )*};

@@ -199,6 +199,20 @@ unsafe extern "C" fn abort() -> ! {
     unsafe { real!(c"abort", unsafe extern "C" fn() -> !)() }
 }
 
+/// Ends the process by a signal, as if it had no handler.
+pub fn end_by(signal: i32) -> ! {
+    // SAFETY: all bytes zero are a value of the type; system calls with it and with numbers.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&mut signals, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &signals, std::ptr::null_mut());
+        libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
+        // Of a signal that ends no process.
+        real!(c"abort", unsafe extern "C" fn() -> !)()
+    }
+}
+
 /// Functions that end the process with a code.
 macro_rules! exits {
     ($($name:ident $text:literal)*) => {$(

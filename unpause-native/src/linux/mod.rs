@@ -54,7 +54,7 @@ pub use self::apart::written::Written;
 pub use self::apart::{ProcessEnd, Watch};
 pub use self::clock::processor_time;
 pub use self::compiled::{std_is_replaced, take_entered};
-pub use self::death::Death;
+pub use self::death::{Death, end_by};
 pub use self::execution::{Ended, Execution, Region, is_noted, leave_child, note};
 pub use self::fault::{Fault, Problem, Step, TooWeak};
 pub use self::heap::Memory;

@@ -213,13 +213,13 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     }
 }
 
-/// Returns `true` for code of std that [names](super::NAMES_THREAD) the first thread. The thread begins within that
-/// function and runs its routine there.
+/// Returns `true` for code that [names](super::NAMES_THREAD) the first thread, or calls its function: the thread begins
+/// within the former and runs its routine there, and the function owns objects of this library.
 fn names_thread(frames: &[Frame]) -> bool {
     for frame in frames {
         let name = last_name(&frame.function);
         match () {
-            () if is_of_runtime(frame) => return name == "run_own",
+            () if is_of_runtime(frame) => return name == "run_own" || calls_body(frame),
             () if is_ours(frame) && name == super::NAMES_THREAD => return true,
             () if is_of_user(frame) => return false,
             () => {}
@@ -266,7 +266,13 @@ pub(super) fn is_of_user(frame: &Frame) -> bool {
 
 /// Returns `true` for a function that begins a simulated thread.
 pub(super) fn is_of_runtime(frame: &Frame) -> bool {
-    frame.file.contains("unpause-native") && frame.file.ends_with("/src/linux/thread.rs")
+    let begins = frame.file.ends_with("/src/linux/thread.rs") || calls_body(frame);
+    begins && frame.file.contains("unpause-native")
+}
+
+/// Returns `true` for the function that calls the body of a run, on its first thread.
+fn calls_body(frame: &Frame) -> bool {
+    frame.file.ends_with("/src/linux/local.rs")
 }
 
 /// Returns `true` for a function of this library: a generated program spawns the threads of its branches.
@@ -376,7 +382,12 @@ pub(super) mod checks {
             frame("native::named::<()>", concat!(env!("CARGO_MANIFEST_DIR"), "/src/native/mod.rs"));
         let arc = Points { arc: Some(true), ..Points::default() };
         assert!(site(&[count.clone(), own.clone(), named.clone()]).is_point(arc));
-        assert!(!site(&[count, named]).is_point(arc), "not of the program");
+        assert!(!site(&[count.clone(), named]).is_point(arc), "not of the program");
+        let first = frame("call", "unpause-native/src/linux/local.rs");
+        let dropped = frame("drop_in_place", &format!("{std}/core/src/ptr/mod.rs"));
+        let whole = site(&[count.clone(), dropped.clone(), own.clone(), first.clone()]);
+        assert!(whole.is_point(arc), "of the test");
+        assert!(!site(&[count, dropped, first]).is_point(arc), "of the function of this library");
         let replaced = frame("unpause_std_notify_one", "/rustc/unpause/replaced/condvar.rs");
         let end = frame("drop", &format!("{std}/std/src/thread/lifecycle.rs"));
         let found = site(&[load.clone(), replaced.clone(), own.clone()]);

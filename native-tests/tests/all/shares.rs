@@ -280,3 +280,33 @@ fn a_setting_keeps_the_counts_out_of_all_runs() {
         assert!(report.finding.is_none(), "{name}: {:?}", report.finding);
     }
 }
+
+/// With the counts as points each row is at a line of the program or of std, also where the first thread drops what
+/// this library has given it.
+#[test]
+fn counts_are_at_lines_of_the_program() {
+    fn body() {
+        let value = Arc::new(());
+        let other = value.clone();
+        thread::spawn(move || {
+            drop(other);
+            std::process::abort();
+        });
+        drop(value);
+    }
+    let mut rows = 0;
+    for seed in 0..200 {
+        let runner = Runner::new().hermetic().arc(true).shrink(false);
+        let report = runner.seeds(seed..seed + 1).run_native(body);
+        let Some(finding) = report.finding else { continue };
+        let Outcome::Failed(Failure::Crash { .. }) = &finding.run.outcome else {
+            panic!("{:?}", finding.run.outcome)
+        };
+        for event in &finding.run.events {
+            let file = event.place.file();
+            assert!(file.starts_with("tests/") || file.starts_with("std/"), "{seed}: {event:?}");
+            rows += 1;
+        }
+    }
+    assert!(rows > 500, "{rows}");
+}

@@ -27,6 +27,9 @@ mod safety;
 #[path = "tidy/callers.rs"]
 mod callers;
 
+#[path = "tidy/engine.rs"]
+mod engine;
+
 #[path = "tidy/form.rs"]
 mod form;
 
@@ -117,6 +120,11 @@ fn lock_files_have_all_crates_of_this_workspace() {
     let locks = tree.files.iter().filter(|file| file.path.ends_with("Cargo.lock")).count();
     assert!(locks > 3, "{locks} lock files");
     assert_none(locks::incomplete(&tree.files));
+}
+
+#[test]
+fn lists_of_the_engine_have_all_its_crates() {
+    assert_none(engine::incomplete(&Tree::of_the_repository().files));
 }
 
 #[test]

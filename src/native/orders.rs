@@ -1,11 +1,7 @@
 //! Memory orders of plain threads: the stores that operations choose, in runs with the memory `c11`.
 //!
-//! The runtime has the stores that an operation may choose (`orders/` of `unpause-native`). The choice is a decision of
-//! the run, and 0 is the newest store. Strategies do not answer it: the value comes from the seed, so that a strategy
-//! has the same stream with `c11` and without. A search explores all values.
-//!
-//! A run chooses uniformly, and one run in four chooses the oldest store nearly always: that halves the runs that store
-//! buffering needs. One run in four has moves: a store may take effect before stores that were executed earlier.
+//! The runtime has the stores that an operation may choose (`orders.rs` of `unpause-native`). `store_choice.rs` of
+//! `unpause-run` has the choice.
 //!
 //! Operations of std's primitives and of locks, and operations that are no points, see the newest store. They are not
 //! under test, and their own orders count nevertheless.
@@ -21,6 +17,7 @@ use super::threads::with;
 use crate::run::event::Values;
 use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
 use crate::run::op::{self, Op};
+use crate::run::store_choice::{Decision, StoreChoices};
 use crate::seam::{draw, given, seed};
 
 /// A load has not seen this value, which is the newest one.
@@ -42,23 +39,9 @@ pub(crate) fn take_strengthened() -> bool {
     STRENGTHENED.swap(false, Ordering::Relaxed)
 }
 
-/// The choices of a run.
-#[derive(Clone, Copy)]
-struct Choices {
-    /// A number of the seed; `None` in a search.
-    seed: Option<u64>,
-    /// True if the oldest store is chosen nearly always.
-    prefers_oldest: bool,
-    /// True if a store may take effect before stores that were executed earlier; `None` before the first choice. So a
-    /// run without choices has the decisions of a run with the memory `sc`.
-    moves: Option<bool>,
-    /// The number of choices so far.
-    made: u64,
-}
-
 thread_local! {
     /// `None` in a run whose operations see the newest stores.
-    static RUN: Cell<Option<Choices>> = const { Cell::new(None) };
+    static RUN: Cell<Option<StoreChoices>> = const { Cell::new(None) };
 }
 
 /// Sets the memory of the runs to come.
@@ -72,10 +55,8 @@ pub(super) fn begin(execution: &Execution) {
     if !WANTED.load(Ordering::Relaxed) {
         return;
     }
-    let seed = seed().map(|seed| mixed(seed.wrapping_add(0x51_7CC1_B727_220A)));
-    let of_run = seed.unwrap_or(0);
     execution.weaken();
-    RUN.set(Some(Choices { seed, prefers_oldest: of_run & 3 == 3, moves: None, made: 0 }));
+    RUN.set(Some(StoreChoices::new(seed())));
 }
 
 /// Chooses the store for the operation that a thread has requested: 0 for the newest.
@@ -92,7 +73,7 @@ pub(super) fn choose(thread: usize, access: &Access, site: Site) -> u32 {
     }
 }
 
-fn choose_one(mut choices: Choices, thread: usize, access: &Access, site: Site) -> u32 {
+fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: Site) -> u32 {
     // The compiler made a loop of a read-modify-write, which reads the newest store.
     if is_trusted(site) || site.looped.is_some() {
         return 0;
@@ -101,10 +82,9 @@ fn choose_one(mut choices: Choices, thread: usize, access: &Access, site: Site) 
     if candidates < 2 {
         return 0;
     }
-    if choices.moves.is_none() {
-        let moves = choices.seed.is_some_and(|seed| seed >> 2 & 3 == 3);
-        let moves = given(2, u64::from(moves), "stores that take effect early") == 1;
-        choices.moves = Some(moves);
+    if let Some(decision) = choices.moves() {
+        let moves = answer(decision) == 1;
+        choices.set_moves(moves);
         RUN.set(Some(choices));
         if !moves {
             candidates = with(|threads| {
@@ -116,21 +96,17 @@ fn choose_one(mut choices: Choices, thread: usize, access: &Access, site: Site) 
             }
         }
     }
-    let bound = u64::from(candidates);
     let is_load = matches!(access.operation, Operation::Load | Operation::CompareExchange);
-    let why = if is_load { "the store that a load sees" } else { "the place of a store" };
-    let Some(seed) = choices.seed else { return draw(bound, why) as u32 };
-    choices.made += 1;
+    let decision = choices.store(u64::from(candidates), is_load);
     RUN.set(Some(choices));
-    let random = mixed(seed ^ choices.made.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-    let (coin, random) = (random & 7, random >> 8);
-    let value = match choices.prefers_oldest {
-        _ if !is_load && coin < 4 => 0,
-        true if coin == 0 => 0,
-        true => bound - 1,
-        false => random % bound,
-    };
-    given(bound, value, why) as u32
+    answer(decision) as u32
+}
+
+fn answer(Decision { bound, value, why }: Decision) -> u64 {
+    match value {
+        Some(value) => given(bound, value, why),
+        None => draw(bound, why),
+    }
 }
 
 /// Returns `true` if the operations of a place see the newest store: operations of std's primitives and of locks do.
@@ -149,10 +125,4 @@ pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
     });
     let op = if access.changes(old) { &PRECEDED } else { &MISSED };
     word.note(op, site.place, Values::Read(newest));
-}
-
-fn mixed(number: u64) -> u64 {
-    let mixed = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ mixed >> 31
 }

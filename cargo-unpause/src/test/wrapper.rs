@@ -58,11 +58,14 @@ const NOT_INSTRUMENTED: &[&str] = &[
     "typed_arena",
     "unpause_check",
     "unpause_native",
+    "unpause_ordered",
+    "unpause_orders",
     "unpause_run",
+    "unpause_words",
 ];
 
 /// The crates that do something at each step of a run.
-const OF_EACH_STEP: &[&str] = &["sim", "unpause_native", "unpause_run"];
+const OF_EACH_STEP: &[&str] = &["sim", "unpause_native", "unpause_orders", "unpause_run"];
 
 /// Flags of the [crates](OF_EACH_STEP) that do something at each step of a run: they are compiled for speed, unless the
 /// profile gives them a lower level than the [command](super) does. One unit, because functions of a crate are inlined

@@ -6,7 +6,6 @@ mod arch;
 mod arenas;
 mod atomics;
 mod blocks;
-mod by_number;
 mod children;
 mod clock;
 mod compiled;

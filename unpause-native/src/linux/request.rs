@@ -206,32 +206,6 @@ impl Access {
         }
     }
 
-    /// The value that the operation leaves in place of `old`; `None` if it writes nothing.
-    #[inline]
-    pub(crate) fn written_over(&self, old: u64) -> Option<u64> {
-        let operand = self.operand;
-        let new = match self.operation {
-            Operation::Load | Operation::Fence => return None,
-            Operation::Store | Operation::Swap => operand,
-            Operation::Add => old.wrapping_add(operand),
-            Operation::Sub => old.wrapping_sub(operand),
-            Operation::And => old & operand,
-            Operation::Or => old | operand,
-            Operation::Xor => old ^ operand,
-            Operation::Nand => !(old & operand),
-            Operation::CompareExchange if old == operand => self.replacement,
-            Operation::CompareExchange => return None,
-        };
-        Some(new & u64::MAX >> (64 - 8 * u32::from(self.size)))
-    }
-
-    /// The memory order of the operation if it writes, or if it does not.
-    #[inline]
-    pub(crate) fn order_if(&self, writes: bool) -> u8 {
-        let fails = self.operation == Operation::CompareExchange && !writes;
-        if fails { self.failure } else { self.order }
-    }
-
     /// Does the operation. Returns the previous value and the new one.
     //
     // Crate-private: only an access that a thread has requested is valid. Inlined into the
@@ -248,6 +222,52 @@ impl Access {
                 (0, 0)
             }
         }
+    }
+}
+
+impl unpause_orders::Operation for Access {
+    #[inline]
+    fn address(&self) -> usize {
+        self.address
+    }
+
+    #[inline]
+    fn size(&self) -> u8 {
+        self.size
+    }
+
+    #[inline]
+    fn reads(&self) -> bool {
+        self.operation != Operation::Store
+    }
+
+    #[inline]
+    fn may_only_read(&self) -> bool {
+        matches!(self.operation, Operation::Load | Operation::CompareExchange)
+    }
+
+    #[inline]
+    fn order_if(&self, writes: bool) -> u8 {
+        let fails = self.operation == Operation::CompareExchange && !writes;
+        if fails { self.failure } else { self.order }
+    }
+
+    #[inline]
+    fn written_over(&self, old: u64) -> Option<u64> {
+        let operand = self.operand;
+        let new = match self.operation {
+            Operation::Load | Operation::Fence => return None,
+            Operation::Store | Operation::Swap => operand,
+            Operation::Add => old.wrapping_add(operand),
+            Operation::Sub => old.wrapping_sub(operand),
+            Operation::And => old & operand,
+            Operation::Or => old | operand,
+            Operation::Xor => old ^ operand,
+            Operation::Nand => !(old & operand),
+            Operation::CompareExchange if old == operand => self.replacement,
+            Operation::CompareExchange => return None,
+        };
+        Some(new & u64::MAX >> (64 - 8 * u32::from(self.size)))
     }
 }
 

@@ -34,7 +34,10 @@ const OF_UNPAUSE: &[&str] = &[
     "tracing_core",
     "unpause_check",
     "unpause_native",
+    "unpause_ordered",
+    "unpause_orders",
     "unpause_run",
+    "unpause_words",
 ];
 
 /// Crates shared by the engine and tested code. Their statics have pointers to values of tested

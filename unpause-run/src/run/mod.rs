@@ -46,6 +46,8 @@ pub mod schedule;
 pub mod signals;
 mod spin;
 pub mod statistics;
+#[doc(hidden)]
+pub mod store_choice;
 pub mod threads;
 pub mod trace;
 #[doc(hidden)]

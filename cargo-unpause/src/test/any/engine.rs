@@ -50,6 +50,8 @@ const OF_CHECKOUT: &[&str] = &[
     "unpause-native/src",
     "unpause-ordered/Cargo.toml",
     "unpause-ordered/src",
+    "unpause-orders/Cargo.toml",
+    "unpause-orders/src",
     "unpause-run/Cargo.toml",
     "unpause-run/src",
     "unpause-words/Cargo.toml",

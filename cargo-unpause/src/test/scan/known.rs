@@ -11,7 +11,15 @@ use object::{File, FileKind, Object, ObjectSymbol, SymbolKind};
 use crate::test::stdlib;
 
 /// The crates that step the threads of the others and are not instrumented. They belong to the engine.
-const ENGINE: &[&str] = &["sim", "unpause_check", "unpause_native", "unpause_run"];
+const ENGINE: &[&str] = &[
+    "sim",
+    "unpause_check",
+    "unpause_native",
+    "unpause_ordered",
+    "unpause_orders",
+    "unpause_run",
+    "unpause_words",
+];
 
 /// The names of the functions of the known files.
 #[derive(Default)]

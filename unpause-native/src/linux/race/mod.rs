@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::lent::Lent;
 use self::shadow::{ATOMIC, FREE, RETURN, Record, Shadow, WRITE};
 use super::blocks::Trace;
-use super::by_number::ByNumber;
 use super::fault::{Fault, Problem, Step, TooWeak};
 use super::heap;
+use unpause_orders::{ByNumber, Operation as _};
+
 use super::orders::{Orders, acquires, releases};
 use super::places;
 use super::request::{Access, Operation};

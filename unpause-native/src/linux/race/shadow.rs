@@ -1,6 +1,7 @@
 //! The last accesses to each eight bytes of memory.
 
-use super::super::by_number::ByNumber;
+use unpause_orders::ByNumber;
+
 use super::super::orders::Clock;
 
 /// A write, as part of a [`Record::kind`].

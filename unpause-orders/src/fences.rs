@@ -2,23 +2,23 @@
 
 use std::collections::VecDeque;
 
-use super::Clock;
+use crate::clock::Clock;
 
 /// The number of fences that are kept.
-pub(super) const FENCES_KEPT: usize = 1024;
+pub(crate) const FENCES_KEPT: usize = 1024;
 
 /// A sequentially consistent fence.
 #[derive(Clone, Debug)]
-pub(super) struct Fence {
+pub(crate) struct Fence {
     /// Its position in S.
-    pub(super) position: u32,
+    pub(crate) position: u32,
     /// All that happens before it, or before a fence that precedes it in S.
-    pub(super) known: Clock,
+    pub(crate) known: Clock,
 }
 
 /// The fences of a run. Each has a number, from 1. The oldest fences are dropped.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Fences {
+pub(crate) struct Fences {
     kept: VecDeque<Fence>,
     /// The number of dropped fences.
     dropped: u32,
@@ -26,7 +26,7 @@ pub(super) struct Fences {
 
 impl Fences {
     /// Adds a fence of a thread with this clock. Returns its number.
-    pub(super) fn add(&mut self, position: u32, clock: &Clock) -> u32 {
+    pub(crate) fn add(&mut self, position: u32, clock: &Clock) -> u32 {
         let mut known = Clock::default();
         if self.kept.len() == FENCES_KEPT {
             self.dropped += 1;
@@ -40,26 +40,26 @@ impl Fences {
     }
 
     /// The last fence.
-    pub(super) fn last(&self) -> Option<&Fence> {
+    pub(crate) fn last(&self) -> Option<&Fence> {
         self.kept.back()
     }
 
     /// The fence of a number; `None` for 0. A dropped fence is replaced by the oldest kept fence, which knows more: a
     /// choice may be lost, and none is added.
-    pub(super) fn get(&self, number: u32) -> Option<&Fence> {
+    pub(crate) fn get(&self, number: u32) -> Option<&Fence> {
         let at = number.checked_sub(1)?.saturating_sub(self.dropped);
         self.kept.get(at as usize)
     }
 
     /// Forgets all fences.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.dropped = 0;
     }
 
     /// The number of fences that are kept.
     #[cfg(test)]
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.kept.len()
     }
 }

@@ -2,23 +2,23 @@
 
 /// A vector clock. A thread beyond its end has the number 0.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     ticks: Vec<u32>,
     /// The number of the last sequentially consistent fence that happens before; 0 for none. The machine counts fences
     /// in the order S, so the fences before this one come before it in S.
-    pub(super) fence: u32,
+    pub(crate) fence: u32,
 }
 
 impl Clock {
     /// The number of events of a thread.
     #[inline]
-    pub(crate) fn get(&self, thread: usize) -> u32 {
+    pub fn get(&self, thread: usize) -> u32 {
         self.ticks.get(thread).copied().unwrap_or(0)
     }
 
     /// Adds an event of a thread. Returns its number.
     #[inline]
-    pub(super) fn tick(&mut self, thread: usize) -> u32 {
+    pub fn tick(&mut self, thread: usize) -> u32 {
         if self.ticks.len() <= thread {
             self.ticks.resize(thread + 1, 0);
         }
@@ -28,7 +28,7 @@ impl Clock {
 
     /// Adds what another clock has.
     #[inline]
-    pub(super) fn join(&mut self, other: &Clock) {
+    pub fn join(&mut self, other: &Clock) {
         if self.ticks.len() < other.ticks.len() {
             self.ticks.resize(other.ticks.len(), 0);
         }
@@ -40,14 +40,14 @@ impl Clock {
 
     /// Becomes equal to another clock, without a new allocation.
     #[inline]
-    pub(super) fn set(&mut self, other: &Clock) {
+    pub fn set(&mut self, other: &Clock) {
         self.ticks.clear();
         self.ticks.extend_from_slice(&other.ticks);
         self.fence = other.fence;
     }
 
     /// Becomes 0 for all threads.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.ticks.clear();
         self.fence = 0;
     }

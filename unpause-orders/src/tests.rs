@@ -6,16 +6,11 @@
 //! 1,000 random programs are compared by default, in four seconds of a build without optimizations. `UNPAUSE_LONG=1`
 //! compares 100,000.
 
-mod axioms;
-mod graphs;
-mod litmus;
-
 use std::collections::BTreeSet;
 
-use self::graphs::{Outcomes, outcomes};
-use self::litmus::{Act, Litmus, Outcome, Random, address, random};
-use super::fences::FENCES_KEPT;
-use super::{KEPT, Orders, Rules, SEQ_CST};
+use crate::fences::FENCES_KEPT;
+use crate::litmus::{Act, Litmus, Outcome, Outcomes, Random, TABLE, outcomes, random};
+use crate::{KEPT, Orders, Rules, SEQ_CST};
 
 /// The outcomes of all schedules and all choices.
 struct Explorer<'a> {
@@ -39,13 +34,12 @@ impl Explorer<'_> {
         for (thread, acts) in self.program.threads.iter().enumerate() {
             let Some(act) = acts.get(from.done[thread]) else { continue };
             is_end = false;
-            let access = act.access();
             let memory = act.word().map_or(0, |word| from.memory[word]);
-            let candidates = from.orders.candidates(thread + 1, &access, memory);
+            let candidates = from.orders.candidates(thread + 1, act, memory);
             for nth in 0..candidates {
                 let mut next = from.clone();
                 next.done[thread] += 1;
-                let done = next.orders.perform(thread + 1, &access, memory, nth);
+                let done = next.orders.perform(thread + 1, act, memory, nth);
                 assert!(done.in_memory || nth > 0, "{act:?}");
                 if let (Some(word), true) = (act.word(), done.in_memory) {
                     next.memory[word] = done.new;
@@ -68,9 +62,7 @@ fn explored(program: &Litmus, rules: Rules) -> BTreeSet<Outcome> {
     orders.reset(rules);
     // The first values are known to all threads.
     for word in 0..program.words {
-        let init = Act::Load(word, 0).access();
-        assert_eq!(init.address, address(word));
-        orders.perform(0, &init, 0, 0);
+        orders.perform(0, &Act::Load(word, 0), 0, 0);
     }
     (0..program.threads.len()).for_each(|thread| orders.spawned(0, thread + 1));
     let (done, read) = (vec![0; program.threads.len()], vec![Vec::new(); program.threads.len()]);
@@ -109,7 +101,7 @@ impl Count {
 #[test]
 fn litmus_programs_have_no_forbidden_outcome() {
     let (mut count, mut rows) = (Count::default(), 0);
-    for line in include_str!("table.txt").lines() {
+    for line in TABLE.lines() {
         let (name, program) = line.split_once('\t').expect("a name and a program");
         count.add(&Litmus::parse(program), name);
         rows += 1;
@@ -136,9 +128,9 @@ fn random_programs_have_no_forbidden_outcome() {
 /// A run with many fences keeps the last ones, and has no store buffering around fences nevertheless.
 #[test]
 fn fences_that_are_dropped_add_no_outcome() {
-    let fence = Act::Fence(SEQ_CST).access();
-    let [read_x, read_y] = [0, 1].map(|word| Act::Load(word, 0).access());
-    let [write_x, write_y] = [0, 1].map(|word| Act::Store(word, 1, 0).access());
+    let fence = Act::Fence(SEQ_CST);
+    let [read_x, read_y] = [0, 1].map(|word| Act::Load(word, 0));
+    let [write_x, write_y] = [0, 1].map(|word| Act::Store(word, 1, 0));
     for between in [0, 10, 3 * FENCES_KEPT] {
         let mut orders = Orders::default();
         orders.reset(unfair(true));

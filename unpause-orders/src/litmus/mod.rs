@@ -3,37 +3,59 @@
 //! `Wx1.rel Ry.acq | Ux1.ar F.sc Cy0,2.ar/rlx`: threads are separated by `|`. `W` stores, `R` loads, `U` adds, `X`
 //! swaps, `C` compares and exchanges (expected value, new value, order of success and of failure), `F` is a fence.
 
-use super::super::{SEQ_CST, acquires, releases};
-use crate::linux::request::{Access, Operation};
+mod axioms;
+mod graphs;
 
-/// An action of a thread. Orders are numbered like in an [`Access`].
+pub use self::graphs::{Outcomes, outcomes};
+use crate::operation::{Operation, SEQ_CST, acquires, releases};
+
+/// Litmus tests of the literature, one in each line: the name, a tab, the program.
+pub const TABLE: &str = include_str!("table.txt");
+
+/// An action of a thread. Orders have the numbers of the C ABI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Act {
+pub enum Act {
+    /// Loads a word, with this order.
     Load(usize, u8),
+    /// Stores a value.
     Store(usize, u64, u8),
+    /// Adds a value.
     Add(usize, u64, u8),
+    /// Stores a value and returns the old one.
     Swap(usize, u64, u8),
+    /// Stores the second value if the word has the first one. The second order is that of a failure.
     CompareExchange(usize, u64, u64, u8, u8),
+    /// A fence.
     Fence(u8),
 }
 
-pub(super) const RLX: u8 = 0;
-pub(super) const ACQ: u8 = 2;
-pub(super) const REL: u8 = 3;
-pub(super) const ACQ_REL: u8 = 4;
+/// The order `Relaxed`.
+pub const RLX: u8 = 0;
+/// The order `Acquire`.
+pub const ACQ: u8 = 2;
+/// The order `Release`.
+pub const REL: u8 = 3;
+/// The order `AcqRel`.
+pub const ACQ_REL: u8 = 4;
 
 /// A program.
 #[derive(Clone, Debug)]
-pub(super) struct Litmus {
-    pub(super) threads: Vec<Vec<Act>>,
-    pub(super) words: usize,
+pub struct Litmus {
+    /// The actions of each thread.
+    pub threads: Vec<Vec<Act>>,
+    /// The number of words. Each is 0 at first.
+    pub words: usize,
 }
 
 /// The values that the reading actions have returned, thread by thread, then the last value of each word.
-pub(super) type Outcome = Vec<u64>;
+pub type Outcome = Vec<u64>;
 
 impl Litmus {
-    pub(super) fn parse(text: &str) -> Litmus {
+    /// Parses a program in the notation of this module.
+    ///
+    /// # Panics
+    /// If the text is no program.
+    pub fn parse(text: &str) -> Litmus {
         let threads = text.split('|').map(|thread| thread.split_whitespace().map(act).collect());
         let threads: Vec<Vec<Act>> = threads.collect();
         let words = threads.iter().flatten().filter_map(Act::word).max().map_or(0, |last| last + 1);
@@ -43,7 +65,7 @@ impl Litmus {
 
 impl Act {
     /// The word that it accesses; `None` for a fence.
-    pub(super) fn word(&self) -> Option<usize> {
+    pub fn word(&self) -> Option<usize> {
         match *self {
             Act::Load(word, _)
             | Act::Store(word, ..)
@@ -54,31 +76,49 @@ impl Act {
         }
     }
 
-    pub(super) fn reads(&self) -> bool {
+    /// Returns `true` if the action returns a value.
+    pub fn reads(&self) -> bool {
         !matches!(self, Act::Store(..) | Act::Fence(_))
-    }
-
-    /// The operation of a simulated thread.
-    pub(super) fn access(&self) -> Access {
-        let (operation, operand, replacement, order, failure) = match *self {
-            Act::Load(_, order) => (Operation::Load, 0, 0, order, 0),
-            Act::Store(_, value, order) => (Operation::Store, value, 0, order, 0),
-            Act::Add(_, value, order) => (Operation::Add, value, 0, order, 0),
-            Act::Swap(_, value, order) => (Operation::Swap, value, 0, order, 0),
-            Act::CompareExchange(_, expected, new, order, failure) => {
-                (Operation::CompareExchange, expected, new, order, failure)
-            }
-            Act::Fence(order) => (Operation::Fence, 0, 0, order, 0),
-        };
-        let address = self.word().map_or(0, address);
-        let size = if operation == Operation::Fence { 0 } else { 8 };
-        Access { operation, size, order, failure, address, operand, replacement }
     }
 }
 
-/// The address of a word.
-pub(super) fn address(word: usize) -> usize {
-    0x1000 + 64 * word
+impl Operation for Act {
+    fn address(&self) -> usize {
+        self.word().map_or(0, |word| 0x1000 + 64 * word)
+    }
+
+    fn size(&self) -> u8 {
+        if self.word().is_some() { 8 } else { 0 }
+    }
+
+    fn reads(&self) -> bool {
+        self.reads()
+    }
+
+    fn may_only_read(&self) -> bool {
+        matches!(self, Act::Load(..) | Act::CompareExchange(..))
+    }
+
+    fn order_if(&self, writes: bool) -> u8 {
+        match *self {
+            Act::CompareExchange(.., failure) if !writes => failure,
+            Act::Load(_, order)
+            | Act::Store(.., order)
+            | Act::Add(.., order)
+            | Act::Swap(.., order)
+            | Act::CompareExchange(.., order, _)
+            | Act::Fence(order) => order,
+        }
+    }
+
+    fn written_over(&self, old: u64) -> Option<u64> {
+        match *self {
+            Act::Load(..) | Act::Fence(_) => None,
+            Act::Store(_, value, _) | Act::Swap(_, value, _) => Some(value),
+            Act::Add(_, value, _) => Some(old.wrapping_add(value)),
+            Act::CompareExchange(_, expected, new, ..) => (old == expected).then_some(new),
+        }
+    }
 }
 
 fn order(text: &str) -> u8 {
@@ -116,7 +156,8 @@ fn act(text: &str) -> Act {
 }
 
 /// A stream of random numbers.
-pub(super) struct Random(pub(super) u64);
+#[derive(Debug)]
+pub struct Random(pub u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
@@ -129,7 +170,7 @@ impl Random {
 
 /// A random program of up to `acts` actions on two words. One program in three is rich in sequentially consistent
 /// operations, and another one in relaxed operations.
-pub(super) fn random(random: &mut Random, mut acts: usize) -> Litmus {
+pub fn random(random: &mut Random, mut acts: usize) -> Litmus {
     let threads = 2 + random.below(2);
     let richness = random.below(3);
     let orders = |random: &mut Random, allowed: fn(u8) -> bool| loop {

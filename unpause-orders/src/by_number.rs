@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A table by number.
-pub(crate) type ByNumber<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
+pub type ByNumber<T> = HashMap<usize, T, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number.
 #[derive(Default, Clone)]
-pub(crate) struct NumberHasher(u64);
+pub struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {

@@ -25,46 +25,21 @@
 //! releases. A store keeps a message, the clock that it publishes. A [`Clock`] costs one number for each thread; a word
 //! has at most [`KEPT`] stores, and the oldest store is dropped. That only removes choices.
 
-mod clock;
-mod current;
-mod fences;
-mod heap;
-mod rules;
-mod word;
-
-pub(crate) use self::clock::Clock;
-pub(crate) use self::current::{begin, fence_as_noted, note_instruction, orders, weaken};
-use self::fences::Fences;
-pub use self::rules::Rule;
-pub(crate) use self::rules::Rules;
-use self::word::{NOT_IN_S, Store, Word};
-use super::by_number::ByNumber;
-use super::request::{Access, Operation};
+use crate::by_number::ByNumber;
+use crate::clock::Clock;
+use crate::fences::Fences;
+use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
+use crate::rules::{Rule, Rules};
+use crate::word::{NOT_IN_S, Store, Word};
 
 /// The number of stores of a word that are kept.
-pub(crate) const KEPT: usize = 16;
-
-/// The key of all sockets, pipes and other files: see [`Orders::publish`]. No address.
-pub(crate) const FILES: usize = 0;
-
-/// Sequentially consistent, as the C ABI numbers memory orders.
-pub(crate) const SEQ_CST: u8 = 5;
-
-/// Returns `true` if a load, read-modify-write or fence of this memory order acquires.
-pub(crate) fn acquires(order: u8) -> bool {
-    matches!(order, 1 | 2 | 4 | 5)
-}
-
-/// Returns `true` if a store, read-modify-write or fence of this memory order releases.
-pub(crate) fn releases(order: u8) -> bool {
-    matches!(order, 3..=5)
-}
+pub const KEPT: usize = 16;
 
 /// The clocks of a thread.
 #[derive(Clone, Default, Debug)]
-struct Known {
+pub(crate) struct Known {
     /// All that happens before the next event of the thread.
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// The clock that an acquire fence joins: messages of relaxed loads.
     pending: Clock,
     /// The clock that a relaxed store publishes: the clock at the last release fence.
@@ -73,35 +48,24 @@ struct Known {
     is_strong: bool,
 }
 
-/// The result of an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Done {
-    /// The value that it has seen; for a store, the value that it follows in modification order.
-    pub(crate) old: u64,
-    /// The value that it has left.
-    pub(crate) new: u64,
-    /// True if memory takes part. If not, the operation has seen an old value, or it precedes a newer store.
-    pub(crate) in_memory: bool,
-}
-
 /// The stores and clocks of one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Orders {
+pub struct Orders {
     rules: Rules,
-    threads: Vec<Known>,
-    words: Vec<Word>,
-    by_address: ByNumber<u32>,
+    pub(crate) threads: Vec<Known>,
+    pub(crate) words: Vec<Word>,
+    pub(crate) by_address: ByNumber<u32>,
     /// The words that begin in a page.
-    by_page: ByNumber<Vec<u32>>,
+    pub(crate) by_page: ByNumber<Vec<u32>>,
     /// Words that are forgotten, for new ones.
-    unused: Vec<u32>,
+    pub(crate) unused: Vec<u32>,
     /// Stores that were dropped, for their allocations.
-    spare: Vec<Store>,
-    fences: Fences,
+    pub(crate) spare: Vec<Store>,
+    pub(crate) fences: Fences,
     /// The clocks that calls of the system have published, by object.
     published: ByNumber<Clock>,
     /// The clocks of threads that have freed memory, by address.
-    freed: ByNumber<Clock>,
+    pub(crate) freed: ByNumber<Clock>,
     /// The number of events in S.
     s: u32,
     /// The number of events.
@@ -134,7 +98,7 @@ impl Default for Orders {
 
 impl Orders {
     /// Forgets the run, and keeps allocations for the next one.
-    pub(crate) fn reset(&mut self, rules: Rules) {
+    pub fn reset(&mut self, rules: Rules) {
         self.rules = rules;
         for thread in &mut self.threads {
             let Known { clock, pending, released, is_strong } = thread;
@@ -154,21 +118,21 @@ impl Orders {
     }
 
     /// Makes each store take effect after the stores that were executed before it, from now on.
-    pub(crate) fn forbid_moves(&mut self) {
+    pub fn forbid_moves(&mut self) {
         self.rules.moves = false;
     }
 
     /// Returns `true` if the run has a rule.
-    pub(crate) fn has(&self, rule: Rule) -> bool {
+    pub fn has(&self, rule: Rule) -> bool {
         self.rules.left_out != Some(rule)
     }
 
     /// Returns `true` if a load may see another store than the newest one.
-    pub(crate) fn is_weak(&self) -> bool {
+    pub fn is_weak(&self) -> bool {
         self.rules.is_weak()
     }
 
-    fn known(&mut self, thread: usize) -> &mut Known {
+    pub(crate) fn known(&mut self, thread: usize) -> &mut Known {
         if self.threads.len() <= thread {
             self.threads.resize_with(thread + 1, Known::default);
         }
@@ -176,12 +140,12 @@ impl Orders {
     }
 
     /// The clock of a thread. An access that is no event happens before the next event of its thread.
-    pub(crate) fn clock(&mut self, thread: usize) -> &Clock {
+    pub fn clock(&mut self, thread: usize) -> &Clock {
         &self.known(thread).clock
     }
 
     /// A thread begins, spawned by another one.
-    pub(crate) fn spawned(&mut self, parent: usize, child: usize) {
+    pub fn spawned(&mut self, parent: usize, child: usize) {
         let clock = &mut self.known(parent).clock;
         clock.tick(parent);
         let clock = clock.clone();
@@ -192,7 +156,7 @@ impl Orders {
     }
 
     /// A thread has waited for the end of another one.
-    pub(crate) fn joined(&mut self, thread: usize, other: usize) {
+    pub fn joined(&mut self, thread: usize, other: usize) {
         let clock = &mut self.known(other).clock;
         clock.tick(other);
         let clock = clock.clone();
@@ -201,7 +165,7 @@ impl Orders {
 
     /// A thread publishes what it knows by a call of the system, on the object with this key. In runs with weak
     /// memory: the race detector counts no such call.
-    pub(crate) fn publish(&mut self, thread: usize, key: usize) {
+    pub fn publish(&mut self, thread: usize, key: usize) {
         if self.is_weak() && self.has(Rule::Calls) {
             self.known(thread);
             let clock = &mut self.threads[thread].clock;
@@ -211,7 +175,7 @@ impl Orders {
     }
 
     /// A thread gets to know what others have published on the object with this key.
-    pub(crate) fn receive(&mut self, thread: usize, key: usize) {
+    pub fn receive(&mut self, thread: usize, key: usize) {
         self.known(thread);
         if let Some(published) = self.published.get(&key) {
             self.threads[thread].clock.join(published);
@@ -219,21 +183,21 @@ impl Orders {
     }
 
     /// Makes all stores visible to all threads, because time passes. Nothing else is ordered by it.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if self.has(Rule::Time) {
             self.settled = self.step;
         }
     }
 
     /// All that has happened.
-    fn everything(&self) -> Clock {
+    pub(crate) fn everything(&self) -> Clock {
         let mut clock = Clock::default();
         self.threads.iter().for_each(|thread| clock.join(&thread.clock));
         clock
     }
 
     /// A fence of a thread.
-    pub(crate) fn fence(&mut self, thread: usize, order: u8) {
+    pub fn fence(&mut self, thread: usize, order: u8) {
         self.step += 1;
         let Known { clock, pending, is_strong, .. } = self.known(thread);
         *is_strong = false;
@@ -254,14 +218,14 @@ impl Orders {
 
     /// A sequentially consistent fence of the compiler alone. Directly behind a sequentially consistent
     /// read-modify-write it is one of the processor too: programs write a cheaper `mfence` of x86-64 so.
-    pub(crate) fn signal_fence(&mut self, thread: usize) {
+    pub fn signal_fence(&mut self, thread: usize) {
         if self.known(thread).is_strong && self.has(Rule::SignalFences) {
             self.fence(thread, SEQ_CST);
         }
     }
 
     /// A call of `membarrier` by a thread: a sequentially consistent fence of each thread.
-    pub(crate) fn fence_of_all(&mut self, thread: usize) {
+    pub fn fence_of_all(&mut self, thread: usize) {
         if !self.has(Rule::Membarrier) {
             return;
         }
@@ -273,20 +237,20 @@ impl Orders {
 
     /// The word of an operation that finds `memory` in memory.
     #[inline]
-    fn word(&mut self, access: &Access, memory: u64) -> usize {
-        if let Some(at) = self.by_address.get(&access.address) {
+    fn word(&mut self, operation: &impl Operation, memory: u64) -> usize {
+        if let Some(at) = self.by_address.get(&operation.address()) {
             let word = &mut self.words[*at as usize];
-            if word.size == access.size && word.stores[word.newest()].value == memory {
+            if word.size == operation.size() && word.stores[word.newest()].value == memory {
                 word.is_written = false;
                 return *at as usize;
             }
         }
-        self.renew(access.address, access.size, memory)
+        self.renew(operation.address(), operation.size(), memory)
     }
 
     /// Begins a word again, or for the first time, with a value that no recorded store has left.
     #[cold]
-    fn renew(&mut self, address: usize, size: u8, memory: u64) -> usize {
+    pub(crate) fn renew(&mut self, address: usize, size: u8, memory: u64) -> usize {
         let mut store = Store::known_to_all(memory, self.step);
         let known = self.by_address.get(&address).map(|at| &self.words[*at as usize]);
         let written = known.filter(|word| word.size == size && word.is_written);
@@ -302,28 +266,30 @@ impl Orders {
     }
 
     /// The places of the stores that an operation may choose, the newest first, and their number.
-    fn places(&self, thread: usize, access: &Access, word: &Word) -> ([u8; KEPT], usize) {
+    fn places(
+        &self,
+        thread: usize,
+        operation: &impl Operation,
+        word: &Word,
+    ) -> ([u8; KEPT], usize) {
         let last = word.newest();
         let mut places = ([0; KEPT], 1);
         places.0[0] = last as u8;
-        let chooses = match access.operation {
-            Operation::Load | Operation::CompareExchange => true,
-            _ => self.rules.moves,
-        };
+        let chooses = operation.may_only_read() || self.rules.moves;
         if !chooses || last == 0 || word.stores[last].is_known(&self.threads[thread].clock) {
             return places;
         }
         let floor = self.floor(thread, word, false);
-        let is_sc = access.order == SEQ_CST || access.failure == SEQ_CST;
+        let is_sc = [false, true].map(|writes| operation.order_if(writes)).contains(&SEQ_CST);
         let floor_in_s = if is_sc { self.floor(thread, word, true) } else { 0 };
         for place in (floor..last).rev() {
             let store = &word.stores[place];
-            let writes = access.written_over(store.value).is_some();
+            let writes = operation.written_over(store.value).is_some();
             let may_be = match writes {
                 true => self.rules.moves && !store.is_taken,
                 false => store.times_seen(thread) < self.rules.repeats,
             };
-            let is_before_s = access.order_if(writes) == SEQ_CST && place < floor_in_s;
+            let is_before_s = operation.order_if(writes) == SEQ_CST && place < floor_in_s;
             if may_be && !is_before_s {
                 places.0[places.1] = place as u8;
                 places.1 += 1;
@@ -353,35 +319,35 @@ impl Orders {
     }
 
     /// The number of stores that an operation may choose, if it finds `memory` in memory.
-    pub(crate) fn candidates(&mut self, thread: usize, access: &Access, memory: u64) -> usize {
-        if access.size == 0 {
+    pub fn candidates(&mut self, thread: usize, operation: &impl Operation, memory: u64) -> usize {
+        if operation.size() == 0 {
             return 1;
         }
         self.known(thread);
-        let word = self.word(access, memory);
-        self.places(thread, access, &self.words[word]).1
+        let word = self.word(operation, memory);
+        self.places(thread, operation, &self.words[word]).1
     }
 
     /// Does an operation that finds `memory` in memory, on one of its [candidates](Self::candidates): 0 is the newest
     /// store, which every operation may choose. A fence, of size 0, only orders.
     #[inline]
-    pub(crate) fn perform(
+    pub fn perform(
         &mut self,
         thread: usize,
-        access: &Access,
+        operation: &impl Operation,
         memory: u64,
         nth: usize,
     ) -> Done {
-        if access.size == 0 {
-            self.fence(thread, access.order);
+        if operation.size() == 0 {
+            self.fence(thread, operation.order_if(false));
             return Done { old: 0, new: 0, in_memory: true };
         }
         self.step += 1;
         self.known(thread);
-        let at = self.word(access, memory);
+        let at = self.word(operation, memory);
         let place = match nth {
             0 => self.words[at].newest(),
-            _ => self.places(thread, access, &self.words[at]).0[nth].into(),
+            _ => self.places(thread, operation, &self.words[at]).0[nth].into(),
         };
         let Orders { threads, words, spare, s, step, rules, .. } = self;
         let Known { clock, pending, released, is_strong } = &mut threads[thread];
@@ -389,9 +355,9 @@ impl Orders {
         let in_memory = place == word.newest();
         let store = &mut word.stores[place];
         let old = store.value;
-        let written = access.written_over(old);
-        let reads = access.operation != Operation::Store;
-        let order = access.order_if(written.is_some());
+        let written = operation.written_over(old);
+        let reads = operation.reads();
+        let order = operation.order_if(written.is_some());
         *is_strong = order == SEQ_CST && reads && written.is_some();
         *s += u32::from(order == SEQ_CST);
         if reads {
@@ -423,6 +389,3 @@ impl Orders {
         Done { old, new, in_memory }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@
 //! RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer; PLDI 2017) with the release sequences of C++20 allows more: the tests
 //! compare the two.
 
-use super::super::{SEQ_CST, acquires, releases};
+use crate::operation::{SEQ_CST, acquires, releases};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {

@@ -1,9 +1,9 @@
 //! The stores of one word, in modification order.
 
-use super::clock::Clock;
+use crate::clock::Clock;
 
 /// The position in S of a store that has none.
-pub(super) const NOT_IN_S: u32 = u32::MAX;
+pub(crate) const NOT_IN_S: u32 = u32::MAX;
 
 /// The loads of a store by one thread.
 #[derive(Clone, Copy, Debug)]
@@ -17,25 +17,25 @@ struct Reader {
 
 /// A store.
 #[derive(Clone, Debug)]
-pub(super) struct Store {
+pub(crate) struct Store {
     thread: u16,
     /// The store, as a tick of the thread; 0 for a value that all threads know.
     tick: u32,
-    pub(super) value: u64,
+    pub(crate) value: u64,
     /// The number of the operation in the run.
-    pub(super) step: u32,
+    pub(crate) step: u32,
     /// The clock that an acquire of this store joins.
-    pub(super) message: Clock,
+    pub(crate) message: Clock,
     readers: Vec<Reader>,
     /// The first position in S of the store or of a load of it.
-    pub(super) first: u32,
+    pub(crate) first: u32,
     /// True if a read-modify-write has read it: no other store may directly follow it.
-    pub(super) is_taken: bool,
+    pub(crate) is_taken: bool,
 }
 
 impl Store {
     /// A value that all threads know.
-    pub(super) fn known_to_all(value: u64, step: u32) -> Store {
+    pub(crate) fn known_to_all(value: u64, step: u32) -> Store {
         Store {
             thread: 0,
             tick: 0,
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Becomes another store, without readers and with the message of this one.
-    pub(super) fn begin(&mut self, (thread, tick): (usize, u32), value: u64, step: u32) {
+    pub(crate) fn begin(&mut self, (thread, tick): (usize, u32), value: u64, step: u32) {
         (self.thread, self.tick, self.value, self.step) = (thread as u16, tick, value, step);
         (self.first, self.is_taken) = (NOT_IN_S, false);
         self.readers.clear();
@@ -58,20 +58,20 @@ impl Store {
     /// Returns `true` if the store, or a load of it, happens before the moment of a clock: the thread of the clock then
     /// sees no store that precedes it.
     #[inline]
-    pub(super) fn is_known(&self, clock: &Clock) -> bool {
+    pub(crate) fn is_known(&self, clock: &Clock) -> bool {
         let is_before = |reader: &Reader| reader.first <= clock.get(reader.thread.into());
         self.tick <= clock.get(self.thread.into()) || self.readers.iter().any(is_before)
     }
 
     /// The number of times that a thread has seen this store.
-    pub(super) fn times_seen(&self, thread: usize) -> u16 {
+    pub(crate) fn times_seen(&self, thread: usize) -> u16 {
         let reader = self.readers.iter().find(|reader| usize::from(reader.thread) == thread);
         reader.map_or(0, |reader| reader.times)
     }
 
     /// Records a load of a thread, which is this tick of it.
     #[inline]
-    pub(super) fn seen_by(&mut self, thread: usize, tick: u32) {
+    pub(crate) fn seen_by(&mut self, thread: usize, tick: u32) {
         match self.readers.iter_mut().find(|reader| usize::from(reader.thread) == thread) {
             Some(reader) => reader.times = reader.times.saturating_add(1),
             None => self.readers.push(Reader { thread: thread as u16, times: 1, first: tick }),
@@ -81,25 +81,25 @@ impl Store {
 
 /// The stores of an atomic.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
-    pub(super) address: usize,
+pub(crate) struct Word {
+    pub(crate) address: usize,
     /// The number of bytes.
-    pub(super) size: u8,
+    pub(crate) size: u8,
     /// True if instrumented code has written the memory by a plain access since the newest store.
-    pub(super) is_written: bool,
+    pub(crate) is_written: bool,
     /// In modification order, and not empty. The value of the last one was in memory after the last operation.
-    pub(super) stores: Vec<Store>,
+    pub(crate) stores: Vec<Store>,
 }
 
 impl Word {
     /// Returns `true` if the two have a byte in common.
-    pub(super) fn overlaps(&self, address: usize, size: usize) -> bool {
+    pub(crate) fn overlaps(&self, address: usize, size: usize) -> bool {
         self.address < address + size && address < self.address + usize::from(self.size)
     }
 
     /// The index of the newest store.
     #[inline]
-    pub(super) fn newest(&self) -> usize {
+    pub(crate) fn newest(&self) -> usize {
         self.stores.len() - 1
     }
 }

@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 
 use super::axioms::{Event, Graph};
-use super::litmus::{Act, Litmus, Outcome};
-use crate::linux::request::Access;
+use super::{Act, Litmus, Outcome};
+use crate::operation::Operation;
 
 /// The outcomes of a program, by model.
 #[derive(Default)]
-pub(super) struct Outcomes {
-    pub(super) by_cpp20: BTreeSet<Outcome>,
-    pub(super) by_rc11: BTreeSet<Outcome>,
+pub struct Outcomes {
+    /// The outcomes that C++20 allows.
+    pub by_cpp20: BTreeSet<Outcome>,
+    /// The outcomes that RC11 allows: these and more.
+    pub by_rc11: BTreeSet<Outcome>,
 }
 
 /// The outcomes of a program that a model allows.
-pub(super) fn outcomes(program: &Litmus) -> Outcomes {
+pub fn outcomes(program: &Litmus) -> Outcomes {
     let mut found = Outcomes::default();
     let is_exchange = |act: &&Act| matches!(act, Act::CompareExchange(..));
     let exchanges = program.threads.iter().flatten().filter(is_exchange).count();
@@ -28,8 +30,8 @@ pub(super) fn outcomes(program: &Litmus) -> Outcomes {
 /// The events of a program, under a guess of the compare-exchanges that succeed.
 struct Guess {
     events: Vec<Event>,
-    /// The operation of each event; `None` for the first value of a word.
-    accesses: Vec<Option<Access>>,
+    /// The action of each event; `None` for the first value of a word.
+    acts: Vec<Option<Act>>,
 }
 
 /// A modification order of one word and the sources of its reads.
@@ -44,10 +46,9 @@ impl Guess {
         let first =
             |word| Event { thread: None, word: Some(word), reads: false, writes: true, order: 0 };
         let mut events: Vec<Event> = (0..program.words).map(first).collect();
-        let mut accesses = vec![None; program.words];
+        let mut all = vec![None; program.words];
         for (thread, acts) in program.threads.iter().enumerate() {
             for act in acts {
-                let access = act.access();
                 let writes = match act {
                     Act::Load(..) | Act::Fence(_) => false,
                     Act::Store(..) | Act::Add(..) | Act::Swap(..) => true,
@@ -57,13 +58,13 @@ impl Guess {
                         succeeds
                     }
                 };
-                let order = access.order_if(writes);
+                let order = act.order_if(writes);
                 let (word, reads) = (act.word(), act.reads());
                 events.push(Event { thread: Some(thread), word, reads, writes, order });
-                accesses.push(Some(access));
+                all.push(Some(*act));
             }
         }
-        Guess { events, accesses }
+        Guess { events, acts: all }
     }
 
     /// Adds the outcomes of all graphs that have these events.
@@ -153,17 +154,17 @@ impl Guess {
                 let Event { reads, writes, .. } = self.events[event];
                 if writes && (read[event].is_some() || !reads) {
                     let old = read[event].unwrap_or(0);
-                    written[event] = match &self.accesses[event] {
-                        Some(access) => Some(access.written_over(old)?),
+                    written[event] = match &self.acts[event] {
+                        Some(act) => Some(act.written_over(old)?),
                         None => Some(0),
                     };
                 }
             }
         }
         let mut outcome = Vec::new();
-        for (event, access) in self.accesses.iter().enumerate() {
-            let (Some(access), Some(value)) = (access, read[event]) else { continue };
-            if access.written_over(value).is_some() != self.events[event].writes {
+        for (event, act) in self.acts.iter().enumerate() {
+            let (Some(act), Some(value)) = (act, read[event]) else { continue };
+            if act.written_over(value).is_some() != self.events[event].writes {
                 return None;
             }
             outcome.push(value);

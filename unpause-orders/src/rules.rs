@@ -2,35 +2,35 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::KEPT;
+use crate::machine::KEPT;
 
 /// The number of times that a thread sees the same old store. Loops that wait for a newer value end by that.
 const REPEATS: u16 = 3;
 
 /// The freedom of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     /// The number of stores of a word that are kept, up to [`KEPT`].
-    pub(super) kept: usize,
+    pub(crate) kept: usize,
     /// True if a store may precede stores that were executed earlier.
-    pub(super) moves: bool,
+    pub(crate) moves: bool,
     /// The number of times that a thread sees the same old store.
-    pub(super) repeats: u16,
+    pub(crate) repeats: u16,
     /// The rule that the run leaves out.
-    pub(super) left_out: Option<Rule>,
+    pub(crate) left_out: Option<Rule>,
 }
 
 impl Rules {
     /// The newest store only. The clocks are the clocks of the orders in the source.
-    pub(crate) const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0, left_out: None };
+    pub const NEWEST: Rules = Rules { kept: 1, moves: false, repeats: 0, left_out: None };
 
     /// Returns `true` if a load may see another store than the newest one.
-    pub(crate) fn is_weak(&self) -> bool {
+    pub fn is_weak(&self) -> bool {
         self.kept > 1
     }
 
     /// All stores that C++20 allows.
-    pub(crate) fn weak() -> Rules {
+    pub fn weak() -> Rules {
         let left_out = Rule::left_out();
         let repeats = if left_out == Some(Rule::Fairness) { u16::MAX } else { REPEATS };
         Rules { kept: KEPT, moves: true, repeats, left_out }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Orders, Rule, Word};
+use crate::machine::Orders;
+use crate::rules::Rule;
+use crate::word::Word;
 
 /// The bits of an address within a page of the table of words.
 const PAGE: u32 = 12;
@@ -15,7 +17,7 @@ fn pages(address: usize, size: usize) -> Range<usize> {
 
 impl Orders {
     /// Adds a word whose memory no other word has. Returns its index.
-    pub(super) fn add(&mut self, word: Word) -> usize {
+    pub(crate) fn add(&mut self, word: Word) -> usize {
         let address = word.address;
         let at = match self.unused.pop() {
             Some(at) => {
@@ -33,7 +35,7 @@ impl Orders {
     }
 
     /// Forgets the words that have some of these bytes. Returns `true` if there were any.
-    pub(super) fn forget(&mut self, address: usize, size: usize) -> bool {
+    pub(crate) fn forget(&mut self, address: usize, size: usize) -> bool {
         let Orders { words, by_address, by_page, unused, spare, .. } = self;
         let before = unused.len();
         let mut forget_in = |page: usize| {
@@ -55,7 +57,7 @@ impl Orders {
     }
 
     /// Instrumented code writes these bytes, at most eight of them, by a plain access: not by an effect that is unseen.
-    pub(crate) fn written(&mut self, address: usize, size: usize) {
+    pub fn written(&mut self, address: usize, size: usize) {
         let Orders { words, by_page, .. } = self;
         for page in pages(address, size) {
             for at in by_page.get(&page).into_iter().flatten() {
@@ -67,7 +69,7 @@ impl Orders {
 
     /// Compiled code of std has written an atomic before instrumented code has used it, and all that has happened
     /// happens before that.
-    pub(crate) fn begun_unseen(&mut self, address: usize, size: u8, value: u64) {
+    pub fn begun_unseen(&mut self, address: usize, size: u8, value: u64) {
         if !self.by_address.contains_key(&address) {
             let at = self.renew(address, size, value);
             self.words[at].stores[0].message = self.everything();
@@ -75,7 +77,7 @@ impl Orders {
     }
 
     /// A thread frees memory.
-    pub(crate) fn freed(&mut self, thread: usize, address: usize) {
+    pub fn freed(&mut self, thread: usize, address: usize) {
         if self.is_weak() {
             self.known(thread).clock.tick(thread);
             let clock = &self.threads[thread].clock;
@@ -84,7 +86,7 @@ impl Orders {
     }
 
     /// A thread gets memory, which another thread may have freed: that happens before.
-    pub(crate) fn allocated(&mut self, thread: usize, address: usize, size: usize) {
+    pub fn allocated(&mut self, thread: usize, address: usize, size: usize) {
         if !self.has(Rule::Allocations) {
             return;
         }

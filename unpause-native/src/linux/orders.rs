@@ -3,10 +3,15 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Orders, Rule, Rules, SEQ_CST};
-use crate::linux::race::races;
-use crate::linux::thread::outside;
-use crate::linux::unseen;
+pub use unpause_orders::Rule;
+pub(crate) use unpause_orders::{Clock, Done, Orders, Rules, SEQ_CST, acquires, releases};
+
+use super::race::races;
+use super::thread::outside;
+use super::unseen;
+
+/// The key of all sockets, pipes and other files: see [`Orders::publish`]. No address.
+pub(crate) const FILES: usize = 0;
 
 /// True if the current run records its atomic operations.
 static IS_ON: AtomicBool = AtomicBool::new(false);

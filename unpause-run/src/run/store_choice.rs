@@ -1,0 +1,75 @@
+//! The stores that the operations of a run choose, with the memory `c11`.
+//!
+//! A choice is a decision of the run, and 0 is the newest store. Strategies do not answer it: the value comes from the
+//! seed, so that a strategy has the same stream with `c11` and without. A search explores all values.
+//!
+//! A run chooses uniformly, and one run in four chooses the oldest store nearly always: that halves the runs that store
+//! buffering needs. One run in four has moves: a store may take effect before stores that were executed earlier.
+
+/// A decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// The number of answers.
+    pub bound: u64,
+    /// The answer; `None` if a search explores all.
+    pub value: Option<u64>,
+    /// The question, for traces.
+    pub why: &'static str,
+}
+
+/// The choices of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreChoices {
+    /// A number of the seed; `None` in a search.
+    seed: Option<u64>,
+    /// True if the oldest store is chosen nearly always.
+    prefers_oldest: bool,
+    /// True if a store may take effect before stores that were executed earlier; `None` before the first choice. So a
+    /// run without choices has the decisions of a run with the memory `sc`.
+    moves: Option<bool>,
+    /// The number of choices so far.
+    made: u64,
+}
+
+impl StoreChoices {
+    /// The choices of a run with this seed; `None` for a run of a search.
+    pub fn new(seed: Option<u64>) -> StoreChoices {
+        let seed = seed.map(|seed| mixed(seed.wrapping_add(0x51_7CC1_B727_220A)));
+        let of_run = seed.unwrap_or(0);
+        StoreChoices { seed, prefers_oldest: of_run & 3 == 3, moves: None, made: 0 }
+    }
+
+    /// The decision whether the run has moves, before its first choice.
+    pub fn moves(&self) -> Option<Decision> {
+        let moves = self.seed.is_some_and(|seed| seed >> 2 & 3 == 3);
+        let (value, why) = (Some(u64::from(moves)), "stores that take effect early");
+        self.moves.is_none().then_some(Decision { bound: 2, value, why })
+    }
+
+    /// Sets whether the run has moves.
+    pub fn set_moves(&mut self, moves: bool) {
+        self.moves = Some(moves);
+    }
+
+    /// The choice of an operation among so many stores.
+    pub fn store(&mut self, bound: u64, is_load: bool) -> Decision {
+        let why = if is_load { "the store that a load sees" } else { "the place of a store" };
+        let Some(seed) = self.seed else { return Decision { bound, value: None, why } };
+        self.made += 1;
+        let random = mixed(seed ^ self.made.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let (coin, random) = (random & 7, random >> 8);
+        let value = match self.prefers_oldest {
+            _ if !is_load && coin < 4 => 0,
+            true if coin == 0 => 0,
+            true => bound - 1,
+            false => random % bound,
+        };
+        Decision { bound, value: Some(value), why }
+    }
+}
+
+fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ mixed >> 31
+}

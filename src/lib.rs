@@ -229,8 +229,8 @@
 //!
 //! # Limits
 //!
-//! - Memory is sequentially consistent in a run, for every [`Ordering`]: the behaviours that weaker orderings add are
-//!   not explored, and a [`fence`] does nothing. Plain threads have them with [`Runner::memory`].
+//! - Memory is sequentially consistent in a run by default, for every [`Ordering`]. With [`Runner::memory`] loads see
+//!   the values that weaker orderings allow.
 //! - Code without an await on this library is not interleaved. One poll of a `join!` or `select!` is one step, and so
 //!   are all operations of its branches in that poll.
 //! - A call of a [`History`] begins with its first access to something of this library. An earlier effect, on an

@@ -5,11 +5,15 @@
 //! program. A debug build inlines none of them there, so that they are compiled with the profile of
 //! this crate. The way through a point is in `seam/sim/point.rs`, with a table of the words.
 
+use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 
+use super::memory::Weaker;
+use super::memory::weak::{Asked, WordOp};
 use super::now::{self, Now};
 use super::object::Object;
 use super::slot::Announcement;
+use super::stores::Seen;
 use super::world::WORLD;
 use crate::rt::memory;
 use crate::run::event::{ValueKind, Values};
@@ -79,71 +83,112 @@ impl PendingOp {
     /// Reads the word of the object.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
-    pub(crate) fn load(&self) -> u64 {
-        self.perform(|bits| (bits, None, Values::Read(bits)))
+    pub(crate) fn load(&self, order: Ordering) -> u64 {
+        let asked = Asked::to_read(order);
+        match self.near_in_turn(asked) {
+            Some(object) => memory::near(object, |word| {
+                let bits = word.get();
+                now::do_turn(Values::Read(bits));
+                bits
+            }),
+            None => self.perform_slowly(asked, &|_| None, &|bits, _| Values::Read(bits)),
+        }
     }
 
     /// Writes the word of the object.
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline)]
-    pub(crate) fn store(&self, bits: u64) {
-        self.perform(|_| ((), Some(bits), Values::Wrote(bits)));
+    pub(crate) fn store(&self, bits: u64, order: Ordering) {
+        let asked = Asked::to_write(order);
+        match self.near_in_turn(asked) {
+            Some(object) => memory::near(object, |word| {
+                word.set(bits);
+                now::do_turn(Values::Wrote(bits));
+            }),
+            None => {
+                self.perform_slowly(asked, &|_| Some(bits), &|_, _| Values::Wrote(bits));
+            }
+        }
     }
 
     /// Reads the word of the object and, if `change` returns a new one, writes it, atomically. Returns the
     /// word read. `wanted` is the expected word that the trace shows if nothing is written.
-    pub(crate) fn change(&self, wanted: u64, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
-        self.perform(|old| match change(old) {
-            Some(new) => (old, Some(new), Values::Changed(old, new)),
-            None => (old, None, Values::Refused(old, wanted)),
-        })
+    pub(crate) fn change(
+        &self,
+        asked: Asked,
+        wanted: u64,
+        change: impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        match self.near_in_turn(asked) {
+            Some(object) => memory::near(object, |word| {
+                let old = word.get();
+                let new = change(old);
+                if let Some(new) = new {
+                    word.set(new);
+                }
+                now::do_turn(Values::of_change(old, new, wanted));
+                old
+            }),
+            None => {
+                self.perform_slowly(asked, &change, &|old, new| Values::of_change(old, new, wanted))
+            }
+        }
     }
 
     /// Records `values` of an operation that takes effect on memory outside of the run.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn record_foreign(&self, values: Values) {
-        self.perform(|_| ((), None, values));
-    }
-
-    /// Calls `effect` with the word of the object. It returns the result, the new word if it
-    /// changed, and the values for the trace.
-    #[inline(always)]
-    fn perform<R>(&self, effect: impl FnOnce(u64) -> (R, Option<u64>, Values)) -> R {
-        let near = self.object.filter(|object| memory::is_near(*object));
-        match near {
-            Some(object) if !self.announcement.is_open() => memory::near(object, |word| {
-                let (result, new, values) = effect(word.get());
-                if let Some(new) = new {
-                    word.set(new);
-                }
-                now::do_turn(values);
-                result
-            }),
-            _ => {
-                let (result, new, values) = effect(self.begin_slowly());
-                self.end_slowly(new, values);
-                result
-            }
+        let asked = Asked::to_read(Ordering::SeqCst);
+        match self.near_in_turn(asked) {
+            Some(_) => now::do_turn(values),
+            None => _ = self.perform_slowly(asked, &|_| None, &|_, _| values),
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn begin_slowly(&self) -> u64 {
-        let object = self.object.expect("an operation on memory has an object");
-        WORLD.with(|world| world.retract_to_do(&self.announcement).memory.load(object))
+    /// The object, if its word is thread-local and the operation is done in its turn, on the newest store. Then the
+    /// thread records the effect.
+    #[inline(always)]
+    fn near_in_turn(&self, asked: Asked) -> Option<ObjectId> {
+        let is_on_newest = || !asked.is_weaker() || memory::weaker() == Weaker::Nothing;
+        self.object.filter(|object| {
+            memory::is_near(*object) && !self.announcement.is_open() && is_on_newest()
+        })
     }
 
+    /// Does the operation, if the world must record the effect, or if the operation may choose a store. `change`
+    /// returns the word that it leaves in place of another one, if it writes, and `values` what the trace shows of
+    /// both. Returns the word that it has seen.
     #[cold]
     #[inline(never)]
-    fn end_slowly(&self, new: Option<u64>, values: Values) {
+    fn perform_slowly(
+        &self,
+        asked: Asked,
+        change: &dyn Fn(u64) -> Option<u64>,
+        values: &dyn Fn(u64, Option<u64>) -> Values,
+    ) -> u64 {
+        let object = self.object.expect("an operation on memory has an object");
         WORLD.with(|world| {
+            let word = world.retract_to_do(&self.announcement).memory.load(object);
+            let op = WordOp { object: Some(object), access: self.op.access, asked, change };
+            let Seen { old, new, missed } = world.choose_store(&op, word);
             let mut state = world.state();
-            if let (Some(object), Some(new)) = (self.object, new) {
+            if let (Some(new), None) = (new, missed) {
                 state.memory.store(object, new);
             }
-            state.happened(self.op, self.object, self.place, values);
-        });
+            state.happened(self.op, self.object, self.place, values(old, new));
+            if let Some(op) = missed {
+                state.happened(op, self.object, self.place, Values::Read(word));
+            }
+            old
+        })
+    }
+
+    /// Orders what the task has done before and what it does next, in a run with weak memory.
+    pub(crate) fn fence(&self, order: Ordering) {
+        if order != Ordering::SeqCst || self.announcement.is_open() {
+            WORLD.with(|world| world.fence(Asked::to_write(order)));
+        }
+        self.finish();
     }
 
     /// Records the operation as done. It has no effect on the memory, or the caller does it.

@@ -110,6 +110,10 @@ impl World {
         let task = self.state().current();
         Parts::end_task(self, task);
         let mut state = self.state();
+        if let Some(parent) = state.board.tasks[task.index()].parent {
+            let events = state.board.events.len();
+            state.memory.order(events, (task, parent));
+        }
         let (_, wakers) = state.end_task(task, None, false);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);

@@ -185,6 +185,9 @@ impl RunState {
     /// Records an effect of the current task on `target`.
     pub(crate) fn touch(&mut self, target: TaskId, contact: Contact) {
         self.board.contacts.push(ContactMark { target, contact });
+        let (events, task) = (self.board.events.len(), self.current());
+        self.memory.order(events, (target, task));
+        self.memory.order(events, (task, target));
     }
 
     /// Aborts `task`: it ends before its next step.

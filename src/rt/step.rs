@@ -104,7 +104,7 @@ impl RunState {
             self.board.step = steps;
             self.take_in_announced(announced);
         }
-        let more = !self.foreign.is_empty() || self.aborts > 0;
+        let more = !self.foreign.is_empty() || self.aborts > 0 || self.memory.is_on();
         self.did_work(more);
         Parts::settle(self);
         if !is_first {
@@ -171,7 +171,8 @@ impl RunState {
     /// check each announcement when it is polled.
     pub(super) fn turn(&self) -> u32 {
         let first = &self.board.tasks.at(self.board.current.index()).announced.first;
-        if first.enabled && self.foreign.is_empty() { first.key } else { now::NO_KEY }
+        let is_plain = first.enabled && self.foreign.is_empty() && !self.memory.is_on();
+        if is_plain { first.key } else { now::NO_KEY }
     }
 
     /// Returns `true` if the current task, which was just chosen, was aborted: it must be dropped, not polled.

@@ -160,6 +160,7 @@ impl RunState {
     /// Wakes `task` by a waker that the current task called, and records it.
     pub(super) fn wake_by(&mut self, task: TaskId) {
         let current = self.current();
+        self.memory.order(self.board.events.len(), (current, task));
         let wakes = self.board.tasks.get(task.index()).is_some_and(|row| !row.woken);
         if wakes && task != current && !self.over && !self.is_done(task) {
             // A waker does not know where it is called.

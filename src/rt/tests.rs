@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Parts, RunLimits, TaskBody, Worker};
+use super::{Parts, RunLimits, TaskBody, Weaker, Worker};
 use crate::Ordering::SeqCst;
 use crate::run::clock::ClockMode;
 use crate::run::faults::{Faults, Progress};
@@ -28,7 +28,15 @@ impl Row {
 
     fn limits(&self) -> RunLimits {
         let (clock, faults) = (self.clock, self.faults.clone());
-        RunLimits { steps_max: 1_000, beyond: 0, hang: None, clock, faults, searched: false }
+        RunLimits {
+            steps_max: 1_000,
+            beyond: 0,
+            hang: None,
+            clock,
+            faults,
+            weaker: Weaker::Nothing,
+            searched: false,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use unpause_ordered::Set;
 use super::Parts;
 use super::body::Body;
 use super::executor::Executor;
+use super::memory::Weaker;
 use super::now;
 use super::numbers::Numbers;
 use super::ordinals;
@@ -39,6 +40,8 @@ pub(crate) struct RunLimits {
     pub(crate) clock: ClockMode,
     /// The faults that it may have.
     pub(crate) faults: Faults,
+    /// The effect of orders weaker than `SeqCst`.
+    pub(crate) weaker: Weaker,
     /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
     pub(crate) searched: bool,
 }
@@ -102,6 +105,7 @@ impl Worker {
         {
             let mut state = self.world.state();
             let stale = state.begin(number);
+            state.memory.begin(limits.weaker, (!limits.searched).then_some(seed.0));
             Parts::begin(&mut state, limits);
             state.add_task(None, None, place);
             drop(state);

@@ -21,12 +21,12 @@ use crate::seam::{Here, Word, here};
 /// the real build it is the std operation; the real build without debug assertions adds nothing to
 /// it, neither size nor instructions.
 ///
-/// In a run the value lives in the run: an atomic in a `static`, made with
-/// [`const_new`](Self::const_new), starts every run with its initial value, in several workers at
-/// once, independently of its value outside of runs. The same holds in the stress tests of a real build with debug
-/// assertions; without them a `static` has one value for all runs. Memory is sequentially consistent in a run, for all
-/// [`Ordering`] arguments, so a run does not show the behaviours of weaker orderings. A weak compare-exchange does
-/// not fail spuriously.
+/// In a run the value lives in the run: an atomic in a `static`, made with [`const_new`](Self::const_new), starts every
+/// run with its initial value, in several workers at once, independently of its value outside of runs. The same holds
+/// in the stress tests of a real build with debug assertions; without them a `static` has one value for all runs. By
+/// default memory is sequentially consistent in a run, for all [`Ordering`] arguments. With the memory `c11`
+/// ([`Runner::memory`](crate::Runner::memory)) a load may see each value that its ordering allows. A weak
+/// compare-exchange does not fail spuriously.
 ///
 /// The future of an operation gives its result once: it panics if it is polled again after that.
 ///

@@ -7,10 +7,10 @@ use crate::seam::{self, here};
 
 /// Orders the accesses of the task before the fence and after it: std's `fence`. A point.
 ///
-/// Memory is sequentially consistent in a run, as if there were a `SeqCst` fence beside each access. So in a run a
-/// fence has no effect but to let other tasks go first, and a run cannot show that one is missing. Outside a run and in
-/// the real build it is std's fence, in the thread that polls it. Code that needs fences should have them all the same:
-/// they are there in the real build, and a model of weaker memory will read them.
+/// By default memory is sequentially consistent in a run, as if there were a `SeqCst` fence beside each access. So in a
+/// run a fence has no effect but to let other tasks go first, and a run cannot show that a fence is missing. In a run
+/// with the memory `c11` ([`Runner::memory`](crate::Runner::memory)) it orders accesses, and a missing one is found.
+/// Outside a run and in the real build it is std's fence, in the thread that polls it.
 ///
 /// # Panics
 /// If `order` is `Relaxed`, as std's.

@@ -45,7 +45,7 @@ pub(crate) const NAMES: [&str; 28] = [
 ];
 
 /// Arguments of tests with plain threads.
-const OF_NATIVE: [&str; 7] = ["leaks", "races", "points", "arc", "chances", "isolate", "memory"];
+const OF_NATIVE: [&str; 6] = ["leaks", "races", "points", "arc", "chances", "isolate"];
 
 /// Arguments that exclude each other, with the reason.
 const CONFLICTS: [(&str, &str, &str); 6] = [
@@ -112,7 +112,7 @@ pub(crate) struct Arguments {
     pub(crate) chances: Option<LitStr>,
     /// `run` or `process`. Beside `native`.
     pub(crate) isolate: Option<LitStr>,
-    /// `sc` or `c11`. Beside `native`.
+    /// `sc` or `c11`.
     pub(crate) memory: Option<LitStr>,
     /// The path of the library.
     pub(crate) library: Option<Path>,

@@ -29,7 +29,7 @@ pub(crate) fn form(name: &str) -> &'static str {
         "arc" => "`native, arc`",
         "chances" => "`native, chances = \"timers, spurious\"`",
         "isolate" => "`native, isolate = \"process\"`",
-        "memory" => "`native, memory = \"c11\"`",
+        "memory" => "`memory = \"c11\"`",
         _ => "`must_fail = \"deadlock\"`",
     }
 }

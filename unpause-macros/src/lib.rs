@@ -52,7 +52,7 @@ use proc_macro::TokenStream;
 /// | `clock = "any"` | when the time of `sim::time` moves in a run: when no task can step, besides at most twice at any moment (`"late:2"`), or at any moment | `"last"`, `"late:K"` or `"any"`; default `"last"` |
 /// | `points = "all"` | the operations of plain threads that are points | `"all"` or `"default"`; needs `native` |
 /// | `isolate = "process"` | what the runs of plain threads share; `process` gives each run a process of its own | `"process"` or `"run"`; needs `native` |
-/// | `memory = "c11"` | the values that the loads of plain threads may see: with `c11` each value that C++20 allows for the memory orders in the program | `"c11"` or `"sc"`; needs `native`; default `"sc"` |
+/// | `memory = "c11"` | the values that loads of atomics may see: with `c11` each value that C++20 allows for the memory orders in the program | `"c11"` or `"sc"`; default `"sc"` |
 /// | `cancel = "worker-*"` | tasks of these names may be aborted at any point, by choice | the name of a task, in which `*` stands for any text |
 /// | `cancel_selects` | the deadlines of time-outs, and of timers in branches of `select!`, may pass at any moment, by choice | a flag |
 /// | `buggify` | code that is marked with `sim::buggify!` may be executed, by choice | a flag |

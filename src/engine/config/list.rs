@@ -136,7 +136,7 @@ settings! {
         grammar: Isolation::GRAMMAR,
         read: |text| Isolation::parse(text).map(|_| text.to_owned()),
     }
-    /// The memory of plain threads, by name.
+    /// The memory, by name.
     memory: String {
         variable: "SIM_MEMORY", argument: true, on_threads: false,
         meaning: Run(|config| config.memory.name().to_owned()),

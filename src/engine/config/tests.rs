@@ -98,23 +98,11 @@ fn a_closure_is_refused_in_processes_of_their_own() {
 }
 
 #[test]
-fn weak_memory_is_refused_without_plain_threads() {
-    let memory = |name: &str| Some(name.to_owned());
-    let native = TestKind { native: true, ..TestKind::default() };
-    let weak = Settings { memory: memory("c11"), ..Settings::default() };
-    if crate::SIMULATED {
-        let error = weak.clone().resolve().unwrap_err().to_string();
-        assert!(
-            error.starts_with("memory is \"c11\", but should be sc in a test whose"),
-            "{error}"
-        );
-        assert!(error.contains("`#[sim::test(native, memory = \"c11\")]`"), "{error}");
-    }
-    assert_eq!(Settings { kind: native, ..weak }.resolve().unwrap().memory, MemoryModel::C11);
-    let strong = Settings { memory: memory("sc"), ..Settings::default() };
-    assert_eq!(strong.resolve().unwrap().memory, MemoryModel::Sc);
-    let unknown = Settings { memory: memory("tso"), ..Settings::default() };
-    assert_eq!(unknown.resolve().unwrap_err().grammar, "sc or c11");
+fn the_memory_has_two_names() {
+    let memory = |name: &str| Settings { memory: Some(name.to_owned()), ..Settings::default() };
+    assert_eq!(memory("c11").resolve().unwrap().memory, MemoryModel::C11);
+    assert_eq!(memory("sc").resolve().unwrap().memory, MemoryModel::Sc);
+    assert_eq!(memory("tso").resolve().unwrap_err().grammar, "sc or c11");
 }
 
 #[test]

@@ -152,7 +152,7 @@
 //! | `SIM_REPLAY` | replays a trace and nothing else: a file, or the trace as text | `sim2:0,0.0x2` |
 //! | `SIM_POINTS` | the operations of plain threads that are points | `all`, `default` |
 //! | `SIM_ISOLATE` | what the runs of plain threads share: `process` gives each run a process of its own | `process`, `run` |
-//! | `SIM_MEMORY` | the values that the loads of plain threads may see: with `c11` each value that C++20 allows for the memory orders in the program | `c11`, `sc` |
+//! | `SIM_MEMORY` | the values that loads of atomics may see: with `c11` each value that C++20 allows for the memory orders in the program | `c11`, `sc` |
 //! | `SIM_ARC` | the counts of `Arc` are points of all runs of plain threads, or of none | `1`, `0` |
 //! | `SIM_CLOCK` | when the time of [`sim::time`](crate::time) moves: when no task can step, besides at most `K` times at any moment, or at any moment | `last`, `late:K`, `any` |
 //! | `SIM_CANCEL` | the names of the tasks that may be aborted at any point, with `*` for any text | `worker-*` |

@@ -90,7 +90,7 @@ impl Runner {
         self
     }
 
-    /// Choose the values that the loads of plain threads may see: `sc`, the default, or `c11`.
+    /// Choose the values that loads of atomics may see: `sc`, the default, or `c11`.
     ///
     /// With `sc` a load sees the newest value, whatever memory order the program asks for. With `c11` it may see each
     /// value that C++20 allows for the memory orders in the program, and stores may become visible late. So a run finds
@@ -98,25 +98,30 @@ impl Runner {
     /// run: the newest value is decision 0, shrinking prefers it, and a trace has this setting. `docs/memory.md` of the
     /// repository says what is in the model and what is not. A search is then no proof.
     ///
-    /// ```no_run
-    /// use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+    /// ```
+    /// use std::sync::Arc;
     ///
-    /// let report = sim::Runner::new().memory("c11").run_native(|| {
-    ///     let (value, ready) = (AtomicU32::new(0), AtomicBool::new(false));
-    ///     std::thread::scope(|scope| {
-    ///         scope.spawn(|| {
-    ///             value.store(1, Relaxed);
-    ///             ready.store(true, Relaxed);
-    ///         });
-    ///         // Fails: nothing orders the two stores.
-    ///         assert!(!ready.load(Relaxed) || value.load(Relaxed) == 1);
+    /// use sim::{Atomic, Ordering::Relaxed, Runner};
+    ///
+    /// # if sim::SIMULATED {
+    /// let report = Runner::new().hermetic().memory("c11").run(async || {
+    ///     let (value, ready) = (Arc::new(Atomic::new(0)), Arc::new(Atomic::new(false)));
+    ///     let (stored, set) = (value.clone(), ready.clone());
+    ///     let store = sim::spawn(async move {
+    ///         stored.store(1, Relaxed).await;
+    ///         set.store(true, Relaxed).await;
     ///     });
+    ///     // Fails: nothing orders the two stores.
+    ///     assert!(!ready.load(Relaxed).await || value.load(Relaxed).await == 1);
+    ///     store.await.unwrap();
     /// });
     /// assert!(!report.passed());
+    /// # }
     /// ```
     ///
-    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs, as is `c11` for a test
-    /// without plain threads.
+    /// In plain threads it is the same for the atomics of std. Real threads have the memory of the processor.
+    ///
+    /// Any other name is an [`InvalidSetting`](super::InvalidSetting) when the runner runs.
     #[must_use]
     pub fn memory(mut self, memory: &str) -> Runner {
         self.settings.memory = Some(memory.to_owned());

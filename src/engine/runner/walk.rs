@@ -23,7 +23,7 @@ use crate::sync::{Atomic, Mutex};
 use crate::task::{Builder, yield_now};
 use crate::testing::recorder::History;
 use crate::time::timeout;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// A failure that one setting finds.
 struct Plant {
@@ -134,6 +134,23 @@ const PLANTS: &[Plant] = &[
         }),
     },
     Plant {
+        name: "memory",
+        value: "c11",
+        argue: |attributes| attributes.memory = Some("c11"),
+        body: body!(async || {
+            let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
+            let stored = words.clone();
+            let store = crate::spawn(async move {
+                stored[0].store(1, Relaxed).await;
+                stored[1].store(1, Relaxed).await;
+            });
+            if words[1].load(Relaxed).await == 1 {
+                assert_eq!(words[0].load(Relaxed).await, 1);
+            }
+            store.await.unwrap();
+        }),
+    },
+    Plant {
         name: "closure",
         value: "1",
         argue: |attributes| attributes.closure = true,
@@ -147,7 +164,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("points", "all", "plain threads: native-tests/tests/all/settings.rs"),
     ("arc", "1", "plain threads: native-tests/tests/all/settings.rs"),
     ("isolate", "process", "plain threads: native-tests/tests/all/settings.rs"),
-    ("memory", "c11", "plain threads: native-tests/tests/all/settings.rs"),
     ("hang", "1500ms", "a hang ends the process: sim-tests/tests/shell/ends.rs"),
 ];
 
@@ -185,16 +201,11 @@ async fn fails_always() {
     panic!("always")
 }
 
-/// The settings that a test without plain threads refuses.
-const REFUSED: &[&str] = &["memory"];
-
 /// A test in a package of its own.
 struct Walker {
     name: String,
     folder: PathBuf,
     body: Box<dyn TestBody>,
-    /// True if it counts as a test with plain threads.
-    native: bool,
 }
 
 impl Walker {
@@ -203,7 +214,7 @@ impl Walker {
             std::env::temp_dir().join(format!("sim-walk-{}", std::process::id())).join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        Walker { name: format!("walk::{name}"), folder, body, native: false }
+        Walker { name: format!("walk::{name}"), folder, body }
     }
 
     fn site(&self) -> Site {
@@ -228,7 +239,7 @@ impl Walker {
     ) -> Result<Report, InvalidSetting> {
         let settings = Settings {
             out: Some(self.folder.join("out")),
-            ..arguments.settings(&self.folder.display().to_string(), self.native)
+            ..arguments.settings(&self.folder.display().to_string(), false)
         };
         let runner = Runner::of_site(self.site(), settings);
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), value.into()));
@@ -345,9 +356,7 @@ fn traces_and_results_have_each_setting_that_they_need() {
         };
         let variable = [(row.variable, value)];
         // A failure that needs no setting.
-        let native = REFUSED.contains(&row.name);
         let fails = Walker::new(&format!("{}-header", row.name), body!(fails_always)());
-        let fails = Walker { native, ..fails };
         let finding = fails.fails(Attributes::default(), &variable);
         let trace = persistence::read(finding.trace_file.as_ref().unwrap().as_ref()).unwrap();
         let settings = trace.header.settings.unwrap();
@@ -356,7 +365,6 @@ fn traces_and_results_have_each_setting_that_they_need() {
         fails.replays(&finding, Attributes::default());
 
         let passes = Walker::new(&format!("{}-results", row.name), body!(async || ())());
-        let passes = Walker { native, ..passes };
         let folder = passes.folder.join("results").display().to_string();
         let results = ("SIM_RESULTS", &*folder);
         let few = Attributes { seeds: Some(3), ..Attributes::default() };
@@ -384,8 +392,7 @@ fn every_value_is_read_back_from_its_text() {
         let (_, value) = values.into_iter().find(|(name, _)| *name == row.name).unwrap();
         let config = |value: &str| {
             let variable = (OsString::from(row.variable), OsString::from(value));
-            let (mut settings, _) = Settings::from_environment([variable]).unwrap();
-            settings.kind.native = REFUSED.contains(&row.name);
+            let (settings, _) = Settings::from_environment([variable]).unwrap();
             settings.resolve().unwrap()
         };
         let told = config(value);
@@ -393,8 +400,7 @@ fn every_value_is_read_back_from_its_text() {
         let (_, text) = texts.iter().find(|(name, _)| name == row.name).unwrap();
         assert_eq!(text, value);
         if row.meaning.is_in_traces() {
-            let mut default = Settings::default();
-            default.kind.native = REFUSED.contains(&row.name);
+            let default = Settings::default();
             let default = default.resolve().unwrap();
             let replaying = default.replaying(&told.in_traces()).unwrap();
             assert_eq!(replaying.in_traces(), told.in_traces());

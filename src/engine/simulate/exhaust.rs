@@ -130,7 +130,8 @@ impl WholeSearch<'_, '_> {
             }
         }
         bound_early_moves(config.clock, &mut searched, &mut self.explored);
-        searched.orders = match (config.memory, native::take_strengthened()) {
+        let takes_less = self.explored.untried.contains(&Untried::Orders);
+        searched.orders = match (config.memory, native::take_strengthened() || takes_less) {
             (MemoryModel::C11, _) => OrdersTaken::InPart,
             (MemoryModel::Sc, true) => OrdersTaken::AsSeqCst,
             (MemoryModel::Sc, false) => OrdersTaken::AsAsked,
@@ -140,6 +141,7 @@ impl WholeSearch<'_, '_> {
                 Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
                 Untried::Unseen(part) => searched.ignored.push((*part).to_owned()),
                 Untried::Function(name) => searched.unseen.push((*name).to_owned()),
+                Untried::Orders => {}
             }
         }
         searched

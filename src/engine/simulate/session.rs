@@ -13,9 +13,10 @@ use crate::engine::runner::{Site, TestBody};
 use crate::engine::underway::RunNotes;
 use crate::native;
 use crate::report::Report;
-use crate::rt::{RunLimits, TaskBody, WORLD, Worker};
+use crate::rt::{RunLimits, TaskBody, WORLD, Weaker, Worker};
 use crate::run::choice::Strategy;
 use crate::run::ids::Seed;
+use crate::run::memory_model::MemoryModel;
 use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
@@ -59,7 +60,12 @@ impl<'a> Session<'a> {
         let (steps_max, clock) = (self.config.steps_max, self.config.clock);
         let faults = self.config.faults.clone();
         let beyond = if self.config.is_native() && !searched { BEYOND } else { 0 };
-        RunLimits { steps_max, beyond, hang: None, clock, faults, searched }
+        let weaker = match self.config.memory {
+            MemoryModel::C11 if !self.config.is_native() => Weaker::Choose,
+            _ if searched => Weaker::Note,
+            _ => Weaker::Nothing,
+        };
+        RunLimits { steps_max, beyond, hang: None, clock, faults, weaker, searched }
     }
 
     /// The limits of a run that follows the decisions of a run of so many steps.

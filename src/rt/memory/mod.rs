@@ -1,24 +1,52 @@
 //! The memory of a run: the value that a load sees.
 //!
-//! Memory is sequentially consistent: a load sees the last store to its object, in the order
-//! of the steps, and orderings weaker than `SeqCst` are treated as `SeqCst`. A weaker model would keep
-//! old stores here and let a choice of the run select the store that a load sees, without changes outside this
-//! module.
+//! By default memory is sequentially consistent: a load sees the last store to its object, in the order of the steps,
+//! and orders weaker than `SeqCst` are treated as `SeqCst`. In a run with the memory `c11`, [`weak`] keeps old stores,
+//! and a decision of the run selects the store that a load sees.
 //!
 //! There is one word for each object of a run. The words of atomics are here and not in the atomics
 //! themselves, so that a `static` starts each run with its initial value, in several workers at once. The words of
 //! the first objects are [thread-local](near), where an operation reaches them in a few instructions; the
 //! others are in the [`Memory`] of the world.
 
+pub(crate) mod weak;
+
 use std::cell::Cell;
 
-use crate::run::ids::ObjectId;
+use self::weak::Weak;
+use crate::run::ids::{ObjectId, TaskId};
 
 /// The number of objects of a run whose words are thread-local.
 const NEAR: usize = 64;
 
 thread_local! {
     static WORDS: [Cell<u64>; NEAR] = const { [const { Cell::new(0) }; NEAR] };
+
+    /// The effect of orders weaker than `SeqCst` in the current run.
+    static WEAKER: Cell<Weaker> = const { Cell::new(Weaker::Nothing) };
+}
+
+/// The effect of orders weaker than `SeqCst`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Weaker {
+    /// They act as `SeqCst`.
+    #[default]
+    Nothing,
+    /// They act as `SeqCst`, which is not noted yet.
+    Note,
+    /// They choose a store.
+    Choose,
+}
+
+/// The effect of orders weaker than `SeqCst` in the current run.
+#[inline(always)]
+pub(super) fn weaker() -> Weaker {
+    WEAKER.get()
+}
+
+/// Such operations act as `SeqCst`, which is noted.
+pub(super) fn noted() {
+    WEAKER.set(Weaker::Nothing);
 }
 
 /// Returns `true` if the word of `object` is thread-local.
@@ -40,6 +68,10 @@ pub(crate) struct Memory {
     objects: usize,
     /// The words of all but the first [`NEAR`] objects.
     far: Vec<u64>,
+    /// The older stores; `None` if no run of this thread had weak memory.
+    weak: Option<Box<Weak>>,
+    /// The effect of weaker orders in the last run.
+    weaker: Weaker,
 }
 
 impl Memory {
@@ -49,6 +81,43 @@ impl Memory {
         self.far.clear();
     }
 
+    /// Begins a run that does this with weaker orders. `seed` is none in a search.
+    #[inline]
+    pub(super) fn begin(&mut self, weaker: Weaker, seed: Option<u64>) {
+        if weaker != Weaker::Nothing || self.weaker != Weaker::Nothing {
+            self.begin_weaker(weaker, seed);
+        }
+    }
+
+    #[cold]
+    fn begin_weaker(&mut self, weaker: Weaker, seed: Option<u64>) {
+        WEAKER.set(weaker);
+        self.weaker = weaker;
+        if weaker == Weaker::Choose {
+            self.weak.get_or_insert_with(|| Box::new(Weak::new())).begin(seed);
+        }
+    }
+
+    /// The older stores, if the run has weak memory.
+    #[inline]
+    pub(crate) fn weak(&mut self) -> Option<&mut Weak> {
+        if self.weaker == Weaker::Choose { self.weak.as_deref_mut() } else { None }
+    }
+
+    /// Returns `true` if each operation on an atomic may choose a store.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.weaker == Weaker::Choose && self.weak.as_ref().is_some_and(|weak| weak.is_on)
+    }
+
+    /// Orders two tasks: see [`Weak::order`].
+    #[inline]
+    pub(crate) fn order(&mut self, events: usize, tasks: (TaskId, TaskId)) {
+        if let Some(weak) = self.weak() {
+            weak.order(events, tasks);
+        }
+    }
+
     /// Adds the next object, with the word `initial`.
     pub(crate) fn push(&mut self, initial: u64) {
         let object = ObjectId::new(self.objects as u32);
@@ -56,6 +125,9 @@ impl Memory {
         match is_near(object) {
             true => near(object, |word| word.set(initial)),
             false => self.far.push(initial),
+        }
+        if let Some(weak) = self.weak() {
+            weak.push(initial);
         }
     }
 

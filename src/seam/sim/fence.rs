@@ -1,18 +1,16 @@
-//! Fences: points that touch nothing, because memory is sequentially consistent.
+//! Fences: points that touch nothing. In runs with weak memory they order what their task does.
 
 use std::future::Future;
 use std::sync::atomic::{self, Ordering};
 
 use super::Here;
 use super::point::{Backend, NoObject, Point};
-use crate::run::op::{Access, Op};
-
-const FENCE: Op = Op::new("fence", Access::Yield);
+use crate::run::op::Op;
 
 /// The point of a fence.
 pub(crate) fn fence(here: Here, order: Ordering) -> impl Future<Output = ()> + Send {
-    Point::new(&NoObject, &FENCE, here, move |backend: &Backend<'_>| match backend {
-        Backend::Run(pending) => pending.finish(),
+    Point::new(&NoObject, &Op::FENCE, here, move |backend: &Backend<'_>| match backend {
+        Backend::Run(pending) => pending.fence(order),
         Backend::Real => atomic::fence(order),
     })
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Here;
 use super::point::{Backend, Point, RunObject};
-use crate::rt::{Object, PendingOp, WORLD, World, in_run, made, may_fail_weakly, object_id};
+use crate::rt::{Asked, Object, PendingOp, WORLD, World, in_run, made, may_fail_weakly, object_id};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::Op;
@@ -90,7 +90,7 @@ impl<T: Value> Word<T> {
     pub(crate) fn load(&self, backend: &Backend<'_>, order: Ordering) -> T {
         match backend {
             Backend::Real => T::std_load(self.real(), order),
-            Backend::Run(pending) => T::from_bits(pending.load()),
+            Backend::Run(pending) => T::from_bits(pending.load(order)),
         }
     }
 
@@ -98,14 +98,14 @@ impl<T: Value> Word<T> {
     pub(crate) fn store(&self, backend: &Backend<'_>, value: T, order: Ordering) {
         match backend {
             Backend::Real => T::std_store(self.real(), value, order),
-            Backend::Run(pending) => pending.store(value.to_bits()),
+            Backend::Run(pending) => pending.store(value.to_bits(), order),
         }
     }
 
     pub(crate) fn swap(&self, backend: &Backend<'_>, value: T, order: Ordering) -> T {
         match backend {
             Backend::Real => T::std_swap(self.real(), value, order),
-            Backend::Run(pending) => change(pending, |_| value),
+            Backend::Run(pending) => change(pending, order, |_| value),
         }
     }
 
@@ -140,15 +140,16 @@ impl<T: Value> Word<T> {
             Backend::Real => T::std_compare_exchange(self.real(), current, new, success, failure),
             Backend::Run(pending) => {
                 let (wanted, new) = (current.to_bits(), new.to_bits());
+                let asked = Asked::to_exchange((success, failure));
                 if weak && may_fail_weakly() {
                     // An operation that fails anyway has no chance.
                     let word = |id| WORLD.with(|world| world.word(id));
                     let would_succeed = pending.object.map(word) == Some(wanted);
                     if would_succeed && WORLD.with(World::fails_weakly) {
-                        return Err(T::from_bits(pending.change(wanted, |_| None)));
+                        return Err(T::from_bits(pending.change(asked, wanted, |_| None)));
                     }
                 }
-                let old = pending.change(wanted, |old| (old == wanted).then_some(new));
+                let old = pending.change(asked, wanted, |old| (old == wanted).then_some(new));
                 if old == wanted { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }
             }
         }
@@ -167,7 +168,7 @@ impl<T: Value> Word<T> {
     {
         match backend {
             Backend::Real => T::std_change(self.real(), kind, value, order),
-            Backend::Run(pending) => change(pending, |old| T::change(old, kind, value)),
+            Backend::Run(pending) => change(pending, order, |old| T::change(old, kind, value)),
         }
     }
 
@@ -184,14 +185,16 @@ impl<T: Value> Word<T> {
     {
         match backend {
             Backend::Real => T::std_compute(self.real(), kind, value, order),
-            Backend::Run(pending) => change(pending, |old| T::compute(old, kind, value)),
+            Backend::Run(pending) => change(pending, order, |old| T::compute(old, kind, value)),
         }
     }
 }
 
 #[inline]
-fn change<T: Value>(pending: &PendingOp, change: impl FnOnce(T) -> T) -> T {
-    T::from_bits(pending.change(0, |old| Some(change(T::from_bits(old)).to_bits())))
+fn change<T: Value>(pending: &PendingOp, order: Ordering, change: impl Fn(T) -> T) -> T {
+    T::from_bits(
+        pending.change(Asked::to_write(order), 0, |old| Some(change(T::from_bits(old)).to_bits())),
+    )
 }
 
 impl<T: Value> RunObject for Word<T> {

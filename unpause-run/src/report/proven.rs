@@ -28,7 +28,7 @@ impl Searched {
     /// A run represents all interleavings that differ from it in the order of steps without a common object
     /// of sim. So tasks must share memory through sim only. Sampled runs check this assumption, and the
     /// search starts again without it if one of them shows something else: see the conditions of a proof. A search of
-    /// plain threads sees what they share, and takes each memory order that they ask for as `SeqCst`.
+    /// plain threads sees what they share. Each memory order that the program asks for is taken as `SeqCst`.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }
@@ -43,6 +43,9 @@ impl Searched {
             return None;
         }
         match self.orders {
+            OrdersTaken::AsSeqCst if self.assumes => Some(
+                "tasks share memory through sim only, and orders weaker than SeqCst act as SeqCst",
+            ),
             _ if self.assumes => Some("tasks share memory through sim only"),
             OrdersTaken::AsSeqCst => Some("orders weaker than SeqCst act as SeqCst"),
             OrdersTaken::AsAsked | OrdersTaken::InPart => None,

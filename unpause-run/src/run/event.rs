@@ -74,6 +74,18 @@ pub enum Values {
     },
 }
 
+impl Values {
+    /// Those of an operation that saw the word `old` and left `new`, or nothing, because it expected `wanted`.
+    #[doc(hidden)]
+    #[inline]
+    pub fn of_change(old: u64, new: Option<u64>, wanted: u64) -> Values {
+        match new {
+            Some(new) => Values::Changed(old, new),
+            None => Values::Refused(old, wanted),
+        }
+    }
+}
+
 /// The text of a time since a run began, such as `1.5s`.
 #[doc(hidden)]
 pub fn show_time(time: Duration) -> String {

@@ -1,4 +1,4 @@
-//! The memory of plain threads: a setting of the test.
+//! The memory of a run: a setting of the test.
 
 /// The name of the event behind a load that has not seen the newest value. The event shows that value.
 pub const MISSES: &str = "misses_the_newest_value_of";

@@ -110,6 +110,10 @@ impl Op {
     #[doc(hidden)]
     pub const LOOK_BY_HAND: Op = Op::new("poll", Access::Peek).by_hand();
 
+    /// A fence.
+    #[doc(hidden)]
+    pub const FENCE: Op = Op::new("fence", Access::Yield);
+
     /// Waits until a condition on shared memory holds: when the condition is evaluated again, its accesses are
     /// separate operations.
     #[doc(hidden)]

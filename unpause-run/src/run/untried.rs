@@ -9,4 +9,6 @@ pub enum Untried {
     Unseen(&'static str),
     /// A function that a plain thread entered, or a part of one: its operations are no steps.
     Function(&'static str),
+    /// The behaviours of memory orders weaker than `SeqCst`.
+    Orders,
 }

@@ -38,7 +38,7 @@ use self::act::Act;
 use self::brute::Brute;
 use self::program::{Program, body};
 use super::ends_by_a_step;
-use crate::rt::{RunLimits, TaskBody, Worker};
+use crate::rt::{RunLimits, TaskBody, Weaker, Worker};
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::ids::Seed;
@@ -123,6 +123,7 @@ const LIMITS: RunLimits = RunLimits {
     hang: None,
     clock: ClockMode::Last,
     faults: Faults::NONE,
+    weaker: Weaker::Nothing,
     searched: true,
 };
 

@@ -1,0 +1,136 @@
+//! Litmus programs over `sim::Atomic`, with the memory `c11`, compared with the axioms of C++20.
+//!
+//! No outcome may be found that the axioms forbid, by any seed. The table's programs show nearly all outcomes that the
+//! axioms allow. The machine behind this is compared with the axioms in `unpause-orders`, for all schedules and choices:
+//! here the subject is what a run tells the machine.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use sim::report::{Style, text};
+use sim::{Atomic, Ordering, Runner};
+use sim_tests::histories::long;
+use unpause_orders::litmus::{Act, Litmus, Outcome, Random, TABLE, outcomes, random};
+
+fn order(number: u8) -> Ordering {
+    match number {
+        0 => Ordering::Relaxed,
+        2 => Ordering::Acquire,
+        3 => Ordering::Release,
+        4 => Ordering::AcqRel,
+        _ => Ordering::SeqCst,
+    }
+}
+
+/// Does an action. Returns the value that it has read.
+async fn act(act: Act, words: &[Atomic<u64>]) -> Option<u64> {
+    match act {
+        Act::Load(word, of) => Some(words[word].load(order(of)).await),
+        Act::Store(word, value, of) => {
+            words[word].store(value, order(of)).await;
+            None
+        }
+        Act::Add(word, value, of) => Some(words[word].fetch_add(value, order(of)).await),
+        Act::Swap(word, value, of) => Some(words[word].swap(value, order(of)).await),
+        Act::CompareExchange(word, old, new, success, failure) => {
+            let orders = (order(success), order(failure));
+            let result = words[word].compare_exchange(old, new, orders.0, orders.1).await;
+            Some(result.unwrap_or_else(|seen| seen))
+        }
+        Act::Fence(of) => {
+            sim::fence(order(of)).await;
+            None
+        }
+    }
+}
+
+/// Runs a program, and returns the values that its threads have read and its last values.
+async fn outcome(program: Arc<Litmus>) -> Outcome {
+    let words: Arc<[Atomic<u64>]> = (0..program.words).map(|_| Atomic::new(0)).collect();
+    let threads = (0..program.threads.len()).map(|thread| {
+        let (program, words) = (program.clone(), words.clone());
+        sim::spawn(async move {
+            let mut read = Vec::new();
+            for each in &program.threads[thread] {
+                read.extend(act(*each, &words).await);
+            }
+            read
+        })
+    });
+    let mut outcome = Vec::new();
+    for thread in threads.collect::<Vec<_>>() {
+        outcome.extend(thread.await.unwrap());
+    }
+    outcome.extend(words.iter().map(Atomic::peek));
+    outcome
+}
+
+/// The outcomes of a program in the runs of a runner.
+fn found(program: &Litmus, runner: Runner) -> BTreeSet<Outcome> {
+    let found = Arc::new(Mutex::new(BTreeSet::new()));
+    let program = Arc::new(program.clone());
+    let report = runner.hermetic().memory("c11").run({
+        let found = found.clone();
+        move || {
+            let (found, program) = (found.clone(), program.clone());
+            async move {
+                let outcome = outcome(program).await;
+                found.lock().unwrap().insert(outcome);
+            }
+        }
+    });
+    assert!(report.passed(), "{}", text(&report, &Style::default()));
+    let found = found.lock().unwrap();
+    found.clone()
+}
+
+/// The number of outcomes that the axioms allow, and of those that were found.
+fn count(program: &Litmus, name: &str, runner: Runner) -> [usize; 2] {
+    let allowed = outcomes(program).by_cpp20;
+    let found = found(program, runner);
+    let forbidden: Vec<&Outcome> = found.difference(&allowed).collect();
+    assert!(forbidden.is_empty(), "{name}: {forbidden:?} of {program:?}");
+    [allowed.len(), found.len()]
+}
+
+fn table() -> impl Iterator<Item = (&'static str, Litmus)> {
+    TABLE.lines().map(|line| {
+        let (name, program) = line.split_once('\t').expect("a name and a program");
+        (name, Litmus::parse(program))
+    })
+}
+
+/// The sums of the counts of the programs.
+fn total<'a>(
+    programs: impl IntoIterator<Item = (&'a str, Litmus)>,
+    runner: fn() -> Runner,
+) -> [usize; 2] {
+    let counts = programs.into_iter().map(|(name, program)| count(&program, name, runner()));
+    counts.fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]])
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn seeds_find_nearly_all_outcomes_of_the_table() {
+    let [allowed, found] = total(table(), || Runner::new().seeds(0..400));
+    assert_eq!(allowed, 577);
+    assert!(found >= 550, "{found}");
+}
+
+/// A search tries no store that takes effect before older ones: it loses the outcomes that need one.
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn a_search_finds_the_outcomes_of_the_table_without_early_stores() {
+    let search = || Runner::new().strategy("exhaustive").seeds(0..20_000);
+    assert_eq!(total(table(), search), [577, 577 - 17]);
+}
+
+#[test]
+#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+fn random_programs_have_no_forbidden_outcome() {
+    let mut stream = Random(3);
+    let programs = if long() { 20_000 } else { 200 };
+    let programs = (0..programs).map(|_| ("random", random(&mut stream, 7)));
+    let [allowed, found] = total(programs, || Runner::new().seeds(0..60));
+    assert!(found * 100 >= allowed * 93, "{found} of {allowed}");
+}

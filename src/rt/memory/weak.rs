@@ -1,0 +1,269 @@
+//! Weak memory: the older stores that operations may choose, in runs with the memory `c11`.
+//!
+//! The machine (`unpause-orders`) has the stores of atomics and a vector clock for each task. A run begins without it:
+//! as long as all operations are `SeqCst`, the newest value is what every load sees. The first operation with a weaker
+//! order makes the machine take in all events so far. From then on each operation on an atomic is one of the machine.
+//!
+//! All other events order tasks. Two operations on one object that is no atomic are ordered, as are a spawn and the
+//! first step of the task, the end of a task and a join or a look at it, and a wake and the next step of the woken
+//! task. When time has passed, all stores are visible. So an order may be missing that the real build does not have,
+//! but none that it has.
+
+use std::sync::atomic::Ordering;
+
+use unpause_orders::{Done, Operation, Orders, Rules, SEQ_CST};
+
+use crate::rt::object::Objects;
+use crate::run::board::Board;
+use crate::run::event::{Event, Values};
+use crate::run::ids::{ObjectId, TaskId};
+use crate::run::op::{Access, Op};
+use crate::run::store_choice::StoreChoices;
+
+/// The kind of objects whose operations have memory orders.
+pub(crate) const ATOMIC: &str = "atomic";
+
+/// The memory orders that an operation asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Asked {
+    /// If it writes.
+    writes: Ordering,
+    /// If it only reads; `None` if it always writes.
+    reads: Option<Ordering>,
+}
+
+impl Asked {
+    /// Those of a load.
+    #[inline]
+    pub(crate) fn to_read(order: Ordering) -> Asked {
+        Asked { writes: Ordering::SeqCst, reads: Some(order) }
+    }
+
+    /// Those of a store, and of a read-modify-write that always writes.
+    #[inline]
+    pub(crate) fn to_write(order: Ordering) -> Asked {
+        Asked { writes: order, reads: None }
+    }
+
+    /// Those of a compare-exchange.
+    #[inline]
+    pub(crate) fn to_exchange((success, failure): (Ordering, Ordering)) -> Asked {
+        Asked { writes: success, reads: Some(failure) }
+    }
+
+    /// Returns `true` for an operation that may end without a store.
+    pub(crate) fn may_only_read(self) -> bool {
+        self.reads.is_some()
+    }
+
+    /// Returns `true` if it asks for less than sequential consistency.
+    #[inline(always)]
+    pub(crate) fn is_weaker(self) -> bool {
+        self.writes != Ordering::SeqCst || self.reads.is_some_and(|order| order != Ordering::SeqCst)
+    }
+}
+
+fn number(order: Ordering) -> u8 {
+    match order {
+        Ordering::Relaxed => 0,
+        Ordering::Acquire => 2,
+        Ordering::Release => 3,
+        Ordering::AcqRel => 4,
+        _ => SEQ_CST,
+    }
+}
+
+/// An operation on an atomic, or a fence.
+pub(crate) struct WordOp<'a> {
+    /// `None` for a fence.
+    pub(crate) object: Option<ObjectId>,
+    pub(crate) access: Access,
+    pub(crate) asked: Asked,
+    /// The value that it leaves in place of another one; `None` if it writes nothing.
+    pub(crate) change: &'a dyn Fn(u64) -> Option<u64>,
+}
+
+impl Operation for WordOp<'_> {
+    fn address(&self) -> usize {
+        self.object.map_or(0, |object| (object.index() + 1) << 3)
+    }
+
+    fn size(&self) -> u8 {
+        if self.object.is_some() { 8 } else { 0 }
+    }
+
+    fn reads(&self) -> bool {
+        self.access != Access::Write
+    }
+
+    fn may_only_read(&self) -> bool {
+        self.asked.reads.is_some()
+    }
+
+    fn order_if(&self, writes: bool) -> u8 {
+        let Asked { writes: order, reads } = self.asked;
+        number(reads.filter(|_| !writes).unwrap_or(order))
+    }
+
+    fn written_over(&self, old: u64) -> Option<u64> {
+        (self.change)(old)
+    }
+}
+
+/// The weak memory of a run.
+#[derive(Debug)]
+pub(crate) struct Weak {
+    orders: Orders,
+    pub(crate) choices: StoreChoices,
+    /// True from the first operation on that asks for a weaker order.
+    pub(crate) is_on: bool,
+    /// By object, its word before the events that are not taken in yet.
+    words: Vec<u64>,
+    /// The numbers of events and of moves of the time that are taken in.
+    seen: usize,
+    time_moves: usize,
+    /// The number of tasks whose spawns are taken in.
+    tasks: usize,
+    /// Effects of tasks on each other that leave no event and are not taken in yet: the number of events before, the
+    /// task whose operations come first, the other task.
+    contacts: Vec<(usize, TaskId, TaskId)>,
+}
+
+/// The parts of a run from which the machine learns what is ordered.
+pub(crate) struct Record<'a> {
+    pub(crate) board: &'a Board,
+    pub(crate) objects: &'a Objects,
+}
+
+impl Weak {
+    /// The memory of the next run.
+    pub(super) fn new() -> Weak {
+        Weak {
+            orders: Orders::default(),
+            choices: StoreChoices::new(None),
+            is_on: false,
+            words: Vec::new(),
+            seen: 0,
+            time_moves: 0,
+            tasks: 0,
+            contacts: Vec::new(),
+        }
+    }
+
+    /// Forgets the last run and keeps allocations.
+    pub(super) fn begin(&mut self, seed: Option<u64>) {
+        let Weak { choices, is_on, words, seen, time_moves, tasks, contacts, .. } = self;
+        *choices = StoreChoices::new(seed);
+        *is_on = false;
+        words.clear();
+        contacts.clear();
+        (*seen, *time_moves, *tasks) = (0, 0, 0);
+    }
+
+    /// Adds the next object.
+    pub(super) fn push(&mut self, initial: u64) {
+        self.words.push(initial);
+    }
+
+    /// Makes the steps so far of the first task happen before the next step of the other task. For effects without an
+    /// event, after so many events.
+    pub(super) fn order(&mut self, events: usize, (first, then): (TaskId, TaskId)) {
+        self.contacts.push((events, first, then));
+    }
+
+    /// The number of stores that an operation of a task may choose, if it finds `word` in memory.
+    pub(crate) fn candidates(&mut self, task: TaskId, op: &WordOp<'_>, word: u64) -> u64 {
+        self.orders.candidates(task.index(), op, word) as u64
+    }
+
+    /// Does an operation that finds `word` in memory, on one of its candidates.
+    pub(crate) fn perform(&mut self, task: TaskId, op: &WordOp<'_>, word: u64, nth: usize) -> Done {
+        self.orders.perform(task.index(), op, word, nth)
+    }
+
+    /// Makes each store take effect after the stores that were executed before it.
+    pub(crate) fn forbid_moves(&mut self) {
+        self.orders.forbid_moves();
+    }
+
+    /// Takes in what has happened since the last call, and begins if the run had no weaker order before.
+    pub(crate) fn catch_up(&mut self, Record { board, objects }: Record<'_>) {
+        let begins = !self.is_on;
+        if begins {
+            self.is_on = true;
+            self.orders.reset(Rules::weak());
+        }
+        if self.time_moves < board.time_moves.len() {
+            self.time_moves = board.time_moves.len();
+            self.orders.settle();
+        }
+        let mut contacts = std::mem::take(&mut self.contacts);
+        let mut left = contacts.drain(..).peekable();
+        for (nth, event) in board.events.iter().enumerate().skip(self.seen) {
+            while let Some((_, first, then)) = left.next_if(|(at, ..)| *at <= nth) {
+                self.spawn_up_to(first.max(then), board);
+                self.orders.joined(then.index(), first.index());
+            }
+            self.learn(event, board, objects, begins);
+        }
+        for (_, first, then) in left {
+            self.spawn_up_to(first.max(then), board);
+            self.orders.joined(then.index(), first.index());
+        }
+        self.contacts = contacts;
+        self.seen = board.events.len();
+    }
+
+    fn learn(&mut self, event: &Event, board: &Board, objects: &Objects, begins: bool) {
+        let Event { task, object, op, values, .. } = *event;
+        self.spawn_up_to(task, board);
+        let is_word = |object: ObjectId| objects.rows[object.index()].record.kind == ATOMIC;
+        if let Some(object) = object.filter(|object| is_word(*object)) {
+            // The machine has done all operations since it began.
+            if begins && op.access != Access::Peek {
+                self.redo(task, object, (op.access, values));
+            }
+            return;
+        }
+        if let Values::Task(target) = values {
+            self.spawn_up_to(target, board);
+            let ends = op.access == Access::Join;
+            let (first, then) = if ends { (target, task) } else { (task, target) };
+            if op.access != Access::Spawn {
+                self.orders.joined(then.index(), first.index());
+            }
+        }
+        if let Some(object) = object {
+            self.orders.receive(task.index(), object.index());
+            self.orders.publish(task.index(), object.index());
+        } else if begins && *op == Op::FENCE {
+            self.orders.fence(task.index(), SEQ_CST);
+        }
+    }
+
+    /// Makes the spawns of the tasks up to this one happen before their first steps.
+    fn spawn_up_to(&mut self, task: TaskId, board: &Board) {
+        while self.tasks <= task.index() {
+            if let Some(parent) = board.tasks[self.tasks].parent {
+                self.orders.spawned(parent.index(), self.tasks);
+            }
+            self.tasks += 1;
+        }
+    }
+
+    /// Does a sequentially consistent operation that has taken effect before.
+    fn redo(&mut self, task: TaskId, object: ObjectId, (access, values): (Access, Values)) {
+        let known = self.words[object.index()];
+        let (old, new) = match values {
+            Values::Read(value) | Values::Refused(value, _) => (value, None),
+            Values::Changed(old, new) => (old, Some(new)),
+            Values::Wrote(value) => (known, Some(value)),
+            _ => return,
+        };
+        let change = move |_| new;
+        let asked = Asked::to_exchange((Ordering::SeqCst, Ordering::SeqCst));
+        let op = WordOp { object: Some(object), access, asked, change: &change };
+        self.orders.perform(task.index(), &op, old, 0);
+        self.words[object.index()] = new.unwrap_or(old);
+    }
+}

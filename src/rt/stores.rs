@@ -1,0 +1,115 @@
+//! The store that an operation on an atomic chooses, in runs with weak memory: see
+//! [`memory::weak`](super::memory::weak).
+
+use super::memory::weak::{Asked, Record, WordOp};
+use super::memory::{self, Weaker};
+use super::state::RunState;
+use super::world::World;
+use crate::run::memory_model::{MISSES, PRECEDES};
+use crate::run::op::{Access, Op};
+use crate::run::store_choice::Decision;
+use crate::run::untried::Untried;
+
+/// A load has not seen this value, which is the newest one.
+const MISSED: Op = Op::new(MISSES, Access::Read);
+/// A store or a read-modify-write has taken effect before the store of this value, which is the newest one.
+const PRECEDED: Op = Op::new(PRECEDES, Access::Read);
+
+/// The effect of an operation.
+pub(super) struct Seen {
+    /// The word that it has seen, or the word that its store follows.
+    pub(super) old: u64,
+    /// The word that it has left, if it writes.
+    pub(super) new: Option<u64>,
+    /// The event that tells that it has not chosen the newest store, and leaves memory as it is.
+    pub(super) missed: Option<&'static Op>,
+}
+
+impl World {
+    /// Does an operation that finds `word` in memory.
+    pub(super) fn choose_store(&self, op: &WordOp<'_>, word: u64) -> Seen {
+        let newest = || Seen { old: word, new: (op.change)(word), missed: None };
+        let Some(nth) = self.store_of(op, word) else { return newest() };
+        let mut state = self.state();
+        let task = state.current();
+        let Some(weak) = state.memory.weak() else { return newest() };
+        let done = weak.perform(task, op, word, nth as usize);
+        let new = (op.change)(done.old);
+        let missed = match new {
+            _ if done.in_memory => None,
+            Some(_) => Some(&PRECEDED),
+            None => Some(&MISSED),
+        };
+        Seen { old: done.old, new, missed }
+    }
+
+    /// The number of the store that an operation chooses, 0 for the newest one. `None` in a run without weaker orders.
+    fn store_of(&self, op: &WordOp<'_>, word: u64) -> Option<u64> {
+        let mut state = self.state();
+        if !state.takes_orders(op.asked) {
+            return None;
+        }
+        let task = state.current();
+        let weak = state.memory.weak()?;
+        if weak.candidates(task, op, word) < 2 {
+            return Some(0);
+        }
+        if let Some(decision) = weak.choices.moves() {
+            drop(state);
+            let moves = self.answer(decision) == 1;
+            state = self.state();
+            let weak = state.memory.weak()?;
+            weak.choices.set_moves(moves);
+            if !moves {
+                weak.forbid_moves();
+            }
+        }
+        let weak = state.memory.weak()?;
+        let bound = weak.candidates(task, op, word);
+        if bound < 2 {
+            return Some(0);
+        }
+        let decision = weak.choices.store(bound, op.asked.may_only_read());
+        drop(state);
+        Some(self.answer(decision))
+    }
+
+    fn answer(&self, Decision { bound, value, why }: Decision) -> u64 {
+        match value {
+            Some(value) => self.given(bound, value, why),
+            None => self.draw(bound, why),
+        }
+    }
+
+    /// Does a fence.
+    pub(super) fn fence(&self, asked: Asked) {
+        let mut state = self.state();
+        if state.takes_orders(asked) {
+            let (task, change) = (state.current(), |_| None);
+            let fence = WordOp { object: None, access: Access::Yield, asked, change: &change };
+            if let Some(weak) = state.memory.weak() {
+                weak.perform(task, &fence, 0, 0);
+            }
+        }
+    }
+}
+
+impl RunState {
+    /// Notes in a search that the operation acts as `SeqCst`. Returns `true` if the machine must do an operation that
+    /// asks for these orders. It has then taken in all that has happened.
+    fn takes_orders(&mut self, asked: Asked) -> bool {
+        if asked.is_weaker() && memory::weaker() == Weaker::Note {
+            memory::noted();
+            self.record.untried.insert(Untried::Orders);
+        }
+        let RunState { memory, board, objects, .. } = self;
+        match memory.weak() {
+            Some(weak) if weak.is_on || asked.is_weaker() => {
+                weak.catch_up(Record { board, objects });
+                self.needs_work();
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -5,6 +5,8 @@
 //! environment the user's tests do nothing. In the real build there is nothing to replay, and
 //! `real_threads.rs` has the rest.
 
+// The real build checks the types of tests that need simulated runs, and generates no code for them.
+#![cfg_attr(not(feature = "sim"), allow(dead_code))]
 // An await forgotten in the fixture would make a test of nothing.
 #![deny(unused_must_use)]
 

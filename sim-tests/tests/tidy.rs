@@ -133,6 +133,11 @@ fn no_comment_is_wider_than_the_limit() {
 }
 
 #[test]
+fn no_test_is_compiled_for_nothing() {
+    assert_none(each(form::compiled_for_nothing));
+}
+
+#[test]
 fn every_source_opens_with_what_it_is_for() {
     assert_none(each(form::without_opening));
 }

@@ -74,8 +74,7 @@ fn store(topology: &Topology, from_own: bool) -> sim::report::Report {
     })
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn twelve_clients_find_the_node_that_answers_from_its_own_copy() {
     for topology in [Topology::sticky(NODES, 3), Topology::sticky(NODES, 3).roaming()] {
         assert_eq!(topology.clients().len(), 12);
@@ -146,8 +145,7 @@ async fn counts(stores: bool) {
     sim::eventually!(stored.load(SeqCst).await == 3, within = Duration::from_millis(100)).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_property_in_the_code_of_a_node_holds_always() {
     let runner = || Runner::new().hermetic().seeds(0..100);
     let found = runner().run(async || counts(false).await);
@@ -172,8 +170,7 @@ async fn works(millis: u64) {
     work.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_holds_eventually_does_so_in_time() {
     passes(&Runner::new().hermetic().seeds(0..20).run(async || works(99).await));
     let late = Runner::new().hermetic().seeds(0..20).run(async || works(101).await);
@@ -204,8 +201,7 @@ async fn asks(is_cut: bool) {
     hears.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_does_not_hold_in_time_names_the_messages_on_their_way() {
     let late = Runner::new().hermetic().seeds(0..20).run(async || asks(true).await);
     let sim::run::Failure::Panic { message, .. } = failure(&late) else {
@@ -238,8 +234,7 @@ async fn spreads(needs: usize) {
     sim::eventually!(known.load(SeqCst).await >= needs, within = Duration::from_millis(50)).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_protocol_that_needs_all_nodes_does_not_live_with_the_core() {
     let runner = || Runner::new().hermetic().seeds(0..30);
     assert_eq!(failure(&runner().run(async || spreads(3).await)).kind(), "panic");
@@ -268,8 +263,7 @@ async fn core_talks() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn only_the_core_is_healed() {
     passes(&Runner::new().hermetic().seeds(0..50).run(core_talks));
 }

@@ -24,8 +24,7 @@ async fn took(node: &Node, work: impl Future<Output = ()> + Send + 'static) -> D
     truth() - begin
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn timers_of_a_node_go_at_the_rate_of_its_clock() {
     passes(&runner(9).run(async || {
         let [fast, slow] = ["fast", "slow"].map(node);
@@ -49,8 +48,7 @@ fn timers_of_a_node_go_at_the_rate_of_its_clock() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_change_of_the_rate_is_for_timers_that_wait_already() {
     passes(&runner(9).run(async || {
         let db = node("db-1");
@@ -66,8 +64,7 @@ fn a_change_of_the_rate_is_for_timers_that_wait_already() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_jump_moves_the_wall_clock_and_no_timer() {
     passes(&runner(9).run(async || {
         let db = node("db-1");
@@ -89,8 +86,7 @@ fn a_jump_moves_the_wall_clock_and_no_timer() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_wall_clock_outlives_the_power() {
     passes(&runner(9).run(async || {
         let db = node("db-1");
@@ -106,8 +102,7 @@ fn the_wall_clock_outlives_the_power() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn instants_of_two_nodes_are_not_compared() {
     let differ = |compare: fn(Instant, Instant) -> bool| {
         runner(1).run(async || {
@@ -149,8 +144,7 @@ fn instants_of_two_nodes_are_not_compared() {
     assert!(misuse(&outside).contains("the test outside of nodes"), "{}", misuse(&outside));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn drawn_clocks_take_all_rungs() {
     let seen = std::sync::Mutex::new(std::collections::BTreeSet::new());
     passes(&runner(3000).run(async || {
@@ -162,8 +156,7 @@ fn drawn_clocks_take_all_rungs() {
     assert_eq!(seen.into_inner().unwrap().len(), 49);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn timers_are_late_as_often_as_permitted() {
     let all = std::sync::Mutex::new(std::collections::BTreeSet::new());
     let late = |budget: u8| {
@@ -186,8 +179,7 @@ fn timers_are_late_as_often_as_permitted() {
     assert_eq!(all, [(0, 2)].into_iter().chain(one).collect::<Vec<_>>());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_slow_node_takes_time_for_each_step() {
     proves(&search().run(async || {
         let db = node("db-1");
@@ -209,8 +201,7 @@ fn a_slow_node_takes_time_for_each_step() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_is_slow_for_good_gets_on() {
     passes(&runner(3).run(async || {
         let db = node("db-1");
@@ -283,8 +274,7 @@ fn changes(report: &sim::report::Report) -> Vec<String> {
     run.events.iter().filter_map(name).collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lease_that_trusts_clocks_has_two_holders() {
     let found = runner(1000).run(async || leases(SMALL).await);
     assert_eq!(failure(&found).kind(), "panic", "{}", screen(&found));
@@ -295,8 +285,7 @@ fn a_lease_that_trusts_clocks_has_two_holders() {
     assert!(screen(&found).contains(&changes[0]), "{}", screen(&found));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lease_with_a_margin_for_the_drift_has_one_holder() {
     passes(&runner(10_000).run(async || leases(LARGE).await));
 }
@@ -331,8 +320,7 @@ async fn small_leases(margin: Duration) {
     assert!(!holds.load(SeqCst).await, "the lease is over and held");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_over_clocks_is_a_proof() {
     let found = search().run(async || small_leases(SMALL).await);
     assert_eq!(failure(&found).kind(), "panic", "{}", screen(&found));
@@ -385,8 +373,7 @@ async fn looks(something: bool, nemesis: Nemesis) {
     tasks.iter().for_each(|task| task.abort());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn faults_of_clocks_are_counted_by_what_they_met() {
     let busy = runner(300).run(async || looks(true, all_faults().must_meet()).await);
     passes(&busy);
@@ -403,8 +390,7 @@ fn faults_of_clocks_are_counted_by_what_they_met() {
 }
 
 /// The lease with its bug, whose clocks are true but for the nemesis.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_nemesis_finds_the_lease_that_trusts_clocks() {
     let drifts = || Nemesis::new().drift(Victim::one()).lasting([20 * SECOND]).gaps([]);
     let report = |margin: Duration, seeds| {

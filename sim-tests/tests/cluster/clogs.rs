@@ -29,8 +29,7 @@ async fn arrivals(mut receiver: net::Receiver<u32>, count: usize) -> Vec<(u32, D
     all
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_clog_delays_what_is_sent_while_it_lasts() {
     let late = |heals: bool, is_stream: bool| async move {
         let [a, b] = pair();
@@ -63,8 +62,7 @@ fn a_clog_delays_what_is_sent_while_it_lasts() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_link_has_its_own_settings_in_each_direction() {
     let report = Runner::new().hermetic().seeds(0..20).run(async || {
         net::faults(Faults::none().latency(Latency::exact(7 * MS)));
@@ -99,8 +97,7 @@ fn a_link_has_its_own_settings_in_each_direction() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn messages_leave_at_the_rate_of_their_link() {
     let report = Runner::new().hermetic().run(async || {
         let [a, b] = pair();
@@ -124,8 +121,7 @@ fn messages_leave_at_the_rate_of_their_link() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_order_of_two_senders_over_a_link_with_a_rate_counts() {
     let both = |is_first: bool| {
         search().run(async || {
@@ -146,8 +142,7 @@ fn the_order_of_two_senders_over_a_link_with_a_rate_counts() {
 }
 
 /// A clog beside a message: the time that it takes is one or the other.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_a_clog_before_and_after_each_send() {
     let sends = |is_stream: bool, made_first: bool, wanted: Duration| {
         search().run(async || {
@@ -226,8 +221,7 @@ fn clogs() -> Nemesis {
     Nemesis::new().clog(Victim::one()).faults(0..=3).gaps([MS, 20 * MS]).lasting([300 * MS])
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_late_append_of_an_old_term_is_found_by_a_clog() {
     let seeds = || Runner::new().hermetic().seeds(0..300);
     let found = seeds().run(async || appends(false, clogs()).await);
@@ -253,8 +247,7 @@ fn begins(report: &Report) -> Vec<String> {
     of_nemesis.collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_all_clogs() {
     let few = || Nemesis::new().clog(Victim::one()).faults(0..=1).gaps([]).lasting([]);
     let reorders = |checks: bool| {
@@ -275,8 +268,7 @@ fn a_search_tries_all_clogs() {
     proves(&reorders(true));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn clogs_end_with_their_fault_and_not_with_another() {
     let late = AtomicUsize::new(0);
     let report = Runner::new().hermetic().seeds(0..100).run(async || {
@@ -309,8 +301,7 @@ async fn connection() -> ([Node; 2], TcpStream, TcpStream) {
     ([a, b], client, server)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn connections_are_clogged_and_have_a_rate() {
     let report = Runner::new().hermetic().run(async || {
         let ([a, b], mut client, mut server) = connection().await;
@@ -333,8 +324,7 @@ fn connections_are_clogged_and_have_a_rate() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_a_clog_before_and_after_each_write_and_answer() {
     let takes = |answers: bool, wanted: Duration| {
         search().run(async || {
@@ -376,8 +366,7 @@ fn a_search_tries_a_clog_before_and_after_each_write_and_answer() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn datagrams_of_sockets_are_clogged_and_have_a_rate_and_a_largest_size() {
     let takes = |wanted: Duration| {
         search().run(async || {

@@ -36,8 +36,7 @@ fn shows_all<T: Ord + Debug + Clone + Send + Sync>(body: impl AsyncFn() -> T + S
     proves(&search().run(async || drop(body().await)));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_the_number_of_lost_datagrams_change() {
     let lost = async || {
         let [a, b] = pair();
@@ -52,8 +51,7 @@ fn a_search_sees_the_number_of_lost_datagrams_change() {
     shows_all(lost, &[0, 1]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_the_number_of_held_messages_change() {
     let held = async || {
         let [a, b] = pair();
@@ -74,8 +72,7 @@ fn a_search_sees_the_number_of_held_messages_change() {
     shows_all(held, &[(None, 0, 0), (None, 0, 1), (None, 1, 1), (Some(1), 0, 0)]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_a_message_that_is_sent_before_the_end_of_a_cut_or_after_it() {
     let healed = async || {
         let [a, b] = pair();
@@ -94,8 +91,7 @@ fn a_search_sees_a_message_that_is_sent_before_the_end_of_a_cut_or_after_it() {
     shows_all(healed, &[0, 1]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_message_that_a_second_cut_of_its_link_holds_counts_once() {
     proves(&search().run(async || {
         let [a, b] = pair();
@@ -117,8 +113,7 @@ fn a_message_that_a_second_cut_of_its_link_holds_counts_once() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_the_number_of_delayed_messages_change() {
     for make in [net::link, net::datagrams] {
         let delayed = async || {
@@ -160,8 +155,7 @@ async fn beside<S: Send + Sync + 'static, T>(
     got
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_an_option_of_a_connection_change() {
     let ttl = async || {
         let [stream, _other] = connection().await;
@@ -193,8 +187,7 @@ fn a_search_sees_an_option_of_a_connection_change() {
     shows_all(both, &[8]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_an_option_of_a_listener_or_a_socket_change() {
     let ttl = async || {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -221,8 +214,7 @@ fn a_search_sees_an_option_of_a_listener_or_a_socket_change() {
     shows_all(port, &[0, 700]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_sees_an_option_or_the_peer_of_a_socket_of_datagrams_change() {
     let ttl = async || {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();

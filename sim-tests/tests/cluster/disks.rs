@@ -99,8 +99,7 @@ fn bad_disks(faults: impl IntoIterator<Item = DiskFault>) -> Nemesis {
     Nemesis::new().disk(Victim::any(), faults).faults(2..=5)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_log_that_acknowledges_what_its_disk_has_not_is_found() {
     for log in [Log::SyncsAgain, Log::Ignores, Log::WritesOnce] {
         let kinds = [DiskFault::SyncErrors, DiskFault::Short, DiskFault::Full];
@@ -140,8 +139,7 @@ fn one(fault: DiskFault) -> Nemesis {
     Nemesis::new().disk(Victim::one(), [fault]).faults(0..=1).gaps([]).lasting([])
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_the_faults_of_a_disk_at_each_call() {
     let bugs = [
         (Log::SyncsAgain, DiskFault::SyncErrors),
@@ -163,8 +161,7 @@ fn a_search_tries_the_faults_of_a_disk_at_each_call() {
 }
 
 /// A search in which a task could suffer more than it tries proves nothing.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_says_if_calls_could_fail_more_often() {
     let report = search().run(async || {
         let db = node("db");
@@ -200,8 +197,7 @@ async fn stores(nemesis: Nemesis) {
     assert!(found > 0, "it is on no disk");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn two_copies_outlive_one_lost_disk_and_not_two() {
     let wipes = |disks| {
         let tolerance = Tolerance::nodes(3).disks(disks);
@@ -266,8 +262,7 @@ fn lost(nemesis: impl Fn(&[Node]) -> Nemesis + Sync) -> (usize, usize) {
     most.into_inner().unwrap()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn no_more_disks_are_lost_than_tolerated() {
     let all = |victim: fn() -> Victim| Nemesis::new().wipe(victim()).disk(victim(), DiskFault::ALL);
     let bound = |disks| Tolerance::nodes(4).disks(disks);
@@ -289,8 +284,7 @@ fn no_more_disks_are_lost_than_tolerated() {
     assert_eq!(lost(|nodes| Nemesis::new().wipe(Victim::these(&nodes[..1]))), (1, 1));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn disks_are_taken_with_a_bound_or_by_name() {
     let rots = || Nemesis::new().disk(Victim::one(), [DiskFault::Short, DiskFault::Rot]);
     for nemesis in [
@@ -319,8 +313,7 @@ async fn keeps() -> io::Result<bool> {
 }
 
 /// Calls on a disk that has each fault, one after the other.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_fault_is_met_and_passes() {
     for fault in DiskFault::ALL {
         let (failed, rotten) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -348,8 +341,7 @@ fn each_fault_is_met_and_passes() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_call_of_a_slow_disk_takes_time() {
     proves(&search().run(async || {
         let [db, other] = ["db", "other"].map(node);
@@ -373,8 +365,7 @@ fn a_call_of_a_slow_disk_takes_time() {
 }
 
 /// A fault is of the disk: it outlasts the death of the node.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_fault_outlasts_a_death_and_quiesce_ends_it() {
     let body = async |quiesces: bool| {
         let db = node("db");

@@ -49,8 +49,7 @@ fn the_page_shows_the_program() {
     PAGE.shows_program();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_page_shows_the_screens_of_the_bug_and_of_the_fix() {
     let found = runner().run(primary::an_acknowledged_write_survives);
     failure(&found);

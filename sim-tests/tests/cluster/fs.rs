@@ -20,8 +20,7 @@ fn sampled(seeds: std::ops::Range<u64>, body: impl AsyncFn() + Sync) -> Report {
 }
 
 /// Calls of a file that nobody else uses.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn calls_have_the_results_of_std() {
     let report = sampled(0..20, async || {
         fs::create_dir_all("/d/e").await.unwrap();
@@ -57,8 +56,7 @@ fn calls_have_the_results_of_std() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_node_has_a_disk_and_so_has_the_outside() {
     let report = sampled(0..1, async || {
         let [a, b] = ["a", "b"].map(node);
@@ -100,8 +98,7 @@ async fn two_writers([one, two]: [&'static str; 2]) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn calls_on_different_files_commute() {
     assert_eq!(runs(async || two_writers(["/a", "/b"]).await), 1);
     assert_eq!(runs(async || two_writers(["/a", "/a"]).await), 2);
@@ -143,16 +140,14 @@ async fn increments(locks: bool) {
     assert_eq!(fs::read("/count").await.unwrap(), [2]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_excludes_others() {
     assert!(!search().run(async || increments(false).await).passed());
     proves(&search().run(async || increments(true).await));
     passes(&sampled(0..100, async || increments(true).await));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn readers_share_a_lock_and_a_writer_waits() {
     let report = search().run(async || {
         fs::write("/a", "0").await.unwrap();
@@ -174,8 +169,7 @@ fn readers_share_a_lock_and_a_writer_waits() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_that_nobody_gives_up_is_a_deadlock() {
     let report = search().run(async || {
         fs::write("/a", "0").await.unwrap();
@@ -188,8 +182,7 @@ fn a_lock_that_nobody_gives_up_is_a_deadlock() {
 }
 
 /// Futures' and tokio's traits.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_file_is_a_stream() {
     use futures::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
@@ -208,8 +201,7 @@ fn a_file_is_a_stream() {
 }
 
 /// tokio's traits, without its extensions.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_file_is_a_stream_of_tokio() {
     use std::future::poll_fn;
     use std::pin::Pin;

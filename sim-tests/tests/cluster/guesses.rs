@@ -131,8 +131,7 @@ fn register(is_lost: bool, guesses: bool, seed: u64) -> Report {
     })
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn guesses_find_a_lost_update_that_drawn_versions_miss() {
     let failing = |guesses| {
         let fails = |seed: &u64| !register(true, guesses, *seed).passed();
@@ -163,8 +162,7 @@ fn two_guesses(guess: Guess, seen: u64) -> Report {
     })
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_all_that_a_guess_can_find() {
     for guess in Guess::ALL {
         for seen in [0, 1] {

@@ -57,8 +57,7 @@ async fn token(gives_first: bool) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn two_leaders_are_found_at_the_step_that_makes_the_second_one() {
     let found = Runner::new().hermetic().seeds(0..200).run(async || token(true).await);
     let Failure::Invariant { name, place, .. } = failure(&found) else {
@@ -137,8 +136,7 @@ fn program(tasks: &[Task], bad: [u64; WORDS]) -> Report {
     })
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_each_state_that_brute_force_does_and_no_other() {
     let mut draw = Draw(7);
     let (mut violated, mut proved) = (0, 0);
@@ -172,8 +170,7 @@ fn a_search_finds_each_state_that_brute_force_does_and_no_other() {
     assert!(violated >= 10 && proved >= 10, "{violated} {proved}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn it_is_evaluated_again_when_something_that_it_read_has_changed() {
     let report = Runner::new().hermetic().seeds(0..20).run(async || {
         let words = Arc::new([Atomic::new(0), Atomic::new(0)]);
@@ -212,8 +209,7 @@ async fn ends_beside(is_bad: bool) {
     task.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_each_step_before_the_end_of_an_invariant() {
     assert_eq!(failure(&search().run(async || ends_beside(true).await)).kind(), "invariant");
     proves(&search().run(async || ends_beside(false).await));
@@ -240,8 +236,7 @@ async fn unseen(end: u64) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn memory_that_no_run_sees_is_read_after_each_step_and_proves_nothing() {
     let found = Runner::new().hermetic().seeds(0..1).run(async || unseen(3).await);
     assert_eq!(failure(&found).kind(), "invariant");
@@ -251,8 +246,7 @@ fn memory_that_no_run_sees_is_read_after_each_step_and_proves_nothing() {
     assert!(shown.contains("the search does not see the state that an invariant reads"), "{shown}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_condition_that_does_more_than_look_is_a_misuse() {
     let does_more = |act: fn(&Atomic<u64>)| {
         Runner::new().hermetic().seeds(0..1).run(async || {
@@ -283,8 +277,7 @@ fn a_condition_that_does_more_than_look_is_a_misuse() {
     assert_eq!(message, "it is not 0");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_death_of_a_node_is_a_change() {
     let report = Runner::new().hermetic().seeds(0..1).run(async || {
         let db = node("db");

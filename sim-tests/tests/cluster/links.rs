@@ -42,8 +42,7 @@ fn values_arrive_once_and_in_order() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_ping_pong_is_one_class() {
     for rounds in 1..4 {
         let count = runs(async || {
@@ -68,8 +67,7 @@ fn a_ping_pong_is_one_class() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_cut_holds_values_until_it_is_healed() {
     let report = search().run(async || {
         let [a, b] = pair();
@@ -98,8 +96,7 @@ fn a_cut_holds_values_until_it_is_healed() {
     assert!(matches!(failure(&found), sim::run::Failure::Deadlock { .. }), "{}", screen(&found));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_cut_counts_a_value_that_is_on_its_way() {
     let report = search().run(async || {
         let [a, b] = pair();
@@ -141,16 +138,14 @@ async fn dies(power: bool) {
     assert!(all.len() < 3 || !power || !sim::SIMULATED || all.len() == 3);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_prefix_of_the_dead_arrives() {
     for power in [false, true] {
         proves(&search().run(async || dies(power).await));
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn nothing_arrives_in_a_later_life() {
     let report = search().run(async || {
         let [a, b] = pair();
@@ -171,8 +166,7 @@ fn nothing_arrives_in_a_later_life() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn exact_latency_is_exact() {
     let report = Runner::new().hermetic().run(async || {
         net::faults(Faults::none().latency(Latency::exact(Duration::from_millis(5))));
@@ -188,8 +182,7 @@ fn exact_latency_is_exact() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_classes_are_those_of_the_rules() {
     // Datagrams of so many senders to one inbox: their orders. On one link the same.
     for count in 1..4_u64 {
@@ -234,8 +227,7 @@ fn the_classes_are_those_of_the_rules() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn datagrams_are_lost_and_arrive_twice() {
     let counted = async |faults: Faults| {
         net::faults(faults);
@@ -255,8 +247,7 @@ fn datagrams_are_lost_and_arrive_twice() {
     failure(&search(Faults::none().duplicates(1), 2));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_stops_at_the_limit_of_faults_names_it() {
     let sends = |count: u32| {
         search().run(async || {
@@ -315,8 +306,7 @@ async fn acknowledges(too_early: bool) {
     killer.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_acknowledged_write_survives_if_its_copy_was_sent() {
     let sampled = Runner::new().hermetic().run(async || acknowledges(true).await);
     let shown = screen(&sampled);
@@ -326,8 +316,7 @@ fn an_acknowledged_write_survives_if_its_copy_was_sent() {
     println!("{shown}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_poll_by_hand_takes_effect_in_it() {
     let report = search().run(async || {
         let [a, b] = pair();
@@ -348,8 +337,7 @@ fn a_poll_by_hand_takes_effect_in_it() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_poll_by_hand_wakes_its_task_when_a_message_arrives() {
     let report = Runner::new().hermetic().run(async || {
         let [a, b] = pair();

@@ -47,8 +47,7 @@ async fn votes(expected: u64) {
     assert_eq!(term.await.unwrap(), expected);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_message_is_shown_in_words() {
     passes(&Runner::new().hermetic().seeds(0..50).run(async || votes(3).await));
     assert_eq!(SHOWN.load(Relaxed), 0, "runs that pass make no texts");
@@ -101,8 +100,7 @@ async fn bytes() {
     panic!("to be shown");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn bytes_are_shown_as_text() {
     let found = Runner::new().hermetic().seeds(0..5).run(async || bytes().await);
     let screen = screen(&found);
@@ -137,8 +135,7 @@ impl Drop for Counted {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn messages_that_are_left_on_their_way_are_dropped_once() {
     let late = Faults::none().latency(Latency::exact(Duration::from_secs(9)));
     for faults in [Faults::none(), late] {
@@ -161,8 +158,7 @@ fn messages_that_are_left_on_their_way_are_dropped_once() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_panic_of_a_message_that_is_lost_fails_the_run() {
     for panics in [true, false] {
         let report = Runner::new().hermetic().seeds(0..20).run(async || {

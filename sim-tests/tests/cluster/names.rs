@@ -34,8 +34,7 @@ fn a_name_stands_for_one_node_after_the_other() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn lookups_fail_and_are_old_within_their_budget() {
     let looks = |name: &'static str, excluded: fn(std::io::Result<IpAddr>, [IpAddr; 2]) -> bool| {
         search().run(async || {
@@ -65,8 +64,7 @@ fn lookups_fail_and_are_old_within_their_budget() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_moves_a_name_before_and_after_each_lookup() {
     let looks = |wanted: usize| {
         search().run(async || {
@@ -112,8 +110,7 @@ async fn asks(checks: bool) -> Option<u8> {
     None
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_old_primary_that_answers_is_found_by_an_old_lookup() {
     let found = Runner::new().hermetic().seeds(0..200).run(async || {
         assert_eq!(asks(false).await, Some(2), "the old primary answers");

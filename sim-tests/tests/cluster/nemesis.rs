@@ -72,8 +72,7 @@ fn faults(report: &sim::report::Report) -> Vec<String> {
         .collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_value_acknowledged_too_early_is_lost_by_a_kill() {
     let found = Runner::new()
         .hermetic()
@@ -95,8 +94,7 @@ fn a_value_acknowledged_too_early_is_lost_by_a_kill() {
     assert_eq!(met, [("kill", true), ("pause", true), ("power_off", true)]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_all_faults() {
     let kill = || Nemesis::new().kill(Victim::one()).faults(0..=1).gaps([]).lasting([]);
     let found = search().run(async || replicates(true, kill(), 1).await);
@@ -164,16 +162,14 @@ fn found(victim: fn(Node) -> Victim) -> usize {
     found.into_inner()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_guided_victim_finds_what_a_random_one_finds_seldom() {
     let (guided, random) = (found(primary), found(|_| Victim::one()));
     println!("of 1000 runs {guided} find it with a guided victim, {random} with a random one");
     assert!(random > 0 && 2 * guided > 3 * random, "{guided} guided, {random} random");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_old_primary_that_still_answers_is_found() {
     let found = Runner::new()
         .hermetic()
@@ -203,8 +199,7 @@ fn all() -> Nemesis {
         .faults(0..=9)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn all_is_well_in_the_end() {
     let report = Runner::new().hermetic().seeds(0..300).run(async || {
         let nodes: Vec<Node> = (0..5).map(|n| node(format!("n{n}"))).collect();
@@ -285,8 +280,7 @@ async fn says(something: bool, nemesis: Nemesis) {
     nemesis.run(&nodes).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn faults_that_meet_nothing_are_counted() {
     let cuts = || Nemesis::new().isolate(Victim::one()).cut(Victim::one());
     let runner = || Runner::new().hermetic().seeds(0..50);
@@ -332,8 +326,7 @@ fn a_nemesis_runs_on_real_tasks() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_quiet_cluster_has_nothing_on_its_way() {
     let report = Runner::new().hermetic().seeds(0..100).run(async || {
         let nodes = ["a", "b", "c"].map(node);

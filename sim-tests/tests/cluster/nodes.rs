@@ -34,8 +34,7 @@ async fn written_by_the_dead(at_once: bool) {
     assert!(seen != (1, 0) || at_once, "half of it is written");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_kills_a_node_at_each_of_its_points() {
     let found = search().run(async || written_by_the_dead(false).await);
     assert!(matches!(failure(&found), Failure::Panic { .. }), "{}", screen(&found));
@@ -45,8 +44,7 @@ fn a_search_kills_a_node_at_each_of_its_points() {
     passes(&Runner::new().hermetic().run(async || written_by_the_dead(true).await));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_dead_take_no_step() {
     let report = Runner::new().hermetic().run(async || {
         let count = Arc::new(Atomic::new(0_u32));
@@ -97,8 +95,7 @@ impl Drop for Told {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn futures_of_the_dead_are_dropped_the_newest_first_and_have_no_effect() {
     let report = Runner::new().hermetic().run(async || {
         let told = Arc::new(StdMutex::new(Vec::new()));
@@ -126,8 +123,7 @@ fn futures_of_the_dead_are_dropped_the_newest_first_and_have_no_effect() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_handle_of_a_dead_task_says_so() {
     let report = search().run(async || {
         let db = node("db-1");
@@ -148,8 +144,7 @@ fn the_handle_of_a_dead_task_says_so() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_node_that_kills_itself_ends_at_its_next_point() {
     let report = search().run(async || {
         let steps = Arc::new(AtomicU32::new(0));
@@ -168,8 +163,7 @@ fn a_node_that_kills_itself_ends_at_its_next_point() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_paused_node_takes_no_step_and_goes_on() {
     let report = search().run(async || {
         let value = Arc::new(Atomic::new(0));
@@ -197,8 +191,7 @@ fn a_paused_node_takes_no_step_and_goes_on() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn memory_that_two_nodes_share_is_an_error() {
     let sharing = async |is_lock: bool, allowed: bool| {
         if allowed {
@@ -232,8 +225,7 @@ fn memory_that_two_nodes_share_is_an_error() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn memory_that_outlives_a_process_is_an_error() {
     let outlives = async |is_fresh: bool| {
         let word = Arc::new(StdMutex::new(None));
@@ -258,8 +250,7 @@ fn memory_that_outlives_a_process_is_an_error() {
     passes(&Runner::new().hermetic().run(async || outlives(true).await));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn two_nodes_of_one_name_are_an_error() {
     let found = Runner::new().hermetic().run(async || {
         let _one = node("db");
@@ -284,8 +275,7 @@ fn outside_of_runs_a_node_is_a_group_of_tasks() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn time_goes_on_beside_a_paused_node() {
     let report = search().run(async || {
         let [a, b] = ["a", "b"].map(node);

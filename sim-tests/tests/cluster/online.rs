@@ -215,8 +215,7 @@ async fn two_words(is_one: bool) {
     reader.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tells_orders_of_calls_apart() {
     let found = search().run(async || two_words(false).await);
     assert_eq!(failure(&found).kind(), "history", "{}", screen(&found));
@@ -316,8 +315,7 @@ fn runner() -> Runner {
     Runner::new().hermetic().seeds(0..300)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_run_of_the_same_seed_ends_earlier() {
     let [early, late] = [true, false].map(|is_online| {
         let found = store(runner().shrink(false), true, is_online);
@@ -327,8 +325,7 @@ fn a_run_of_the_same_seed_ends_earlier() {
     assert!(early.0 == late.0 && early.1 < late.1, "{early:?} {late:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_run_ends_at_the_stale_read_and_shows_its_chain() {
     let found = store(runner(), true, true);
     let Failure::History { verdict: Verdict::Violated(evidence), .. } = failure(&found) else {

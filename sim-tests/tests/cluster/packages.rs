@@ -45,8 +45,7 @@ fn series() -> Nemesis {
         .lasting([7 * MS])
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_package_meets_something_and_tells_if_not() {
     let run = |talks, nemesis: fn() -> Nemesis| {
         Runner::new().hermetic().seeds(0..40).run(async || {
@@ -87,8 +86,7 @@ fn told(report: &Report) -> Vec<String> {
     of_nemesis.collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_swizzle_cuts_one_by_one_and_mends_in_another_order() {
     let swizzle = |nodes: &[Node]| {
         Nemesis::new().swizzle(Victim::these(nodes)).faults(1..=1).lasting([MS]).gaps([MS])
@@ -166,8 +164,7 @@ async fn leaders(nemesis: fn(Victim) -> Nemesis) -> usize {
     *leader.lock().unwrap()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_rolling_cut_follows_the_leader() {
     let most = |nemesis: fn(Victim) -> Nemesis| {
         let most = AtomicUsize::new(0);
@@ -183,8 +180,7 @@ fn a_rolling_cut_follows_the_leader() {
     assert!(once <= 2 && rolling >= 3, "{once} leaders by one cut, {rolling} by one that rolls");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_duration_is_shorter_or_longer_than_the_detection_of_a_failure() {
     let detected = AtomicUsize::new(0);
     let report = Runner::new().hermetic().seeds(0..100).run(async || {
@@ -215,8 +211,7 @@ fn a_duration_is_shorter_or_longer_than_the_detection_of_a_failure() {
     assert!((5..60).contains(&detected), "{detected} of 100");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn no_more_nodes_are_taken_than_tolerated() {
     let all = || {
         let any = Victim::any;

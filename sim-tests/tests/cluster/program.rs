@@ -137,8 +137,7 @@ fn find(early: bool) -> sim::report::Report {
     Runner::new().hermetic().seeds(0..500).run(async || drawn(early, kills).await)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_fault_of_a_program_is_shrunk_and_pinned() {
     let found = find(true);
     assert_eq!(failure(&found).kind(), "history", "{}", screen(&found));
@@ -155,8 +154,7 @@ fn a_fault_of_a_program_is_shrunk_and_pinned() {
     passes(&find(false));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_pinned_victim_is_hit_whatever_the_function_names() {
     let guided = |pair: &Pair| Nemesis::new().kill(pair.primary()).faults(1..=2);
     let run = async |guided: fn(&Pair) -> Nemesis| drawn(true, guided).await;
@@ -184,8 +182,7 @@ async fn written(early: bool, script: &Script<u64>) {
     pair.nodes.iter().for_each(Node::kill);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_script_has_faults() {
     let kill = || Fault::new("kill", ["n1"]).after_steps(5).lasts(Duration::from_millis(1));
     let script = Script::new().branch(0, 0, 1).fault(kill()).suffix(0);
@@ -202,8 +199,7 @@ fn a_script_has_faults() {
     passes(&runner().run(async || written(false, &alone).await));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_fault_that_lasts_is_over_when_clients_wait_for_its_end() {
     // A request waits for the backup, which is paused until the end.
     let script = Script::new().branch(0, 0, 1).fault(Fault::new("pause", ["n2"])).suffix(0);

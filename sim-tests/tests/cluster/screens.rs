@@ -34,8 +34,7 @@ fn run(count: u8, forgotten: u8) -> Report {
     Runner::new().hermetic().seeds(0..3).run(async move || sum(count, forgotten).await)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_long_run_shows_its_messages() {
     assert!(run(9, 0).passed());
     let screen = screen(&run(9, 3));
@@ -49,8 +48,7 @@ fn a_long_run_shows_its_messages() {
     assert!(!screen.contains("10.0.0.") && !screen.contains("#1"), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_words_of_a_message_stand_behind_an_arrow_that_has_no_room() {
     let report = Runner::new().hermetic().seeds(0..1).run(async || {
         let [a, b, c] = ["a", "b", "c"].map(sim::node);
@@ -69,16 +67,14 @@ fn the_words_of_a_message_stand_behind_an_arrow_that_has_no_room() {
     assert!(screen.contains("─▶ a word of…, sent in 2"), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn of_many_messages_the_last_are_shown() {
     let screen = screen(&run(30, 3));
     assert!(screen.contains(" steps, and the last 40 of "), "{screen}");
     assert!(screen.contains("\"25>") && !screen.contains("\"03>"), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_node_that_does_not_answer_is_named() {
     let report = Runner::new().hermetic().seeds(0..1).run(async || {
         let server = sim::node("adder");

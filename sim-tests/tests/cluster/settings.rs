@@ -6,8 +6,7 @@ use sim::{Atomic, Ordering::SeqCst, fs, node, spawn};
 
 use super::{failure, misuse, runs, search};
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_that_a_setting_comes_after_the_first_use() {
     let report = search().run(async || {
         let [a, b] = ["a", "b"].map(node);
@@ -29,8 +28,7 @@ fn a_search_finds_that_a_setting_comes_after_the_first_use() {
 
 static SERVED: Atomic<u64> = Atomic::<u64>::const_new(0);
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_that_memory_is_shared_before_its_use_and_after_it() {
     for seen in [0, 1] {
         let report = search().run(async || {
@@ -45,8 +43,7 @@ fn a_search_finds_that_memory_is_shared_before_its_use_and_after_it() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_setting_at_the_begin_of_the_body_costs_no_run() {
     let body = async |sets: bool| {
         if sets {

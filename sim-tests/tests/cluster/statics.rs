@@ -34,8 +34,7 @@ async fn numbers(is_stored: bool) {
     killer.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_counter_in_a_static_does_not_survive_a_restart() {
     let found = search().run(async || numbers(false).await);
     assert!(matches!(failure(&found), Failure::Panic { message, .. } if message.contains("twice")));
@@ -93,8 +92,7 @@ async fn apart() {
     assert_eq!((COUNT.peek(), LIST.peek()), (108, vec![3]));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_life_of_a_node_has_its_own_statics_with_four_jobs_at_once() {
     let report = Runner::new().hermetic().seeds(0..400).jobs(4).run(apart);
     passes(&report);
@@ -132,8 +130,7 @@ async fn uses_tokio() {
     told.await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_life_of_a_node_and_each_run_has_its_own_semaphore_and_notification() {
     let apart = async || {
         let done = Arc::new(Atomic::new(0));
@@ -195,8 +192,7 @@ async fn once(is_stored: bool) {
     db.enter(|| assert_eq!(FIRST.available_permits(), 1));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_permit_of_a_static_does_not_survive_a_restart() {
     let found = search().run(async || once(false).await);
     assert!(matches!(failure(&found), Failure::Panic { message, .. } if message.contains("twice")));
@@ -219,8 +215,7 @@ async fn writes(counter: &'static Atomic<u64>) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn operations_of_different_nodes_on_a_static_do_not_conflict() {
     static OWN: Atomic<u64> = Atomic::<u64>::const_new(0);
     static SHARED: Atomic<u64> = Atomic::<u64>::const_new(0).shared();
@@ -234,8 +229,7 @@ fn operations_of_different_nodes_on_a_static_do_not_conflict() {
     assert!((1..30).all(|seed| class(seed) == class(0)));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_the_test_has_made_is_shared() {
     static COUNT: Atomic<u64> = Atomic::<u64>::const_new(0);
     // Made before the run, in the body of the test, and a static that is shared on purpose.
@@ -264,8 +258,7 @@ fn what_the_test_has_made_is_shared() {
     assert_eq!(before.0.peek(), 0);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_static_that_is_not_by_node_fails_the_run() {
     static ID: OnceLock<u64> = OnceLock::new();
     let report = Runner::new().hermetic().run(async || {
@@ -278,8 +271,7 @@ fn a_static_that_is_not_by_node_fails_the_run() {
     assert!(message.contains("make it with const_new"), "{message}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_atomic_that_a_node_makes_may_be_shared_on_purpose() {
     let run = async |is_shared: bool| {
         let [one, other] = ["db-1", "db-2"].map(node);
@@ -300,8 +292,7 @@ fn an_atomic_that_a_node_makes_may_be_shared_on_purpose() {
 }
 
 /// A node that dies while it makes the value of a static leaves it to its next life; the other node has its own.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_initialisation_dies_with_its_node() {
     static VALUE: OnceLock<u64> = OnceLock::const_new();
     static MADE: Atomic<u64> = Atomic::<u64>::const_new(0);
@@ -327,8 +318,7 @@ fn an_initialisation_dies_with_its_node() {
 }
 
 /// A condition reads the static of the test, and those of nodes within them.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn invariants_read_the_statics_of_each_node() {
     static LEADS: Atomic<bool> = Atomic::<bool>::const_new(false);
     let leaders = async |is_given_first: bool| {

@@ -54,8 +54,7 @@ async fn found(nodes: usize) -> Vec<bool> {
     found
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_each_set_of_nodes_that_a_look_can_find() {
     let every_second: Vec<bool> = (0..8).map(|nth| nth % 2 == 1).collect();
     let report = search().run(async || assert_ne!(found(8).await, every_second));
@@ -67,8 +66,7 @@ fn a_search_finds_each_set_of_nodes_that_a_look_can_find() {
     assert_eq!(runs(async || drop(found(6).await)), 64);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_new_node_is_there_or_not_when_its_name_is_looked_up() {
     let finds = async || {
         let adding = late("late");
@@ -95,8 +93,7 @@ fn a_new_node_is_there_or_not_when_its_name_is_looked_up() {
     assert_eq!(runs(others), 1);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_datagram_and_a_connection_to_the_name_of_a_new_node_reach_it_or_not() {
     let sends = async || {
         let socket = UdpSocket::bind("0.0.0.0:0").await.unwrap();
@@ -119,8 +116,7 @@ fn a_datagram_and_a_connection_to_the_name_of_a_new_node_reach_it_or_not() {
     shows_all(connects, &[ConnectionRefused, NotFound], 4);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_datagram_to_an_address_reaches_a_node_that_is_added_before_it() {
     let sends = async || {
         let socket = UdpSocket::bind("0.0.0.0:0").await.unwrap();
@@ -134,8 +130,7 @@ fn a_datagram_to_an_address_reaches_a_node_that_is_added_before_it() {
     shows_all(sends, &[false, true], 3);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_datagram_to_all_hosts_reaches_the_nodes_that_are_there() {
     let sends = async || {
         let socket = UdpSocket::bind("0.0.0.0:0").await.unwrap();
@@ -159,8 +154,7 @@ fn a_datagram_to_all_hosts_reaches_the_nodes_that_are_there() {
     assert_eq!(seen.into_inner().unwrap(), [false, true].into());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_node_that_is_added_after_an_isolation_is_not_cut_off() {
     let isolates = async || {
         let a = node("a");
@@ -176,8 +170,7 @@ fn a_node_that_is_added_after_an_isolation_is_not_cut_off() {
     shows_all(isolates, &[None, Some(1)], 2);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_order_of_additions_counts_if_an_address_is_seen() {
     let address = |n| IpAddr::V4(Ipv4Addr::new(10, 0, 0, n));
     let addresses = async || {
@@ -208,8 +201,7 @@ fn the_order_of_additions_counts_if_an_address_is_seen() {
     assert_eq!(runs(one), 1);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_address_is_seen_through_a_socket() {
     let peers = async || {
         let adding = ["a", "b"].map(late);
@@ -234,8 +226,7 @@ fn an_address_is_seen_through_a_socket() {
     assert_eq!(seen.into_inner().unwrap(), all.into());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_wait_for_a_node_ends_when_it_is_added() {
     let waits = async || {
         let adding = late("late");
@@ -247,8 +238,7 @@ fn a_wait_for_a_node_ends_when_it_is_added() {
     passes(&Runner::new().hermetic().seeds(0..50).run(waits));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn two_nodes_of_one_name_are_an_error_in_each_order() {
     let report = search().run(async || {
         let [one, other] = ["twin", "twin"].map(late);

@@ -228,8 +228,7 @@ fn a_port_in_use_is_an_error() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn bad_names_are_errors_with_a_remedy() {
     let report = Runner::new().hermetic().run(async || {
         let [a, _b] = ["a", "b"].map(node);
@@ -258,8 +257,7 @@ fn bad_names_are_errors_with_a_remedy() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_socket_of_the_system_is_refused_in_a_run() {
     let kept = std::sync::Mutex::new(None);
     on_the_system(async || *kept.lock().unwrap() = Some(pair().await));
@@ -270,8 +268,7 @@ fn a_socket_of_the_system_is_refused_in_a_run() {
     assert!(misuse(&report).contains("a socket of the system"), "{}", misuse(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_socket_of_another_run_is_refused() {
     let kept = std::sync::Mutex::new(None);
     let one = Runner::new().hermetic().seeds(0..1);
@@ -283,8 +280,7 @@ fn a_socket_of_another_run_is_refused() {
     assert!(misuse(&report).contains("of another run"), "{}", misuse(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_ping_pong_is_one_class() {
     for rounds in 1..4 {
         let count = runs(async || {
@@ -312,8 +308,7 @@ fn a_ping_pong_is_one_class() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn streams_with_a_reader_each_are_one_class() {
     for clients in 1..4_u16 {
         let count = runs(async || {
@@ -343,8 +338,7 @@ fn streams_with_a_reader_each_are_one_class() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_read_sees_each_part_that_may_have_arrived() {
     let seen = std::sync::Mutex::new(std::collections::BTreeSet::new());
     let report = search().run(async || {
@@ -363,8 +357,7 @@ fn a_read_sees_each_part_that_may_have_arrived() {
     assert_eq!(seen.into_inner().unwrap().into_iter().collect::<Vec<_>>(), [2, 3]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn connections_are_accepted_in_each_order() {
     let seen = std::sync::Mutex::new(std::collections::BTreeSet::new());
     let report = search().run(async || {

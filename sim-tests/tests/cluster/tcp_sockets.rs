@@ -113,8 +113,7 @@ fn readiness_and_input_by_functions() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_waits_for_either_of_two_kinds_of_readiness() {
     let report = search().run(async || {
         let (client, server) = pair().await;
@@ -131,8 +130,7 @@ fn a_search_waits_for_either_of_two_kinds_of_readiness() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_listener_has_room_for_as_many_as_it_says() {
     let report = Runner::new().hermetic().run(async || {
         let socket = TcpSocket::new_v4().unwrap();
@@ -166,8 +164,7 @@ async fn kept(is_kept_alive: bool) -> ([Node; 2], TcpStream) {
     ([a, b], client)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn keep_alive_finds_out_that_the_other_machine_is_gone() {
     let ends = async |restarts: Option<Duration>, cuts: bool, heals: Option<Duration>| {
         let ([a, b], mut client) = kept(true).await;
@@ -213,8 +210,7 @@ fn keep_alive_finds_out_that_the_other_machine_is_gone() {
     assert!(matches!(failure(&waits), Failure::Deadlock { .. }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_has_no_answer_is_sent_again_and_meets_a_reset() {
     let ends = async |up: Duration| {
         let ([_a, b], mut client) = kept(false).await;
@@ -236,8 +232,7 @@ fn what_has_no_answer_is_sent_again_and_meets_a_reset() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn listeners_of_a_run_are_none_of_the_system() {
     let report = Runner::new().hermetic().run(async || {
         TcpListener::bind(local()).await.unwrap().into_std().unwrap_err();
@@ -273,8 +268,7 @@ fn a_connection_goes_on_after_its_options_are_set() {
 }
 
 #[cfg(unix)]
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_connection_of_the_system_is_none_of_the_run() {
     let report = Runner::new().hermetic().run(async || {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -314,8 +308,7 @@ fn a_new_socket_of_the_system_becomes_one_of_the_run() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_bound_socket_of_the_system_is_none_of_the_run() {
     let report = Runner::new().hermetic().run(async || {
         drop(of_system(Some(local())));

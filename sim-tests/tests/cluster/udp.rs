@@ -82,8 +82,7 @@ fn the_next_call_that_sends_or_receives_reports_the_error() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_each_call_that_reports_the_error() {
     let found = std::sync::Mutex::new(std::collections::BTreeSet::new());
     let report = search().run(async || {
@@ -104,8 +103,7 @@ fn a_search_finds_each_call_that_reports_the_error() {
     assert_eq!(found.into_inner().unwrap(), all.into());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_orders_of_datagrams_to_one_socket_are_classes() {
     for count in 1..4_u8 {
         let report = search().run(async || {
@@ -124,8 +122,7 @@ fn the_orders_of_datagrams_to_one_socket_are_classes() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn datagrams_are_lost_by_cuts_faults_and_full_sockets() {
     let counted = async |faults: Faults, is_cut: bool, sent: usize| {
         net::faults(faults);
@@ -156,8 +153,7 @@ fn datagrams_are_lost_by_cuts_faults_and_full_sockets() {
 }
 
 /// Two tasks, of which either may be the first to name a port.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_binds_before_and_after_each_datagram() {
     let binds = |wanted: bool| {
         search().run(async || {

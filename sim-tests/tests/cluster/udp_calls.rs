@@ -154,8 +154,7 @@ fn received(socket: &UdpSocket) -> usize {
     std::iter::from_fn(|| socket.try_recv(&mut [0; 8]).ok()).count()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_datagram_to_a_group_arrives_at_all_its_members() {
     let report = Runner::new().hermetic().seeds(0..20).run(async || {
         let [a, b, c] = nodes();
@@ -187,8 +186,7 @@ fn a_datagram_to_a_group_arrives_at_all_its_members() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_joins_before_and_after_each_datagram() {
     let joins = |leaves: bool, wanted: usize| {
         search().run(async || {
@@ -221,8 +219,7 @@ fn a_search_joins_before_and_after_each_datagram() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_broadcast_arrives_at_all_hosts() {
     let report = Runner::new().hermetic().seeds(0..20).run(async || {
         let [a, b, c] = nodes();
@@ -245,8 +242,7 @@ fn a_broadcast_arrives_at_all_hosts() {
     passes(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_socket_of_a_run_is_none_of_the_system() {
     let report = Runner::new().hermetic().run(async || {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();

@@ -202,8 +202,7 @@ async fn counts(at_once: bool) -> u32 {
     word.load(sim::Ordering::SeqCst).await
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_all_orders_of_what_is_done_by_hand() {
     let results = Results::new();
     holds(async || results.add(counts(true).await));

@@ -316,8 +316,7 @@ const FAILING_RUNS: u64 = 280;
 /// Programs with more runs are left out: a search of them takes too long for a test.
 const SEARCHED_MAX: u64 = 2_000;
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_search_has_all_results_of_random_runs() {
     let begun = Instant::now();
     let (mut compared, mut results, mut common, mut random) = (0, 0, 0, 0);

@@ -390,8 +390,7 @@ fn an_operation_that_blocks_the_thread_fails_the_run_with_the_remedy() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_of_an_earlier_run_is_refused_with_the_remedy() {
     static LOCK: Mutex<u64> = Mutex::const_new(0);
     let body = async || *LOCK.lock().await += 1;
@@ -401,8 +400,7 @@ fn a_lock_of_an_earlier_run_is_refused_with_the_remedy() {
     assert!(failure.contains("create it inside the test body"), "{failure}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn seeds_find_a_lost_notification_and_pass_without_it() {
     let runner = || Runner::new().hermetic().seeds(0..1000);
     let report = runner().run(async || look_and_wait(false).await);
@@ -411,8 +409,7 @@ fn seeds_find_a_lost_notification_and_pass_without_it() {
     assert!(report.passed(), "{report:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failed_acquisition_gives_back_what_it_had_got() {
     let (looked, mut seen) = (std::sync::Mutex::new(None), std::collections::BTreeSet::new());
     let body = async || {

@@ -267,8 +267,7 @@ fn without_branches_that_are_enabled_and_without_else_it_panics() {
     assert_eq!(*text, "all branches are disabled and there is no else branch");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn unseen_effects_of_the_first_poll_are_ordered_if_tasks_share_them() {
     let orders = Results::new();
     holds(async || {
@@ -332,8 +331,7 @@ fn futures_are_dropped_in_their_order_before_the_handler() {
     assert_eq!(*log.lock().unwrap(), [3, 1, 2, 9]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn decisions_are_drawn_only_if_they_matter() {
     let drawn = |body: &(dyn Fn() -> futures::future::BoxFuture<'static, ()> + Sync)| {
         let run = Runner::new().hermetic().run_seed(0, async || body().await);
@@ -418,8 +416,7 @@ async fn mixed(nested: bool) -> Vec<u32> {
     seen
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_all_that_random_runs_find() {
     let missing = sim_tests::unfound::unfound(300, true, async || mixed(false).await);
     assert!(missing.is_empty(), "{missing:?}");

@@ -134,8 +134,7 @@ fn a_lock_dropped_in_a_select_is_free_for_the_next() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn select_without_bias_ends_though_its_order_is_random() {
     // The macro draws the branch that it polls first, outside the decisions of the run. The run may
     // report this as nondeterminism, and it must do no other harm.
@@ -183,8 +182,7 @@ fn a_shared_future_is_driven_by_whoever_is_left() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_shared_future_outlives_the_task_that_polled_it_first() {
     passes("shared_first_ends", async || {
         let shared = async { sim::task::yield_now().await }.boxed().shared();
@@ -326,8 +324,7 @@ fn a_fused_point_is_done_once() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_cell_polled_after_it_was_ready_panics_and_announces_nothing() {
     let found = finding("cell_again", async || {
         let cell = Cell::new(1u8);
@@ -428,8 +425,7 @@ fn handles_in_futures_unordered_give_their_results() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_update_lost_between_branches_in_different_tasks_is_found() {
     let found = finding("lost_in_join", async || {
         let value = Arc::new(Atomic::new(0u8));

@@ -21,8 +21,7 @@ fn a_panic_in_the_body_names_the_body_and_the_place() {
     assert!(place.starts_with(file!()), "{place}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_panic_in_a_task_fails_the_run_though_nobody_joins_it() {
     let failure = fails("task", async || {
         drop(sim::spawn(async { panic!("in a task") }));
@@ -58,8 +57,7 @@ fn a_payload_whose_destructor_panics_fails_the_run_only() {
     assert!(matches!(found, Failure::Panic { .. }), "{found:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_panic_that_was_caught_is_not_told_as_another_one() {
     let found = fails("caught", async || -> () {
         let first = AssertUnwindSafe(async { panic!("caught") }).catch_unwind().await;
@@ -79,8 +77,7 @@ impl Drop for PanicsWhenDropped {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_panic_in_a_destructor_of_a_task_left_over_fails_the_run() {
     let found = fails("drop_panics", async || {
         let bomb = PanicsWhenDropped;
@@ -94,8 +91,7 @@ fn a_panic_in_a_destructor_of_a_task_left_over_fails_the_run() {
     assert_eq!(message, "in a destructor");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_panic_in_the_destructor_of_an_aborted_task_fails_the_run() {
     let found = fails("abort_panics", async || {
         let task = sim::spawn(async {
@@ -145,8 +141,7 @@ impl Drop for Hydra {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn destructors_that_spawn_without_end_do_no_harm_to_the_next_run() {
     let failure = failure(&runner("hydra").run_seed(0, async || drop(Hydra)));
     assert!(matches!(failure, Failure::Misuse { .. }), "{failure:?}");
@@ -181,8 +176,7 @@ fn a_destructor_may_draw_at_the_end_of_the_run() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_destructor_may_draw_while_a_panic_unwinds() {
     let found = fails("unwind_draws", async || -> () {
         let _draws = DrawsWhenDropped;
@@ -195,8 +189,7 @@ fn a_destructor_may_draw_while_a_panic_unwinds() {
     );
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_trace_that_fits_no_longer_does_not_abort_a_destructor_that_draws() {
     let replay = Runner::new().hermetic().replay("sim2:0,0").run(async || -> () {
         let _draws = DrawsWhenDropped;
@@ -206,16 +199,14 @@ fn a_trace_that_fits_no_longer_does_not_abort_a_destructor_that_draws() {
     assert!(replay.finding.is_some());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_future_nobody_wakes_is_a_deadlock_of_something_foreign() {
     let failure = fails("foreign", async || std::future::pending::<()>().await);
     let Failure::Deadlock { waits } = failure else { panic!("{failure:?}") };
     assert_eq!((waits.len(), waits[0].op), (1, None));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_step_limit_names_the_steps_that_repeat() {
     let report = runner("limit").max_steps(500).seeds(0..1).run(async || {
         let flag = Atomic::new(false);
@@ -256,8 +247,7 @@ fn an_error_whose_text_panics_is_a_panic() {
     assert!(matches!(failure, Failure::Panic { .. }), "{failure:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_the_body_holds_at_a_failure_is_freed_by_the_body() {
     let run = Runner::new().hermetic().run_seed(0, async || {
         let lock = Arc::new(Mutex::new(()));

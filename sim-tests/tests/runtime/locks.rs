@@ -47,8 +47,7 @@ fn a_waiter_that_is_aborted_loses_no_wake_up() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn every_waiter_may_be_the_next() {
     let mut orders = std::collections::BTreeSet::new();
     for seed in 0..300 {
@@ -134,8 +133,7 @@ fn try_lock_fails_only_while_somebody_holds_the_lock() {
     assert!(!SIMULATED || (failed > 0 && taken > 0), "{failed} failed, {taken} did not");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_try_lock_that_fails_leaves_the_lock_with_its_holder() {
     for seed in 0..50 {
         let run = sim::Runner::new().hermetic().run_seed(seed, async || {
@@ -153,8 +151,7 @@ fn a_try_lock_that_fails_leaves_the_lock_with_its_holder() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_locks_twice_is_told_that_it_holds_the_lock() {
     let found = finding("self_lock", async || {
         let lock = Mutex::new(());
@@ -171,8 +168,7 @@ fn a_task_that_locks_twice_is_told_that_it_holds_the_lock() {
     assert_eq!(holder.place.line() + 1, waits[0].place.line());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn two_locks_in_opposite_orders_are_reported_with_holder_and_place() {
     let failure = fails("two_locks", sim_tests::programs::deadlock);
     let Failure::Deadlock { waits } = failure else { panic!("{failure:?}") };
@@ -185,8 +181,7 @@ fn two_locks_in_opposite_orders_are_reported_with_holder_and_place() {
     assert!(body.target.is_some());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_forgotten_guard_is_a_deadlock_of_whoever_comes_next() {
     let failure = fails("forgotten", async || {
         let lock = Mutex::new(0);
@@ -214,8 +209,7 @@ fn a_panic_with_a_guard_held_is_the_failure_and_not_a_deadlock() {
     assert!(catch_unwind(|| ()).is_ok());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_that_another_branch_took_in_the_same_step_is_taken() {
     let run = sim::Runner::new().hermetic().run_seed(0, async || {
         let lock = Mutex::new(0u8);
@@ -232,8 +226,7 @@ fn a_lock_that_another_branch_took_in_the_same_step_is_taken() {
     assert_eq!(done, ["lock", "unlock", "lock", "unlock"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_that_had_to_be_waited_for_is_taken_in_a_step_of_its_own() {
     passes("taken_later", async || {
         let lock = Mutex::new(0u8);

@@ -10,8 +10,7 @@ use sim::run::Failure;
 use sim::{Mutex, Runner, SIMULATED};
 use sim_tests::seeds::{SEEDS, fails, runner};
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_runner_inside_a_run_panics_clearly() {
     let failure = fails("nested", async || {
         Runner::new().hermetic().run(async || ());
@@ -23,8 +22,7 @@ fn a_runner_inside_a_run_panics_clearly() {
     assert!(matches!(&failure, Failure::Panic { message, .. } if message.contains("inside a run")));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn block_on_inside_a_run_panics_clearly() {
     let failure = fails("block_on", async || sim::block_on(async {}));
     assert!(
@@ -69,8 +67,7 @@ fn torn() -> sim::run::trace::Trace {
 }
 
 /// The place of the library would not help. `tidy` sees to it that every function has the attribute.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_panic_of_misuse_has_the_place_of_its_caller() {
     for (name, misuse) in MISUSES {
         let failure = fails("misuse_place", async || misuse());
@@ -107,8 +104,7 @@ fn a_waker_kept_beyond_its_run_wakes_nobody() {
     KEPT.lock().unwrap().drain(..).for_each(Waker::wake);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
     for _ in 0..5 {
         let failure = fails("thread", async || {
@@ -155,8 +151,7 @@ fn a_mutex_used_by_two_runs_is_told_with_the_remedy() {
     assert!(place.starts_with(file!()), "{place}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_mutex_held_outside_is_a_deadlock_and_no_hang() {
     let lock = Mutex::new(0);
     let _guard = sim::block_on(lock.lock());

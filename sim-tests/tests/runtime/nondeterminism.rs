@@ -10,8 +10,7 @@ use sim::run::Failure;
 use sim::{Atomic, History, SIMULATED};
 use sim_tests::seeds::{fails, failure, passes, runner};
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_order_that_a_hash_map_decides_is_found() {
     let failure = fails("hash_map", async || {
         let slots: Vec<_> = (0..20).map(|_| Atomic::new(0u8)).collect();

@@ -36,8 +36,7 @@ fn a_static_starts_every_run_afresh_with_four_jobs_at_once() {
     assert_eq!(sim::block_on(LAST.get()), None);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_atomic_that_the_body_captures_starts_every_run_afresh() {
     let captured = Arc::new(Atomic::new(1u8));
     let cell = Cell::new(vec![1]);
@@ -74,8 +73,7 @@ fn get_mut_and_into_inner_see_the_value_of_the_run() {
     assert_eq!(atomic.into_inner(), 3);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_cell_that_is_read_and_then_written_loses_updates() {
     let failure = fails("cell", async || {
         let cell = Arc::new(Cell::new(0u8));

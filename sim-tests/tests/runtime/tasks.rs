@@ -49,8 +49,7 @@ fn an_abort_after_the_end_changes_nothing() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_may_abort_itself() {
     passes("abort_self", async || {
         let (send, receive) = futures::channel::oneshot::channel::<sim::JoinHandle<()>>();
@@ -67,8 +66,7 @@ fn a_task_may_abort_itself() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
     let leaked = |body: fn() -> futures::future::BoxFuture<'static, ()>| {
         let run = Runner::new().hermetic().run_seed(0, body);
@@ -95,8 +93,7 @@ fn a_task_that_left_its_handle_is_not_told_of_but_one_that_was_kept_is() {
     assert_eq!(dropped_before, 0);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_detached_task_that_waits_for_ever_is_told_of() {
     // The second task waits for a lock that the first keeps.
     let body = |keeps: bool| async move {

@@ -210,8 +210,7 @@ fn each_of_many_atomics_has_a_value_of_its_own() {
     assert_eq!(run.outcome, sim::run::Outcome::Passed);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_a_step_does_is_recorded_in_its_order() {
     let run = Runner::new().hermetic().run_seed(0, async || {
         let (lock, atomic) = (Mutex::new(()), Atomic::new(0u8));

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::child::{captured, child, folder, root};
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_real_lock_across_a_point_is_a_hang_that_names_the_task() {
     // With its output taken by the harness too: the process ends before it would be shown.
     let ended = captured("holds_a_real_lock").env("SIM_HANG", "1s").fails();
@@ -51,8 +50,7 @@ fn a_process_that_stood_still_as_a_whole_does_not_hang() {
     assert!(test.wait().unwrap().success(), "it was ended as a hang");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_without_end_is_told_of_with_its_circle() {
     child("never_ends").fails().says(&[
         "seed 0: step limit reached after 200 steps",
@@ -64,8 +62,7 @@ fn a_test_without_end_is_told_of_with_its_circle() {
 }
 
 /// std would abort the process. The seed fails before, with its screen and trace.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_destructor_that_panics_while_a_panic_unwinds_fails_its_seed() {
     let failed = |variables: &[(&str, &str)]| {
         let child = captured("panics_twice").env("SIM_JOBS", "1");
@@ -101,9 +98,8 @@ fn a_destructor_that_panics_while_a_panic_unwinds_fails_its_seed() {
     aborted.says(&[": abort, panic in a destructor during cleanup\n", "\n  SIM_SEED="]);
 }
 
-#[test]
+#[cfg_attr(feature = "sim", test)]
 #[cfg(target_os = "linux")]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
 fn a_run_that_blocks_its_thread_is_noted() {
     for variant in ["sleep", "join"] {
         let ended =
@@ -118,8 +114,7 @@ fn a_run_that_blocks_its_thread_is_noted() {
 }
 
 /// The workers of two runs both count from one, so the position in a run says nothing about another run.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn one_caught_panic_in_each_of_many_runs_is_no_second_panic() {
     assert_eq!(captured("threads::catches_a_panic_in_each_run").passes().stderr, "");
     let twice =
@@ -129,8 +124,7 @@ fn one_caught_panic_in_each_of_many_runs_is_no_second_panic() {
 
 /// The first process ends. From the next start on the seed fails, and the process continues.
 #[cfg(unix)]
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_run_that_ends_its_process_without_a_word_is_a_failure_of_its_seed_at_the_next_start() {
     let runs = || captured("aborts").env("SIM_JOBS", "1");
     let fixed = || runs().env("UNPAUSE_VARIANT", "fixed").passes().stderr;

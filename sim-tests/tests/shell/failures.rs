@@ -47,8 +47,7 @@ fn fake_cargo(name: &str) -> std::path::PathBuf {
     folder
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
     let ended = child("lost_update").fails();
     ended.says(&[
@@ -63,8 +62,7 @@ fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
     assert!(text.contains("an update was lost: 1 of 2"), "{text}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_path_is_right_from_where_cargo_was_started() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let whole = root().join("target/sim/sim-tests/test-shell.fixture.deadlocks/");
@@ -77,8 +75,7 @@ fn the_path_is_right_from_where_cargo_was_started() {
     assert!(ended.after("trace:").starts_with("target/sim/"), "{ended}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_printed_command_fails_in_the_same_way() {
     let cargo = fake_cargo("same");
     for (test, inline) in [
@@ -117,8 +114,7 @@ fn same(first: &Ended, again: &Ended) {
 
 /// The one test that runs Cargo itself. It selects the features of the workspace, with which this
 /// program was built; with those of its package it would be built once more.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_printed_command_works_with_the_real_cargo() {
     let first = child("deadlocks").fails();
     let command =
@@ -130,8 +126,7 @@ fn the_printed_command_works_with_the_real_cargo() {
     assert_eq!(again.schedule(), first.schedule());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_command_does_not_reach_a_test_whose_name_begins_alike() {
     let command = child("lost_update").fails().after("replay:");
     let again = shell(&command, &root(), Some(&fake_cargo("alike")));
@@ -139,8 +134,7 @@ fn the_command_does_not_reach_a_test_whose_name_begins_alike() {
     assert!(!again.stdout.contains("lost_update_of_another_test"), "{again}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_backtrace_is_not_on_the_screen() {
     let plain = child("lost_update").fails().stderr;
     for (name, value) in
@@ -150,8 +144,7 @@ fn a_backtrace_is_not_on_the_screen() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn colours_can_be_asked_for_where_there_is_no_terminal() {
     let always = || child("lost_update").env("CARGO_TERM_COLOR", "always");
     assert!(always().run().stderr.contains("\u{1b}[1;31mFAILED"));

@@ -13,8 +13,7 @@ fn outside(name: &str) -> PathBuf {
     folder.canonicalize().unwrap()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn traces_are_in_the_target_folder_whoever_created_it() {
     let target = outside("target");
     let program = target.join("debug/deps/shell-0123456789abcdef");

@@ -4,8 +4,7 @@ use std::process::Command;
 
 use crate::child::{self, Ended, captured, child, files, folder, root};
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
     let ended = child("must_fail").passes();
     ended.says(&["an update was lost", "the test must fail (must_fail) and did, so it passes"]);
@@ -13,8 +12,7 @@ fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
 
 /// Told by a variable, or asked of the terminal, which `script` makes.
 #[cfg(target_os = "linux")]
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_screen_is_as_wide_as_the_terminal() {
     let heading = |text: &str| {
         let line = text.lines().map(|line| line.trim_end_matches('\r'));
@@ -48,8 +46,7 @@ fn a_screen_is_as_wide_as_the_terminal() {
 }
 
 /// A limit is no failure of the program, and another failure is not the one that is meant.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_that_must_fail_does_not_pass_with_any_failure() {
     let limited = child("must_fail").env("SIM_STEPS", "1").fails();
     limited.says(&[
@@ -66,8 +63,7 @@ fn a_test_that_must_fail_does_not_pass_with_any_failure() {
     child("musts::must_never_end").passes().says(&["and did, so it passes"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_that_must_fail_and_does_not_fails() {
     let ended = child("must_fail").env("UNPAUSE_VARIANT", "fixed").fails();
     ended.says(&[
@@ -77,8 +73,7 @@ fn a_test_that_must_fail_and_does_not_fails() {
     ended.says_not("passed");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_words_of_a_panic_are_what_should_panic_hears() {
     child("should_panic_with_its_own_words").passes();
     let fixed = captured("should_panic_with_its_own_words").env("UNPAUSE_VARIANT", "fixed").run();
@@ -86,16 +81,14 @@ fn the_words_of_a_panic_are_what_should_panic_hears() {
     assert!(fixed.stdout.contains("test did not panic as expected"), "{fixed}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_error_of_a_result_is_shown() {
     child("returns_an_error")
         .fails()
         .says(&["seed 0: the test returned an error", "ParseIntError { kind: InvalidDigit }"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_ignored_test_is_not_run_unless_asked_for() {
     let ended = child("ignored").passes();
     assert!(ended.stdout.contains("1 ignored") && !ended.stdout.contains("the ignored test ran"));
@@ -103,8 +96,7 @@ fn an_ignored_test_is_not_run_unless_asked_for() {
     assert!(asked.stdout.contains("the ignored test ran"), "{asked}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_case_has_a_trace_of_its_own() {
     let out = folder("cases");
     let cases = [
@@ -123,8 +115,7 @@ fn each_case_has_a_trace_of_its_own() {
     assert_eq!(files(&out), expected);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
     let ended = child("awaits_nothing").fails();
     ended.says(&["seed 0: main panicked", "nothing was awaited", "── schedule ── 1 step"]);
@@ -132,8 +123,7 @@ fn a_test_that_awaits_nothing_fails_and_passes_like_any_other() {
 }
 
 /// The same under nextest, which runs each test in a process of its own and knows it by its name.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
     let there = Command::new("cargo").args(["nextest", "--version"]).output();
     if !there.is_ok_and(|output| output.status.success()) {

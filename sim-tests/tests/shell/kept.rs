@@ -25,8 +25,7 @@ fn run(package: &Path, variant: &str) -> Child {
     child.in_folder(package, package)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
     let (package, _) = package("kept-fails");
     let ended = run(&package, "").fails();
@@ -40,15 +39,13 @@ fn a_kept_trace_that_still_fails_is_the_first_thing_reported() {
     assert_eq!(run(&package, "").env("CI", "true").fails().stderr, ended.stderr);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_kept_trace_of_a_bug_that_is_gone_is_quiet() {
     let (package, _) = package("kept-passes");
     assert_eq!(run(&package, "forgiving").passes().stderr, "");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_stale_kept_trace_is_followed_and_warned_of() {
     let (package, _) = package("kept-stale");
     let fixed = || crate::child::captured("in_a_package").env("UNPAUSE_PACKAGE", &package);
@@ -66,8 +63,7 @@ fn a_stale_kept_trace_is_followed_and_warned_of() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
     let (package, _) = package("kept-stale-fails");
     let ended = run(&package, "other operation").fails();
@@ -83,8 +79,7 @@ fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
     assert_eq!(files(&package.join("sim-regressions")), kept);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_kept_trace_that_cannot_be_read_fails_the_test() {
     let (package, file) = package("kept-hostile");
     let text = fs::read_to_string(&file).unwrap();
@@ -96,8 +91,7 @@ fn a_kept_trace_that_cannot_be_read_fails_the_test() {
     assert!(words.contains(&format!("{file}: line ")), "{ended}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn kept_traces_are_never_written() {
     let (package, file) = package("kept-unwritten");
     fs::remove_file(&file).unwrap();
@@ -107,8 +101,7 @@ fn kept_traces_are_never_written() {
     assert_eq!(files(&package.join("sim-regressions")), before);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
     let (package, file) = package("kept-no-folder");
     let kept = file.parent().unwrap();
@@ -122,8 +115,7 @@ fn a_folder_of_kept_traces_that_cannot_be_read_fails_the_test() {
     run(&package, "forgiving").fails().says(&["the trace cannot be read"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_is_not_replayed_although_it_is_kept_is_told() {
     let (package, file) = package("kept-aside");
     let kept = file.parent().unwrap();

@@ -21,8 +21,7 @@ fn run(ended: &Ended) -> &str {
     &ended.stderr[from..to.unwrap()]
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_program_and_its_schedule_replay_in_another_process() {
     let (ended, trace) = found("program-replay", "1");
     ended.says(&["── program ── Counter, 3 commands", "history is not linearizable"]);
@@ -36,8 +35,7 @@ fn a_program_and_its_schedule_replay_in_another_process() {
     assert_eq!(run(&again), run(&ended));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_process_with_other_workers_writes_the_same_program() {
     let read = |trace: PathBuf| fs::read(trace).unwrap();
     let (_, one) = found("program-jobs-1", "1");
@@ -48,8 +46,7 @@ fn a_process_with_other_workers_writes_the_same_program() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn beside_the_trace_stand_the_program_as_source_and_the_history() {
     let (ended, trace) = found("program-files", "2");
     let source = fs::read_to_string(trace.with_extension("rs")).unwrap();
@@ -98,8 +95,7 @@ fn on_real_threads_a_failing_run_leaves_the_program_as_source_and_the_history() 
     assert_eq!(files(&out), <[String; 0]>::default());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_command_that_hangs_leaves_the_program_as_source() {
     let out = folder("program-hangs");
     let test = child("generated_with_time").env("UNPAUSE_VARIANT", "hangs").env("SIM_OUT", &out);

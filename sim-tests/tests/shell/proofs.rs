@@ -47,8 +47,7 @@ fn a_strategy_that_proves_nothing_cannot_be_that_of_a_test_that_must() {
     child("does_nothing").env("SIM_MUST_PROVE", "1").fails().says(&["SIM_MUST_PROVE=1"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
     let attempts = |strategy| captured("attempts").env("SIM_STRATEGY", strategy);
     let lines = |text: &str| text.lines().filter(|line| line.starts_with(SHORT)).count();
@@ -74,8 +73,7 @@ fn an_attempt_that_fell_short_says_so_to_who_sees_nothing_of_a_passing_test() {
         .says(&["the search proved nothing", "runs with more preemptions were not tried"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_without_time_makes_a_run() {
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:2", "random"] {
         let at_once = |name| child(name).env("SIM_STRATEGY", strategy).env("SIM_TIME", "0s");

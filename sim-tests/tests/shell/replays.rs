@@ -13,8 +13,7 @@ fn trace(name: &str) -> (String, std::path::PathBuf) {
     (fs::read_to_string(&file).unwrap(), file)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_stale_trace_is_said_to_be_stale_step_by_step() {
     let (_, file) = trace("stale");
     for (variant, step, expected, found) in [
@@ -41,8 +40,7 @@ fn a_stale_trace_is_said_to_be_stale_step_by_step() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_stale_trace_on_the_line_is_said_to_be_stale() {
     let inline = child("lost_update").fails().after("replay:");
     let inline = inline.strip_prefix("SIM_REPLAY=").unwrap().split(' ').next().unwrap().to_owned();
@@ -56,8 +54,7 @@ fn a_stale_trace_on_the_line_is_said_to_be_stale() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_trace_of_another_test_is_said_to_be_one() {
     let (_, file) = trace("another");
     let ended = child("deadlocks").env("SIM_REPLAY", &file).fails();
@@ -65,8 +62,7 @@ fn a_trace_of_another_test_is_said_to_be_one() {
         .says(&["warning: the trace is of another test, shell::fixture::lost_update (test shell)"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_trace_of_a_fixed_bug_passes_and_says_so() {
     let (_, file) = trace("fixed");
     let replay = |source: &str| {
@@ -80,8 +76,7 @@ fn a_trace_of_a_fixed_bug_passes_and_says_so() {
     ended.says(&["        the replay of a given trace, 10 steps\n"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_is_no_trace_fails_the_test_with_file_and_line() {
     let (text, file) = trace("hostile");
     let folder = file.parent().unwrap();
@@ -132,8 +127,7 @@ fn unreadable(ended: &Ended, parts: &[&str]) {
     assert!(!text.contains("replay: SIM_REPLAY"), "{ended}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
     child("must_fail").env("SIM_REPLAY", "nowhere").fails().says(&["cannot be read"]);
     child("must_fail").env("SIM_REPLAY", "sim2:0x99").fails().says(&["diverged from its trace"]);
@@ -142,8 +136,7 @@ fn a_failure_that_is_wanted_is_not_a_trace_that_cannot_be_replayed() {
     ended.says(&["the test must fail (must_fail), but the replay passed"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_replay_writes_nothing() {
     let (_, file) = trace("writes-nothing");
     let out = folder("writes-nothing-out");
@@ -151,8 +144,7 @@ fn a_replay_writes_nothing() {
     assert_eq!(files(&out), [""; 0]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_file_of_the_attribute_stands_beside_the_manifest() {
     let (_, file) = trace("attribute");
     let package = folder("attribute-package");
@@ -171,8 +163,7 @@ fn a_file_of_the_attribute_stands_beside_the_manifest() {
     run(&root()).fails().says(&["the trace cannot be read", "No such file"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn calls_in_another_order_replay_in_another_process() {
     // In the order in which they come by themselves they are as they should be.
     child("reads_a_copy").env("SIM_CLOSURE", "0").passes().says_not("orders");
@@ -198,8 +189,7 @@ fn calls_in_another_order_replay_in_another_process() {
     assert_eq!(schedule(&alone), schedule(&ended));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failure() {
     let inline = child("awaits_nothing").fails().after("replay:");
     assert!(inline.starts_with("SIM_REPLAY=sim2:0 "), "{inline}");
@@ -224,8 +214,7 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
     ended.says(&["more turns than this run took", "failed at once"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
     let shrunk = child("fails_after_long").fails();
     shrunk.says(&["shrunk  "]);

@@ -65,8 +65,7 @@ fn a_shard_that_was_killed_goes_on_and_all_are_the_whole() {
     assert_eq!(merge(&["--json"], &whole), (0, said));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_lowest_failing_seed_of_all_shards_is_that_of_the_whole() {
     let (shards, whole) = (folder("failing"), folder("failing whole"));
     for number in 1..=4 {
@@ -202,8 +201,7 @@ fn what_never_held_in_a_shard_may_hold_in_another() {
     shard.passes().says(&["in this part of the seeds; to judge all of them, set SIM_RESULTS"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_is_not_divided_and_says_so() {
     let search = child("does_nothing").env("SIM_STRATEGY", "exhaustive");
     let ended = search.env("SIM_SHARD", "2/2").passes();

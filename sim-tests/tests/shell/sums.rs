@@ -57,8 +57,7 @@ fn a_part_that_is_out_of_time_does_not_judge_the_whole() {
     assert_eq!(merge(&[], &folder).0, 0);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_that_must_fail_is_judged_by_whoever_has_the_whole() {
     let failing = folder("must fail");
     child("must_fail").env("SIM_RESULTS", &failing).passes();
@@ -112,8 +111,7 @@ fn results_of_another_program_do_not_count() {
     assert!(said.contains("program 0123456789abcdef") && said.contains("build once"), "{said}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn shards_under_several_settings_do_not_add_up() {
     let folder = folder("settings");
     let shard = |shard| {

@@ -15,8 +15,7 @@ fn drawn(variables: &[(&str, &str)]) -> BTreeSet<String> {
     stdout.lines().filter(|line| line.starts_with("drew ")).map(str::to_owned).collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
     let time = "should be a time like 500ms, 5s, 2m or 1h; a number without a unit is seconds";
     for (name, value, grammar) in [
@@ -48,8 +47,7 @@ fn a_bad_value_fails_the_test_and_says_what_it_should_be() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_whose_time_is_over_says_how_many_seeds_ran() {
     let ended =
         captured("does_nothing").env("SIM_TIME", "0").env("SIM_SEEDS", "100000000").passes();
@@ -59,14 +57,12 @@ fn a_test_whose_time_is_over_says_how_many_seeds_ran() {
 }
 
 /// As on the command line of `cargo unpause check`.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_time_without_a_unit_is_seconds() {
     child("does_nothing").env("SIM_TIME", "10").passes();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_unknown_variable_is_noted_and_the_test_runs() {
     let ended = captured("does_nothing").env("SIM_SEDE", "1").passes();
     // Once, although the harness captures the output of the test, and several tests have it.
@@ -78,14 +74,12 @@ fn an_unknown_variable_is_noted_and_the_test_runs() {
     child("lost_update").env("SIM_SEDE", "1").fails().says(&["did you mean SIM_SEED?", "1 of 2"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_test_that_passes_says_nothing() {
     assert_eq!(child("does_nothing").passes().stderr, "");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn seeds_from_the_environment_override_the_attribute() {
     let all = drawn(&[]);
     assert_eq!(all.len(), 30);
@@ -99,8 +93,7 @@ fn seeds_from_the_environment_override_the_attribute() {
     assert_eq!(drawn(&[("SIM_SEED", "18446744073709551615")]).len(), 1);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn shards_run_every_seed_once() {
     let all = drawn(&[]);
     let shards: Vec<_> =
@@ -113,8 +106,7 @@ fn shards_run_every_seed_once() {
     assert_eq!(borrowed, drawn(&[("SIM_SEED", "0")]));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn time_stops_before_the_seeds_are_used_up() {
     let began = Instant::now();
     let many = [("SIM_SEEDS", "1000000000000"), ("SIM_TIME", "200ms")];
@@ -131,8 +123,7 @@ fn time_stops_before_the_seeds_are_used_up() {
     assert!((Duration::from_millis(200)..Duration::from_secs(60)).contains(&took), "{took:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn steps_from_the_environment_override_the_attribute() {
     child("never_ends").fails().says(&["seed 0: step limit reached after 200 steps"]);
     child("never_ends")
@@ -141,16 +132,14 @@ fn steps_from_the_environment_override_the_attribute() {
         .says(&["seed 0: step limit reached after 90 steps"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn jobs_do_not_change_the_report() {
     let one = child("lost_update").env("SIM_JOBS", "1").fails();
     let many = child("lost_update").env("SIM_JOBS", "7").fails();
     assert_eq!(one.stderr, many.stderr);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_strategy_from_the_environment_is_on_the_screen() {
     for row in sim::strategy::STRATEGIES {
         let ended = child("lost_update").env("SIM_STRATEGY", row.name).run();
@@ -158,8 +147,7 @@ fn a_strategy_from_the_environment_is_on_the_screen() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn subscribers_hear_what_they_are_to_hear_and_change_nothing() {
     let package = folder("listens");
     let run = || child("in_a_package").env("UNPAUSE_PACKAGE", &package).env("SIM_JOBS", "1");
@@ -179,8 +167,7 @@ fn subscribers_hear_what_they_are_to_hear_and_change_nothing() {
     assert!(screens.iter().all(|screen| *screen == deaf), "{screens:#?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_log_that_is_asked_for_shows_the_panic_once_with_its_backtrace() {
     let ended = child("lost_update").env("SIM_LOG", "replay").env("RUST_BACKTRACE", "1").run();
     assert_eq!(ended.stderr.matches("panicked at").count(), 1, "{ended}");
@@ -189,8 +176,7 @@ fn a_log_that_is_asked_for_shows_the_panic_once_with_its_backtrace() {
     ended.says(&["an update was lost"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn traces_go_where_they_are_asked_to_go() {
     let out = folder("out");
     let ended = child("lost_update").env("SIM_OUT", &out).fails();
@@ -205,8 +191,7 @@ fn traces_go_where_they_are_asked_to_go() {
     assert_eq!(ended.after("trace:"), file);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_folder_that_cannot_be_written_is_said_and_the_trace_stands_on_the_line() {
     let file = folder("no-folder").join("file");
     fs::write(&file, "").unwrap();
@@ -214,8 +199,7 @@ fn a_folder_that_cannot_be_written_is_said_and_the_trace_stands_on_the_line() {
     ended.says(&["trace:   could not be written: folder ", "replay:  SIM_REPLAY=sim2:"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_harness_that_takes_the_output_shows_the_same() {
     let shown = captured("lost_update").run();
     assert_eq!((shown.code, &*shown.stderr), (Some(101), ""));
@@ -240,8 +224,7 @@ fn a_history_that_nobody_checks_is_noted() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_was_requested_is_shown_although_the_harness_captures() {
     let lines = |name: &str, variable: &str, value: &str| {
         let ended = captured(name).env(variable, value).passes();
@@ -271,8 +254,7 @@ fn what_was_requested_is_shown_although_the_harness_captures() {
 }
 
 /// Each setting is tried in one process by the tests of the library. This is the way through processes.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failure_that_a_variable_finds_replays_without_it() {
     let (out, results) = (folder("settings-out"), folder("settings-results"));
     let test = || child("told::is_not_aborted").env("SIM_OUT", &out);

@@ -48,6 +48,19 @@ pub(crate) fn without_opening(file: &File) -> Vec<Offence> {
     vec![Offence::new(file, 1, "open with `//!`: what lives here, why, and what does not")]
 }
 
+/// A `#[test]` that the real build compiles and never runs.
+pub(crate) fn compiled_for_nothing(file: &File) -> Vec<Offence> {
+    let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+    let is_ignored = |line: &str| line.starts_with("#[cfg_attr(not(feature = \"sim\"), ignore");
+    let tests = lines.iter().enumerate().filter(|(_, line)| **line == "#[test]");
+    let above = |at: usize| lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
+    let below = |at: usize| lines[at..].iter().take_while(|line| line.starts_with("#["));
+    let offences =
+        tests.filter(|(at, _)| above(*at).chain(below(*at)).any(|line| is_ignored(line)));
+    let message = "the real build generates code for this test and ignores it: #[cfg_attr(feature = \"sim\", test)]";
+    offences.map(|(at, _)| Offence::new(file, at + 1, message)).collect()
+}
+
 const MAP: &str = "ARCHITECTURE.md";
 
 /// Top-level modules of the library and its crate of data that the architecture page does not have in backticks, as
@@ -102,6 +115,16 @@ mod tests {
         }
         assert!(!lacks("README.md", "# A bank\n"));
         assert!(!lacks("sim-tests/tests/ui/unknown_argument.rs", "fn main() {}\n"));
+    }
+
+    #[test]
+    fn a_test_that_the_real_build_ignores_is_found() {
+        let ignored = "#[cfg_attr(not(feature = \"sim\"), ignore = \"simulated runs only\")]";
+        let of = |text: &str| compiled_for_nothing(&File::new("sim-tests/tests/a.rs", text)).len();
+        assert_eq!(of(&format!("    #[test]\n    {ignored}\n    fn a() {{}}\n")), 1);
+        assert_eq!(of(&format!("{ignored}\n#[cfg(unix)]\n#[test]\nfn a() {{}}\n")), 1);
+        assert_eq!(of(&format!("#[test]\nfn a() {{}}\n\n{ignored}\n#[sim::test]\n")), 0);
+        assert_eq!(of("#[cfg_attr(feature = \"sim\", test)]\nfn a() {}\n"), 0);
     }
 
     /// The files that the map with this text lacks.

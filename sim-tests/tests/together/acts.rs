@@ -170,15 +170,13 @@ fn judged(expected: &Program, driven: &Program, random: u64) -> Result<usize, Ki
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_leaves_an_order_out_is_told() {
     assert_eq!(judged(&adders(false), &adders(false), 0), Ok(2));
     assert_eq!(judged(&adders(false), &adders(true), 0), Err(Kind::Missed));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_result_that_cannot_be_is_told() {
     assert_eq!(judged(&adders(true), &adders(true), 0), Ok(1));
     assert_eq!(judged(&adders(true), &adders(false), 0), Err(Kind::Unexpected));
@@ -268,8 +266,7 @@ fn planted(program: &Program, fault: Fault) -> Option<Program> {
     None
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_act_that_does_something_else_is_told() {
     for (name, mixture, fault) in FAULTS {
         let mixture = Mixture::find(mixture).expect("a mixture of that name");

@@ -65,8 +65,7 @@ async fn busy(tasks: usize, steps: usize) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
     for (name, what) in [("preemptions", "preemption"), ("delays", "delay")] {
         for bound in 0..=1 {
@@ -94,8 +93,7 @@ fn a_bug_of_two_switches_is_found_within_two_and_not_within_one() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_screen_says_which_bound_was_reached() {
     let report = search("preemptions:1").run(async || busy(2, 3).await);
     // With none: the first task, then the body or the second; or the second, then the first. With one,
@@ -113,8 +111,7 @@ fn the_screen_says_which_bound_was_reached() {
     assert!(screen(&report).contains("explored the only run with no delay"), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_left_nothing_out_is_a_proof() {
     // Two tasks of three steps each: 20 orders, and if the first task ends first, the body may
     // await it before any remaining step of the second.
@@ -152,8 +149,7 @@ async fn window_before_a_crowd(fixed: bool) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
     let search = || search("exhaustive").seeds(0..20_000);
     let report = search().run(|| window_before_a_crowd(false));
@@ -177,8 +173,7 @@ fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
     assert_eq!(alone.finding.unwrap().run.steps, found.run.steps);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_the_search_and_its_fallback_did_is_said() {
     let report = search("exhaustive").seeds(0..4_000).run(|| window_before_a_crowd(true));
     assert!(report.passed());
@@ -214,8 +209,7 @@ fn what_the_search_and_its_fallback_did_is_said() {
     assert!(searched.fallback.is_none() && shown + searched.blocked == 100);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_will_be_through_has_all_the_runs() {
     // 20 orders of the adds; half-way an estimated half is done.
     let adds = async || {
@@ -237,8 +231,7 @@ fn a_search_that_will_be_through_has_all_the_runs() {
     assert!(searched.is_proof() && searched.fallback.is_none(), "{searched:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_was_stopped_says_how_far_it_came() {
     let report = search("preemptions").seeds(0..100).run(async || busy(3, 5).await);
     let searched = report.searched.clone().unwrap();
@@ -254,8 +247,7 @@ fn a_search_that_was_stopped_says_how_far_it_came() {
     assert!(screen(&report).contains("% of those with 0 preemptions)"), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_exhaustive_search_that_was_stopped_points_to_them() {
     // By the clock, before the half of a million runs.
     let search = search("exhaustive").time(Duration::from_millis(1));
@@ -285,8 +277,7 @@ fn names_are_distinct_and_have_their_bounds_in_order() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn every_search_finds_what_fails_and_its_runs_have_numbers() {
     for row in SEARCHES {
         for program in PROGRAMS {
@@ -308,8 +299,7 @@ fn every_search_finds_what_fails_and_its_runs_have_numbers() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn all_searches_agree_on_what_a_program_can_do() {
     let ends = |name: &str| {
         let mut ends = BTreeSet::new();
@@ -326,8 +316,7 @@ fn all_searches_agree_on_what_a_program_can_do() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn no_run_within_a_bound_is_beyond_it() {
     let mut most = [0; 4];
     search("preemptions:3").seeds(0..5000).each_run(program("mix").body, |run| {

@@ -149,8 +149,7 @@ fn is_found(tasks: &[Branches]) {
     assert!(missing.is_empty(), "{tasks:?}: {missing:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_order_in_which_branches_are_woken_is_their_own_tasks_affair() {
     use Act::Add;
     let two = (Form::Woken, vec![vec![Add, Add], vec![Add]]);

@@ -44,8 +44,7 @@ async fn queues(tries_again: bool) {
     assert_eq!(queue.lock().await.len(), 2, "a number is lost");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_rare_case_is_tested_if_the_test_asks_for_it() {
     passes("queue", async || queues(false).await);
     let found = on("queue").run(async || queues(false).await);
@@ -63,8 +62,7 @@ fn a_rare_case_is_tested_if_the_test_asks_for_it() {
     assert!(self::screen(&fixed).contains(&format!("true in {} of", count.met)));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_tries_both_values() {
     let search = |name| on(name).strategy("exhaustive");
     let passing = |times: u64| {
@@ -114,8 +112,7 @@ fn a_search_tries_both_values() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_switches_a_quarter_of_the_places_on_and_there_a_quarter_of_the_passes_are_true() {
     const PASSES: u64 = 16;
     let [first, second, both, all] = [const { AtomicU64::new(0) }; 4];
@@ -135,8 +132,7 @@ fn a_seed_switches_a_quarter_of_the_places_on_and_there_a_quarter_of_the_passes_
     assert!((3600..4400).contains(&all), "{all}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_place_that_was_true_in_no_run_is_reported() {
     let report = on("idle").seeds(0..2).run(async || _ = sim::buggify!("a"));
     let [warning] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
@@ -154,8 +150,7 @@ fn it_is_false_where_no_test_asks_for_it() {
 }
 
 /// The decisions of a run are the same with these decisions and without.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn other_decisions_do_not_depend_on_it() {
     let drawn = |runner: Runner, seed| {
         let run = runner.run_seed(seed, async || {

@@ -72,8 +72,7 @@ fn of_history(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::History { .. }))
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_finds_what_its_run_stands_for() {
     let own = runner("mirror-own").run(|| mirrored(false));
     assert!(own.passed(), "{}", screen(&own));
@@ -107,8 +106,7 @@ fn a_seed_finds_what_its_run_stands_for() {
     assert!(!fixed.is_some_and(|outcome| of_history(&outcome)));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_twin_that_waits_is_never_found() {
     for strategy in ["random", "portfolio"] {
         let report = runner("mirror-fixed").strategy(strategy).closure(true).run(|| mirrored(true));
@@ -121,8 +119,7 @@ fn the_twin_that_waits_is_never_found() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_same_is_found_by_any_number_of_workers() {
     let found = |jobs: usize| {
         let runner = runner(&format!("mirror-{jobs}")).closure(true).jobs(jobs);
@@ -137,8 +134,7 @@ fn the_same_is_found_by_any_number_of_workers() {
 }
 
 /// Observation of a strategy does not change its runs.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn runs_are_what_they_are_without_it() {
     for row in sim::strategy::STRATEGIES {
         for seed in 0..20 {
@@ -189,8 +185,7 @@ fn what_does_not_come_about_is_no_failure() {
 }
 
 /// Results belong to their checks: seeds that pass in their own order may not pass in all orders.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn results_without_it_are_not_gone_on_from_with_it() {
     let results = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("closure-results");
     // It may not be there.

@@ -34,8 +34,7 @@ fn first_failure(program: &Program, spawning: Spawning) -> Option<(u64, Outcome)
     (0..program.seeds).map(|seed| (seed, run(seed))).find(|(_, end)| *end != Outcome::Passed)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_default_strategy_finds_every_bug_within_its_budget() {
     let mut missed = Vec::new();
     for program in all() {
@@ -57,8 +56,7 @@ fn the_default_strategy_finds_every_bug_within_its_budget() {
     assert_eq!(missed, []);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn fixed_twins_pass() {
     let seeds = if long() { 100_000 } else { 200 };
     for program in all() {
@@ -100,8 +98,7 @@ fn has_no_unlucky_variant(program: &Program, spawning: Spawning, runs: u64) {
     assert!(worst <= 3.0 * median, "{name} {spawning:?}: {variants:.1?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn no_body_is_unlucky_for_ever() {
     let named = |name: &str| all().find(|program| program.name == name).expect("its name");
     // With one lesson for all seeds, the worst of these takes eight times the runs of the median one,

@@ -83,8 +83,7 @@ async fn generated(seed: u64) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn two_runs_have_one_number_just_if_independent_steps_alone_differ() {
     let (mut several, mut total) = (0, 0);
     for program in 0..60 {
@@ -106,8 +105,7 @@ fn two_runs_have_one_number_just_if_independent_steps_alone_differ() {
     assert!(several > 40 && total > 300, "{several} programs with several classes, {total} in all");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn programs_of_the_corpus_have_as_many_classes_as_are_known() {
     // Counted by exhaustive exploration of the fixed programs as their files describe them.
     for (name, classes) in [
@@ -156,8 +154,7 @@ async fn shared_words() {
     words[2].store(4, SeqCst).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn coverage_is_the_same_on_any_number_of_threads_and_counts_what_there_is() {
     let coverage = seen("random", 1, shared_words).coverage.unwrap();
     assert_eq!(seen("random", 3, shared_words).coverage.as_ref(), Some(&coverage));
@@ -191,8 +188,7 @@ fn who_does_not_ask_for_coverage_gets_none() {
     assert_eq!(report.coverage.is_some(), SIMULATED, "real threads tell nobody their order");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_are_never_preempted_and_values_never_drawn_are_told() {
     let report = seen("random", 1, async || {
         let word = Atomic::new(0u64);
@@ -211,8 +207,7 @@ fn tasks_that_are_never_preempted_and_values_never_drawn_are_told() {
     assert!(line.lines().skip(1).all(|rest| rest.starts_with("        ")), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_program_of_one_class_is_seen_at_once() {
     let report = seen("random", 2, async || Atomic::new(0u64).store(1, SeqCst).await);
     let coverage = report.coverage.unwrap();
@@ -274,8 +269,7 @@ fn one_seed_alone_is_not_asked_whether_a_condition_held() {
     assert_eq!(held, [0, 1]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failing_run_is_what_is_told_of() {
     let report = Runner::new().hermetic().seeds(0..100).run(async || {
         sim::sometimes!(false, "never");
@@ -300,8 +294,7 @@ fn says_no_figure(report: &Report) {
     assert!(!screen.contains("% unseen"), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_share_a_channel_of_another_crate_have_no_figure() {
     says_no_figure(&covered(async || {
         let (sender, receiver) = futures::channel::oneshot::channel();
@@ -312,8 +305,7 @@ fn tasks_that_share_a_channel_of_another_crate_have_no_figure() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_share_a_lock_of_std_have_no_figure() {
     says_no_figure(&covered(async || {
         let shared = Arc::new(std::sync::Mutex::new(0));
@@ -336,8 +328,7 @@ fn tasks_that_share_a_lock_of_std_have_no_figure() {
     }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_share_what_is_of_this_library_have_a_figure() {
     let report = covered(async || generated(7).await);
     assert!(report.passed() && !report.coverage.as_ref().unwrap().foreign);

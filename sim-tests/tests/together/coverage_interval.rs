@@ -83,8 +83,7 @@ impl Counts {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_interval_has_the_truth_in_95_cases_of_100() {
     let (programs, seeds, corpus) = if long() { (40, 4_000, usize::MAX) } else { (8, 800, 4) };
     let budgets: &[usize] = if long() { &[50, 100, 200, 500] } else { &[50, 200] };

@@ -14,8 +14,7 @@ fn find(range: u64, jobs: usize) -> (u64, Finding) {
     (report.runs, *report.finding.expect("a thousand seeds find it"))
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lost_update_is_found_soon_and_shrunk_to_what_matters() {
     let mut runs_total = 0;
     for range in 0..RANGES {
@@ -38,8 +37,7 @@ fn a_lost_update_is_found_soon_and_shrunk_to_what_matters() {
     assert!(runs_total <= 10 * RANGES, "{runs_total} runs for {RANGES} ranges");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_shrinking_leaves_does_not_depend_on_the_number_of_jobs() {
     for range in 0..20 {
         let (runs, alone) = find(range, 1);

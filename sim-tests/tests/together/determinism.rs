@@ -48,8 +48,7 @@ fn fingerprint_of(program: Program, runner: &Runner, seeds: u64) -> u64 {
     print.0
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_means_what_it_always_meant() {
     for (runner, golden) in [(random(), GOLDEN), (Runner::new().hermetic(), GOLDEN_DEFAULT)] {
         let print = |p: &Program| (p.name, fingerprint_of(*p, &runner, SEEDS));
@@ -57,16 +56,14 @@ fn a_seed_means_what_it_always_meant() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_means_the_same_on_other_threads() {
     let threads: Vec<_> = PROGRAMS.iter().map(|p| std::thread::spawn(|| fingerprint(*p))).collect();
     let found: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     assert_eq!(found, PROGRAMS.iter().map(|p| fingerprint(*p)).collect::<Vec<_>>());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_means_the_same_in_another_process() {
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "determinism::child_prints_fingerprints", "--nocapture"])
@@ -110,8 +107,7 @@ fn gist(program: Program, jobs: usize) -> (u64, Option<u64>, Option<String>) {
     (report.runs, print, shrunk)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_report_is_the_same_with_one_two_and_four_jobs() {
     for program in PROGRAMS {
         let alone = gist(*program, 1);
@@ -121,8 +117,7 @@ fn a_report_is_the_same_with_one_two_and_four_jobs() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_failing_seed_that_is_reported_is_the_lowest() {
     for program in PROGRAMS.iter().filter(|program| program.fails) {
         let fails = |seed: &u64| {
@@ -134,8 +129,7 @@ fn the_failing_seed_that_is_reported_is_the_lowest() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_worker_that_was_used_before_does_the_same_steps() {
     for name in ["store", "mix"] {
         let body = program(name).body;
@@ -148,8 +142,7 @@ fn a_worker_that_was_used_before_does_the_same_steps() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_worker_that_begins_later_does_the_same_steps() {
     // Learnt counts depend on the seed, and not on the first seed of a worker.
     for name in ["store", "mix"] {
@@ -160,8 +153,7 @@ fn a_worker_that_begins_later_does_the_same_steps() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn rehearsals_are_few_beside_the_runs() {
     for (seeds, more_max) in [(100, 20), (1000, 40), (20_000, 80)] {
         let executions = AtomicU64::new(0);

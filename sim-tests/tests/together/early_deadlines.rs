@@ -55,8 +55,7 @@ async fn or_half_a_minute(is_fixed: bool) {
     assert!(value.lock().await.is_some(), "the value is lost");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_future_that_a_time_out_drops_at_a_bad_point_is_found() {
     passes("time-out in time", async || within_half_a_minute(false).await);
     for strategy in ["exhaustive", "portfolio", "random", "pct"] {
@@ -73,8 +72,7 @@ fn a_future_that_a_time_out_drops_at_a_bad_point_is_found() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_branch_that_a_time_drops_at_a_bad_point_is_found() {
     passes("branch in time", async || or_half_a_minute(false).await);
     let report = early("early branch", "exhaustive").run(async || or_half_a_minute(false).await);
@@ -83,8 +81,7 @@ fn a_branch_that_a_time_drops_at_a_bad_point_is_found() {
     assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn no_branch_is_dropped_that_nothing_can_end() {
     let report = early("no cause", "exhaustive").run(async || {
         let (value, go) = (Arc::new(Mutex::new(Some(1))), Arc::new(Atomic::new(0)));
@@ -106,8 +103,7 @@ fn no_branch_is_dropped_that_nothing_can_end() {
     assert!(!screen(&report).contains("time-out"));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_deadline_that_passed_early_has_passed_for_all() {
     let report = early("passed for all", "exhaustive").run(async || {
         let begin = Instant::now();

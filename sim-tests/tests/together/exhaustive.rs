@@ -39,8 +39,7 @@ async fn adders(tasks: usize) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn every_order_of_conflicting_steps_is_run_once() {
     for (tasks, orders) in [(1, 1), (2, 2), (3, 6), (4, 24), (5, 120)] {
         let report = search().run(async || adders(tasks).await);
@@ -58,8 +57,7 @@ fn every_order_of_conflicting_steps_is_run_once() {
     assert!(screen(&report).ends_with(assumption), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_fails_in_one_interleaving_is_found_shrunk_and_replayed() {
     for program in PROGRAMS.iter().filter(|program| program.fails) {
         let report = search().run(program.body);
@@ -72,8 +70,7 @@ fn what_fails_in_one_interleaving_is_found_shrunk_and_replayed() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_deadlock_that_one_order_of_locks_leads_to_is_found_and_its_fix_is_proven() {
     let philosophers = |fixed: bool| {
         search().run(async move || {
@@ -96,8 +93,7 @@ fn a_deadlock_that_one_order_of_locks_leads_to_is_found_and_its_fix_is_proven() 
     assert!(report.passed() && report.searched.unwrap().is_proof());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_was_stopped_says_that_it_proves_nothing() {
     let report = search().seeds(0..10).run(async || adders(4).await);
     assert!(report.passed());
@@ -108,8 +104,7 @@ fn a_search_that_was_stopped_says_that_it_proves_nothing() {
     assert!(screen(&report).contains("NOT A PROOF"), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_share_something_unseen_are_searched_step_by_step() {
     let report = search().run(async || {
         let (tell, told) = futures::channel::oneshot::channel();
@@ -179,8 +174,7 @@ fn told(again: bool) -> Report {
     })
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_waker_that_is_registered_too_late_is_found() {
     let report = told(false);
     let outcome = &report.finding.as_ref().expect("a lost wake-up").run.outcome;
@@ -189,8 +183,7 @@ fn a_waker_that_is_registered_too_late_is_found() {
     assert!(fixed.passed() && fixed.searched.as_ref().unwrap().is_proof(), "{}", screen(&fixed));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_body_that_leaves_tasks_is_proven_too() {
     // The task has not begun, has begun, has added: before the body looks, or when it has returned.
     let leaves = |most: u64| {
@@ -235,8 +228,7 @@ async fn stale_register(write_first: bool) {
     two.await.unwrap().assert_linearizable();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
     // No two steps conflict, so there is one run, in which the read may be over before the write.
     for write_first in [true, false] {
@@ -251,8 +243,7 @@ fn an_order_of_calls_is_found_in_a_run_that_does_not_have_it() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
     let runs = |looks: bool| {
         let report = search().run(async move || {
@@ -278,8 +269,7 @@ fn whoever_looks_at_a_history_gets_a_run_for_each_order() {
     assert_eq!((runs(false), runs(true)), (1, 6));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
     let report = search().run(async || {
         let history = History::new(Register::<u64>::default());
@@ -312,8 +302,7 @@ fn an_order_of_calls_that_is_not_as_foreseen_is_no_finding() {
     assert_eq!((report.runs, report.searched.unwrap().blocked), (2, 1));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_runs_each_class_of_the_census_once() {
     // Two computations that share no line: one while the run goes on, one from its record.
     let mut compared = 0;
@@ -339,8 +328,7 @@ fn a_search_runs_each_class_of_the_census_once() {
     assert!(compared > 20, "{compared}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_number_of_a_run_is_the_run() {
     let program = program("store");
     let mut runs = Vec::new();
@@ -355,8 +343,7 @@ fn the_number_of_a_run_is_the_run() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn each_run_goes_on_after_one_that_fails() {
     let mut outcomes = (0, 0);
     let report = search().each_run(program("lost_update").body, |run| match run.outcome {
@@ -369,8 +356,7 @@ fn each_run_goes_on_after_one_that_fails() {
     assert_eq!(outcomes, (2, 2));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_body_that_is_not_a_function_of_its_decisions_is_told_of() {
     // The first and its repetition.
     let runs = AtomicU32::new(0);
@@ -382,8 +368,7 @@ fn a_body_that_is_not_a_function_of_its_decisions_is_told_of() {
     assert!(matches!(failure(&found.run), Failure::NonDeterminism { .. }), "{:?}", found.run);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_loop_without_end_fails_by_the_limit_of_steps() {
     let report = search().max_steps(1000).run(async || {
         let flag = Arc::new(Atomic::new(false));

@@ -41,8 +41,7 @@ fn a_task_is_looked_at_whose_lock_order_is_open() {
     finds_the_panic(falsely_proven::look_at_a_task_among_joins);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_of_std_that_is_shared_is_searched_step_by_step() {
     // Each task does one thing that this library sees, to an object of its own.
     let report = search(async || {
@@ -89,8 +88,7 @@ async fn notes_of_six(order: &[usize]) {
     assert_ne!(*shared.lock().unwrap(), order);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_difference_that_few_orders_show_is_an_assumption_of_the_proof() {
     // No operation shows the order of the notes, and no sampled run has this one: the search cannot know. It says what it
     // assumed, and a search that makes all orders finds the failure.
@@ -107,8 +105,7 @@ fn a_difference_that_few_orders_show_is_an_assumption_of_the_proof() {
     assert_eq!(report.searched.unwrap().assumption(), None);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failure_that_only_sampled_runs_show_is_a_failure() {
     let report = search(async || {
         let shared = Arc::new(std::sync::Mutex::new(0));
@@ -130,8 +127,7 @@ fn a_failure_that_only_sampled_runs_show_is_a_failure() {
     assert!(!report.searched.unwrap().is_proof());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_tasks_share_by_this_library_alone_is_proven() {
     let report = search(async || {
         let sum = Arc::new(Atomic::new(0));

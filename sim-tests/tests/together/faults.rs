@@ -50,8 +50,7 @@ async fn transfers(at_once: bool) {
     assert!(log.try_lock().await.is_some());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_future_is_dropped_at_each_of_its_points() {
     let found = search().run(async || transfers(false).await);
     assert!(matches!(failure(&found).1, Failure::Panic { .. }), "{}", screen(&found));
@@ -68,8 +67,7 @@ fn a_future_is_dropped_at_each_of_its_points() {
     assert_eq!(failure(&again).1.signature(), failure(&found).1.signature());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_cancellation_that_the_failure_does_not_need_is_shrunk_away() {
     let report = Runner::new().hermetic().run(async || {
         let count = Arc::new(Atomic::new(0));
@@ -107,8 +105,7 @@ async fn marked(taken: Arc<std::sync::atomic::AtomicU32>, steps: Arc<Atomic<u32>
     taken.store(0, SeqCst);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_are_aborted_by_name() {
     let body = |guards: bool, name: &'static str| {
         async move || {
@@ -149,8 +146,7 @@ async fn counts(with_lock: bool) {
     assert_eq!(count.load(SeqCst).await, 2);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_is_not_lock_free_and_a_loop_of_exchanges_is() {
     for strategy in ["exhaustive", "portfolio"] {
         let runner = || Runner::new().hermetic().strategy(strategy).progress("lock-free");
@@ -186,8 +182,7 @@ async fn backs_off() {
     sim::map_concurrently(0..2, enter).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_alone_must_end_to_be_obstruction_free() {
     let runner = |guarantee: &str| {
         Runner::new().hermetic().seeds(0..300).max_steps(300).progress(guarantee).shrink(false)
@@ -228,8 +223,7 @@ async fn adds(by_exchange: bool) {
     sim::map_concurrently(0..2, add).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
     let bound = |steps: u32| search().progress(&format!("wait-free:{steps}"));
     // Four additions of the other one have it fail four times, after a load.
@@ -257,8 +251,7 @@ fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
     assert!(matches!(failure(&found).1, Failure::Starved { .. }), "{}", screen(&found));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_weak_exchange_fails_without_a_reason() {
     let body = |weak: bool| {
         async move || {
@@ -276,8 +269,7 @@ fn a_weak_exchange_fails_without_a_reason() {
     proves(&search().run(body(true)));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_says_that_faults_are_bounded() {
     let report = search().run(async || {
         for _ in 0..3 {
@@ -315,8 +307,7 @@ async fn takes(again: bool) {
     futures::future::join(sim::map_concurrently(0..2, take), puts).await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_condition_is_checked_again_after_a_wait() {
     for chances in ["none", "spurious"] {
         let found = search().chances(chances).run(async || takes(false).await);
@@ -327,8 +318,7 @@ fn a_condition_is_checked_again_after_a_wait() {
     assert!(sampled.passed(), "{}", screen(&sampled));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_notification_before_the_wait_is_lost() {
     let found = search().run(async || {
         let shared = Arc::new((Mutex::new(()), Condvar::new()));

@@ -130,8 +130,7 @@ fn a_client_that_sends_again_what_it_dropped_believes_the_second_answer() {
     assert!(left(&found.run).iter().any(|text| text.ends_with("sent again")), "{found:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn branches_send_again_what_is_theirs() {
     for seed in 0..100 {
         let shape = Shape::branches().stutter(0.5);
@@ -357,8 +356,7 @@ fn a_script_that_the_model_does_not_allow_is_refused_by_name() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_befalls_the_commands_of_a_script_befalls_them() {
     let script = Script::new().prefix(Increment(1)).again().prefix(Increment(2)).crash(1);
     let script = script.branch(0, 0, Increment(3)).timeout().suffix(Look).named(CommandId(9));
@@ -388,8 +386,7 @@ fn as_source(report: &Report) -> String {
     (renderer.render)(report, &Style::default())
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failing_program_is_written_down_as_a_test_of_its_own() {
     let body = async || {
         let counter = Atomic::new(0);
@@ -471,8 +468,7 @@ async fn words() {
     .await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn arguments_from_proptest_and_arbitrary_are_decisions_of_the_run() {
     let texts = |seed| {
         let run = runner("words").run_seed(seed, words);

@@ -113,8 +113,7 @@ fn checks_find_what_no_result_shows() {
     assert_eq!(found.run.programs[0].left().len(), 1);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_is_not_linearizable_is_told_before_what_is_left_at_the_end() {
     let failed = failure(
         &finding("order_of_checks", async || {
@@ -347,8 +346,7 @@ fn a_reference_without_a_handle_says_what_is_missing() {
 
 // ---- a state to begin with
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_state_to_begin_with_is_drawn_explored_and_replayed() {
     let body = async || {
         let start = sim::parallel::initial::<Moved, _>(|g| g.choose(&[0, 3, 7]));

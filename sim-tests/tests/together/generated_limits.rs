@@ -39,8 +39,7 @@ impl Program for Sum {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_generator_that_makes_other_programs_of_the_same_decisions_is_found() {
     let run = |flaky| {
         runner("flaky").seeds(0..50).run(async || {
@@ -63,8 +62,7 @@ fn a_generator_that_makes_other_programs_of_the_same_decisions_is_found() {
     assert_ne!(first, second);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn shrinking_a_program_that_takes_long_to_make_ends() {
     let shape = || Shape::branches().max_branch_length(20).min_prefix_length(0);
     let found = runner("long_to_make").seeds(40..60).run(async || {
@@ -142,8 +140,7 @@ fn a_long_prefix_is_planned_in_little_time() {
     println!("{:?}", began.elapsed());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_script_too_large_to_be_checked_is_run_as_it_stands_and_says_so() {
     let script = |length: u64| {
         let commands = (0..8).flat_map(|branch| (0..length).map(move |n| (branch, n)));

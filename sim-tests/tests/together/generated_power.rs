@@ -139,8 +139,7 @@ const BUGS: [(&str, Body); 4] = [
     ("two copies", |shape| Box::pin(two_copies(shape))),
 ];
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn planted_bugs_are_found() {
     let starts = if sim_tests::histories::long() { 200 } else { 20 };
     for (shape_name, shape) in [("chunks", Shape::chunks()), ("branches", Shape::branches())] {
@@ -179,8 +178,7 @@ impl Program for Tickets {
     fn generate(&self, _: &mut Gen<'_, Self>) {}
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_a_command_does_before_its_first_point_is_not_taken_for_later() {
     for shape in [Shape::chunks(), Shape::branches(), Shape::branches().timeout(0.2)] {
         // An atomic of `std`, then a point; an access; a lock.
@@ -244,8 +242,7 @@ async fn wrong_in_between(between: bool) {
     .await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_command_may_run_between_two_of_another_branch() {
     let search = |between| {
         let runner = runner("between").strategy("exhaustive").seeds(0..10_000);

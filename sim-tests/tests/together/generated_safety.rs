@@ -332,8 +332,7 @@ fn check(shapes: &[(&str, Shape)], seeds: std::ops::Range<u64>) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn preconditions_hold_in_every_order() {
     let default = [("chunks", Shape::chunks()), ("branches", Shape::branches())];
     // Seven models and two shapes: 10^5 programs on request.
@@ -371,8 +370,7 @@ fn a_stage_without_commands_keeps_all_states() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_is_left_of_a_program_is_allowed() {
     let mut found = 0;
     for start in 0..if sim_tests::histories::long() { 60 } else { 2 } {

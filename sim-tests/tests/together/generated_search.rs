@@ -129,8 +129,7 @@ fn compare(seed: u64) -> (usize, usize) {
     (wanted.len(), wanted.values().map(BTreeSet::len).sum())
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_explores_all_programs_of_a_shape_in_all_interleavings() {
     let shapes = if sim_tests::histories::long() { 500 } else { 3 };
     let (mut programs, mut outcomes) = (0, 0);
@@ -159,8 +158,7 @@ async fn wrong_if_three(shape: Shape) {
     .await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_proves_nothing_of_chunks_that_it_did_not_make() {
     let shape = |size| {
         let one = Shape::chunks().max_chunks(1).max_chunk_size(size);
@@ -184,8 +182,7 @@ fn a_search_proves_nothing_of_chunks_that_it_did_not_make() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_of_large_programs_is_not_taken_for_non_determinism() {
     for shape in [Shape::chunks(), Shape::branches(), Shape::chunks().max_chunks(1)] {
         for strategy in ["exhaustive", "preemptions:1", "delays:1"] {
@@ -210,8 +207,7 @@ fn a_search_of_large_programs_is_not_taken_for_non_determinism() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_a_search_finds_is_replayed_and_made_smaller() {
     let shape = || Shape::chunks().max_chunks(1).max_prefix_length(0).max_suffix_length(1);
     let body = async || {

@@ -129,8 +129,7 @@ fn recorded(shape: Shape, seed: u64) -> Precedence {
     pairs.filter(|(a, b)| a.precedes(b)).map(|(a, b)| (number(&a.op), number(&b.op))).collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn every_real_time_order_of_a_small_program_is_recorded_and_no_other() {
     const SHAPES: &[Shape] = &[
         &[&[1, 1], &[1]],

@@ -109,8 +109,7 @@ fn total<'a>(
     counts.fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]])
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn seeds_find_nearly_all_outcomes_of_the_table() {
     let [allowed, found] = total(table(), || Runner::new().seeds(0..400));
     assert_eq!(allowed, 577);
@@ -118,15 +117,13 @@ fn seeds_find_nearly_all_outcomes_of_the_table() {
 }
 
 /// A search tries no store that takes effect before older ones: it loses the outcomes that need one.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_the_outcomes_of_the_table_without_early_stores() {
     let search = || Runner::new().strategy("exhaustive").seeds(0..20_000);
     assert_eq!(total(table(), search), [577, 577 - 17]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn random_programs_have_no_forbidden_outcome() {
     let mut stream = Random(3);
     let programs = if long() { 20_000 } else { 200 };

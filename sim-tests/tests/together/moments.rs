@@ -12,8 +12,7 @@ use sim_tests::moments::FAULTS;
 /// portfolio.
 const NOT_PROMISED: &str = "random";
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_worst_moment_of_each_fault_takes_at_most_three_times_the_runs_of_a_uniform_draw() {
     let lengths: &[u64] = if long() { &[1, 2, 3, 5, 8, 12, 20, 30] } else { &[2, 12] };
     for fault in FAULTS {
@@ -28,8 +27,7 @@ fn the_worst_moment_of_each_fault_takes_at_most_three_times_the_runs_of_a_unifor
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_kill_falls_in_one_gap() {
     for row in STRATEGIES.iter().filter(|row| row.name != NOT_PROMISED) {
         for late in [8, 10, 11] {
@@ -70,8 +68,7 @@ async fn journal(is_fixed: bool) -> std::io::Result<()> {
     data.and(index)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_journal_that_syncs_two_files_at_once_is_found() {
     let passes = |strategy: &str, is_fixed: bool| {
         let seeds = if is_fixed { 0..300 } else { 0..2000 };

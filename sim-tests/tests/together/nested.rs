@@ -302,8 +302,7 @@ fn what_the_loser_of_a_race_was_about_to_do_can_come_after_what_others_do() {
 
 /// A task that holds one lock tries another, and gives up the first at once if it did not get it:
 /// the order of its attempt and another task's at the first lock depends on the owner of the other.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_a_task_does_after_an_attempt_is_known_where_it_succeeds() {
     let body = async || {
         let word = Arc::new(Atomic::new(0));

@@ -290,8 +290,7 @@ const ORDERED: &[Program] = &[
     }),
 ];
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_orders_two_tasks_is_seen() {
     for (name, program) in ORDERED {
         let report = run("c11", 150, *program);
@@ -396,8 +395,7 @@ const MENDED: &[Program] = &[
     ("owners", || Box::pin(last_owner(AcqRel))),
 ];
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn weak_orders_are_found_and_the_mended_programs_are_silent() {
     for (seeds, (name, program)) in WEAK {
         let report = run("sc", 100, *program);
@@ -414,8 +412,7 @@ fn weak_orders_are_found_and_the_mended_programs_are_silent() {
 }
 
 /// A search says what it takes for granted about orders.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_proof_says_which_orders_it_has_taken_for_another() {
     let search = |memory: &str, program: fn() -> Run| {
         let search = Runner::new().hermetic().memory(memory).strategy("exhaustive");

@@ -69,8 +69,7 @@ fn is_least(found: &Finding) -> bool {
         && preemptions == 1
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lost_update_comes_down_to_two_increments_and_a_get() {
     let wanted = if sim_tests::histories::long() { 1000 } else { 4 };
     for (shape, name) in shapes().into_iter().zip(["chunks", "branches"]) {
@@ -97,8 +96,7 @@ fn a_lost_update_comes_down_to_two_increments_and_a_get() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lost_update_is_found_within_twenty_seeds_on_average() {
     for shape in shapes() {
         let starts: Vec<u64> = (0..20).map(|n| n * 50).collect();
@@ -117,8 +115,7 @@ fn a_lost_update_is_found_within_twenty_seeds_on_average() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn programs_grow_with_the_seed() {
     for shape in shapes() {
         let commands = |seed: u64| {
@@ -167,8 +164,7 @@ fn the_number_of_workers_changes_nothing() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_trace_holds_the_program() {
     for shape in shapes() {
         let found = finding("holds", async || buggy(shape.clone()).await);
@@ -235,8 +231,7 @@ async fn pair(shape: Shape, careful: bool) {
     .await;
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_crash_in_the_middle_of_a_command_is_found() {
     let shape = || Shape::branches().min_prefix_length(0).crash(0.3);
     passes("half", async || pair(Shape::branches(), false).await);
@@ -247,8 +242,7 @@ fn a_crash_in_the_middle_of_a_command_is_found() {
     assert_eq!(texts, ["Set(1), dropped at point 3", "Sum"]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_command_that_is_sent_again_must_change_nothing() {
     async fn forgetful(shape: Shape) {
         let counter = Atomic::new(0);
@@ -270,8 +264,7 @@ fn a_command_that_is_sent_again_must_change_nothing() {
     assert_eq!(texts[1], "Get");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
     // Only commands without a waiting branch run beside others.
     let shape = || Shape::branches().min_prefix_length(3).timeout(0.5);
@@ -281,8 +274,7 @@ fn a_command_that_is_not_waited_for_overlaps_with_the_next_one() {
     assert!(alone && left.iter().any(|c| c.text.ends_with("not waited for")), "{left:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_shrinking_leaves_was_not_allowed_to_be_anything_else() {
     // A command that was left out is in the record, with its fate.
     let found = finding("fates", async || buggy(Shape::branches()).await);

@@ -26,8 +26,7 @@ fn screen(report: &Report) -> String {
     screen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lost_update_needs_its_one_preemption() {
     let report = runner("lost_update").prove(1000).run(program("lost_update").body);
     let (finding, proof) = proof(&report);
@@ -41,8 +40,7 @@ fn a_lost_update_needs_its_one_preemption() {
     assert!(screen(&report).contains(&said), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn nothing_is_proven_unless_asked_for_or_found_by_a_search() {
     let body = program("lost_update").body;
     for (report, proven) in [
@@ -56,8 +54,7 @@ fn nothing_is_proven_unless_asked_for_or_found_by_a_search() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_deadlock_without_a_preemption_needs_no_proof() {
     let report = runner("forgotten").prove(5).run(async || {
         let lock = Arc::new(sim::Mutex::new(()));
@@ -120,8 +117,7 @@ async fn two_reasons(before: u8) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
     let body = || two_reasons(15);
     let shrunk = runner("fooled").run(body).finding.expect("it fails");
@@ -142,8 +138,7 @@ fn a_run_with_fewer_preemptions_takes_the_place_of_what_shrinking_came_to() {
     assert_eq!(again.run.outcome, finding.run.outcome);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
     let report = runner("short").prove(10_000).run(|| two_reasons(0));
     let (finding, proof) = proof(&report);
@@ -159,8 +154,7 @@ fn a_longer_run_with_fewer_preemptions_is_told_of_and_not_shown() {
     assert!(screen(&report).contains(&said), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
     let body = async || {
         // Twelve tasks that end one by one: more orders without a preemption than anybody can run.
@@ -183,8 +177,7 @@ fn a_proof_that_comes_to_no_end_says_that_it_is_none() {
     assert!(screen(&report).contains(&said), "{}", screen(&report));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn values_that_were_drawn_stay_as_they_are() {
     // With a five drawn it would fail without a preemption; but that is not the run that was found.
     let body = async || {

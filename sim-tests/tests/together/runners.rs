@@ -52,8 +52,7 @@ fn runners_of_one_name_do_not_share_results() {
     assert_eq!(kind(&other.run(async || -> () { panic!("run") })), Some("panic"));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_without_time_makes_a_run() {
     for strategy in ["exhaustive", "preemptions", "delays", "preemptions:2", "random"] {
         let runner = Runner::new().hermetic().time(Duration::ZERO).strategy(strategy);
@@ -83,8 +82,7 @@ fn a_real_run_without_time_is_made_too() {
     assert!(report.passed() && report.runs >= 1);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
     let body = async || {
         let word = Arc::new(Atomic::new(0));
@@ -111,8 +109,7 @@ fn who_must_prove_fails_without_a_proof_and_needs_a_search() {
     assert!(error.starts_with("strategy is \"pct\", but should be a search"), "{error}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_hermetic_runner_replays_what_its_report_says() {
     let runner = Runner::new().hermetic().out(folder("hermetic")).seeds(0..200);
     let found = runner.run(loses);
@@ -126,8 +123,7 @@ fn a_hermetic_runner_replays_what_its_report_says() {
     assert!(again.replayed.is_some());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_run_that_is_not_shrunk_is_as_it_was_found() {
     let runner = Runner::new().hermetic().out(folder("whole")).strategy("random").seeds(0..200);
     let shrunk = runner.run(loses).finding.unwrap();

@@ -35,8 +35,7 @@ fn never_says(report: &Report, what: &str) {
 
 // ---- histories
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
     // Two pushes and a pop that finds nothing. One push shows that this is wrong, so the other is left out;
     // had it come before the pop, the state would be another.
@@ -67,8 +66,7 @@ fn a_part_of_a_history_is_not_told_of_as_all_of_it() {
     never_says(&report, "The state is then");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_whole_history_says_its_state() {
     let report = runner("whole").seeds(0..1).run(async || {
         let history = History::new(Counter::default());
@@ -91,8 +89,7 @@ fn a_whole_history_says_its_state() {
 
 // ---- waits
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn who_waits_for_something_foreign_may_wait_for_a_thread() {
     let report = runner("late").seeds(0..1).run(async || {
         let (sender, receiver) = futures::channel::oneshot::channel::<()>();
@@ -112,8 +109,7 @@ fn who_waits_for_something_foreign_may_wait_for_a_thread() {
     never_says(&report, "Nobody is left");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn who_waits_for_a_task_waits_for_no_thread() {
     let report = runner("never").seeds(0..1).run(async || {
         let flag = Atomic::new(false);
@@ -125,8 +121,7 @@ fn who_waits_for_a_task_waits_for_no_thread() {
 
 // ---- searches
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_that_is_not_through_says_to_try_seeds() {
     let wide = async || {
         let word = Arc::new(Atomic::new(0u32));
@@ -157,8 +152,7 @@ struct Derived {
     slots: [Atomic<u64>; 2],
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
     let report = runner("derived").run(async || {
         let shared = Arc::new(Derived::default());
@@ -183,8 +177,7 @@ fn objects_that_were_created_in_one_place_are_told_apart_by_their_first_use() {
     never_says(&report, "rustc");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn objects_that_were_created_apart_say_only_where() {
     let report = runner("apart").seeds(0..1).run(async || {
         let (a, b) = (Atomic::new(0), Atomic::new(1));
@@ -276,8 +269,7 @@ fn names_cost_no_memory_in_the_real_build() {
 
 // ---- places
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
     /// The helper that spawns all tasks does not identify any of them.
     fn spawn(task: impl Future<Output = ()> + Send + 'static) -> sim::JoinHandle<()> {
@@ -309,8 +301,7 @@ fn who_waits_for_something_foreign_is_placed_at_its_last_access() {
     says(&report, &format!("0.0 waits, spawned at {file}:{spawned}:"));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_panic_in_std_is_placed_where_std_was_called() {
     let called = line!() + 4;
     let mut report = runner("in_std").seeds(0..1).run(async || {
@@ -351,8 +342,7 @@ fn a_panic_in_std_is_placed_where_std_was_called() {
 
 // ---- counts
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn rehearsals_are_told_of_where_they_are_not_few() {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     for (strategy, rehearses) in [("orders", true), ("random", false)] {

@@ -23,8 +23,7 @@ fn runner(name: &str) -> Runner {
     Runner::new().hermetic().jobs(1).out(out).name(name)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn shrunk_failures_are_no_longer_and_the_same_and_their_lines_replay_them() {
     if let Ok(one) = std::env::var("UNPAUSE_SHRUNK") {
         let (name, number) = one.split_once(':').expect("a mixture and a number, like locks:17");

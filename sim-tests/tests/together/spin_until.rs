@@ -74,8 +74,7 @@ fn what_waits_goes_on_when_it_may_on_every_build() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_proves_what_waits_right_and_finds_what_waits_wrong() {
     for name in ["exhaustive", "preemptions", "delays"] {
         let report = search(name).run(async || publish(true).await);
@@ -92,8 +91,7 @@ fn a_search_proves_what_waits_right_and_finds_what_waits_wrong() {
     );
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn waiting_takes_no_steps_whoever_decides() {
     let body = async || {
         let flag = Arc::new(Atomic::new(false));
@@ -119,8 +117,7 @@ fn waiting_takes_no_steps_whoever_decides() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_nobody_changes_is_a_deadlock_that_says_what_it_waits_for() {
     let report = search("random").seeds(0..50).run(async || {
         let (head, tail) = (Atomic::new(0u8), Arc::new(Atomic::new(1u8)));
@@ -142,8 +139,7 @@ fn what_nobody_changes_is_a_deadlock_that_says_what_it_waits_for() {
     assert!(said.contains("waits for atomic#1 to change"), "{said}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_change_between_two_looks_is_not_slept_through() {
     // The first word is right only during the first read of the second.
     let report = search("exhaustive").run(async || {
@@ -180,8 +176,7 @@ fn another_branch_of_the_same_task_may_change_it() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_other_branches_of_the_task_do_is_not_the_doing_of_the_condition() {
     let body = async || {
         let flags = Arc::new([Atomic::new(0u8), Atomic::new(0u8)]);
@@ -213,8 +208,7 @@ fn what_other_branches_of_the_task_do_is_not_the_doing_of_the_condition() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lock_made_of_exchanges_lets_one_in_at_a_time() {
     let body = async || {
         let shared = Arc::new((Atomic::new(false), Cell::new(0u32)));
@@ -280,8 +274,7 @@ fn a_wait_can_be_given_up() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_plain_loop_without_end_is_told_by_what_it_looks_at() {
     let spinning = |yields: bool| {
         search("random").seeds(0..5).max_steps(2000).run(async move || {
@@ -314,8 +307,7 @@ fn place(run: &Run, event: usize) -> String {
     run.events[event].place.to_string()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_loop_that_gets_on_is_no_spin() {
     let run = Runner::new().hermetic().max_steps(500).run_seed(1, async || {
         let count = Atomic::new(0u32);

@@ -78,8 +78,7 @@ fn add(expected: &mut Statistics, run: &Run) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_is_counted_is_what_there_was() {
     let mut expected = Statistics::new();
     let mut histories = Vec::new();
@@ -139,8 +138,7 @@ fn a_table_is_shown_if_it_is_asked_for() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_has_statistics_too() {
     let shape = || Shape::chunks().max_prefix_length(0).max_chunks(1).max_chunk_size(2);
     let report = runner().strategy("exhaustive").seeds(0..300).statistics(true).run(async || {
@@ -209,8 +207,7 @@ fn a_case_that_nobody_comes_by_is_not_known() {
     assert!(report.passed());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn runs_that_do_not_come_by_count_as_runs() {
     let report = runner().run(async || {
         if sim::rand::below(2) == 1 {
@@ -271,8 +268,7 @@ fn a_test_in_which_no_program_has_a_command_fails() {
     assert_eq!(missed(&run(2)), None);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_the_model_refuses_is_counted() {
     let body = async || sim::parallel(Shape::chunks(), Choosy(300), async |_| ()).await;
     let report = runner().statistics(true).run(body);

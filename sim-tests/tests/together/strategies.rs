@@ -34,8 +34,7 @@ fn names_are_distinct_words_and_said_in_one_line() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_is_one_run_and_every_answer_is_in_range() {
     for row in STRATEGIES {
         for program in PROGRAMS {
@@ -60,8 +59,7 @@ fn a_seed_is_one_run_and_every_answer_is_in_range() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn every_interleaving_of_a_small_program_is_reached() {
     /// Orders of six accesses, three of each task.
     const ALL: usize = 20;
@@ -101,8 +99,7 @@ fn every_interleaving_of_a_small_program_is_reached() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
     let program = program("lost_update");
     for form in STRATEGIES.iter().flat_map(|row| row.numbered) {
@@ -127,8 +124,7 @@ fn a_strategy_with_a_number_is_chosen_by_name_and_says_it() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_alone_is_the_run_that_it_is_among_others() {
     for row in STRATEGIES {
         let program = program("lost_update");
@@ -145,8 +141,7 @@ fn a_seed_alone_is_the_run_that_it_is_among_others() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_seed_of_the_portfolio_is_that_seed_of_one_of_its_members() {
     let (program, mut served) = (program("mix"), BTreeSet::new());
     for seed in 0..100 {
@@ -166,8 +161,7 @@ fn failing<B: AsyncFn() + Sync>(strategy: &str, body: B) -> usize {
     (0..2000).filter(|seed| runner.run_seed(*seed, &body).outcome != Outcome::Passed).count()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lost_update_is_found_as_often_as_is_promised() {
     // Of 2000: five standard deviations or more below the numbers that the strategies' own tests
     // compute.
@@ -207,8 +201,7 @@ async fn three_orderings() {
     assert_ne!(seen.load(SeqCst).await, 4);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_bug_of_three_orderings_is_found_as_often_as_is_promised() {
     // The bound of PCT: 4 tasks and about 17 steps give one run of 1156 at least.
     for (name, at_least) in
@@ -220,8 +213,7 @@ fn a_bug_of_three_orderings_is_found_as_often_as_is_promised() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_that_waits_in_a_loop_does_not_keep_the_others_from_going_on() {
     for row in STRATEGIES {
         for yields in [false, true] {
@@ -276,8 +268,7 @@ fn replay(name: &str, trace: &Trace, program: Program) -> Report {
     Runner::new().hermetic().replay(path.to_str().unwrap()).run(program.body)
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn what_a_strategy_did_is_replayed_from_a_file_and_from_a_word() {
     for row in STRATEGIES {
         for program in PROGRAMS {
@@ -321,8 +312,7 @@ fn diverges(name: &str, program: &str, change: impl FnOnce(&mut Trace)) -> usize
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn replay_names_the_first_step_that_differs() {
     let mut at = 0;
     let missing = diverges("missing_task", "store", |trace| {
@@ -378,8 +368,7 @@ fn replay_names_the_first_step_that_differs() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn replay_does_not_mind_other_values_and_other_places() {
     let program = program("store");
     let mut trace = trace_of(&run("random", 0, program));

@@ -173,8 +173,7 @@ async fn reset_by_another_task() {
 
 // ---- runs
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_hour_takes_as_many_steps_as_things_happen_in_it() {
     let body = async || {
         let begin = Instant::now();
@@ -187,8 +186,7 @@ fn an_hour_takes_as_many_steps_as_things_happen_in_it() {
     assert_eq!(moves, [(1, 3_600 * SECOND)]);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn tasks_that_are_due_at_one_time_step_in_any_order() {
     let body = async || {
         let word = Arc::new(Atomic::new(0));
@@ -219,8 +217,7 @@ fn tasks_that_are_due_at_one_time_step_in_any_order() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_timeout_ends_no_wait_that_others_can_end() {
     proves("time slow", 2, async || {
         let lock = Arc::new(Mutex::new(()));
@@ -234,8 +231,7 @@ fn a_timeout_ends_no_wait_that_others_can_end() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_retry_that_does_not_cancel_is_found() {
     let Failure::Panic { message, .. } = fails("time retry", async || retry(false).await) else {
         panic!("no panic");
@@ -244,8 +240,7 @@ fn a_retry_that_does_not_cancel_is_found() {
     proves("time retry proof", 1, async || retry(true).await);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lease_that_is_checked_before_an_await_and_used_after_it_is_found() {
     let Failure::Panic { message, .. } =
         failure(&found("time lease", async || leases(false).await))
@@ -257,8 +252,7 @@ fn a_lease_that_is_checked_before_an_await_and_used_after_it_is_found() {
     assert!(report.passed() && report.searched.unwrap().is_proof());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_timeout_resolves_a_deadlock() {
     let failure = fails("time deadlock", async || two_locks(false).await);
     assert!(matches!(failure, Failure::Deadlock { .. }), "{failure:?}");
@@ -266,8 +260,7 @@ fn a_timeout_resolves_a_deadlock() {
     assert!(report.passed() && report.searched.unwrap().is_proof());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failure_is_shrunk_and_replayed_with_its_times() {
     let body = async || {
         let noise = sim::spawn(async { sleep(SECOND).await });
@@ -284,8 +277,7 @@ fn a_failure_is_shrunk_and_replayed_with_its_times() {
     assert!(!again.time_moves.is_empty());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn every_strategy_gives_the_same_run_for_the_same_seed() {
     for strategy in sim::strategy::STRATEGIES {
         let body = async || {
@@ -307,8 +299,7 @@ fn every_strategy_gives_the_same_run_for_the_same_seed() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn late_ticks_are_as_the_behavior_says() {
     let all = [
         (MissedTickBehavior::Burst, [0, 2, 4, 6, 8]),
@@ -333,8 +324,7 @@ fn late_ticks_are_as_the_behavior_says() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_time_can_be_moved_by_a_test() {
     proves("time advance", 1, async || {
         let begin = Instant::now();
@@ -348,8 +338,7 @@ fn the_time_can_be_moved_by_a_test() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_loop_that_polls_the_time_reaches_the_step_limit() {
     // The time moves only when no task can step, and this one always can.
     let report = runner("time polled").max_steps(1_000).seeds(0..1).run(async || {
@@ -360,8 +349,7 @@ fn a_loop_that_polls_the_time_reaches_the_step_limit() {
     assert!(matches!(failure(&finding.run), Failure::StepLimit { .. }));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_screen_shows_when_the_time_moved() {
     let report = runner("time screen").seeds(0..1).run(async || {
         let mut sleep = pin!(sleep(1_500 * Duration::from_millis(1)));
@@ -375,8 +363,7 @@ fn the_screen_shows_when_the_time_moved() {
     assert!(screen.contains("at Instant(1.5s)"), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_run_in_which_only_the_time_moves_is_told() {
     let forever = || {
         sim::spawn(async {
@@ -405,8 +392,7 @@ fn a_run_in_which_only_the_time_moves_is_told() {
     assert!(report.passed() && report.warnings.is_empty(), "{:?}", report.warnings);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn nothing_that_can_step_and_no_timer_is_a_deadlock() {
     let failure = fails("time none", async || {
         let _elapsed = timeout(SECOND, async {}).await;
@@ -415,8 +401,7 @@ fn nothing_that_can_step_and_no_timer_is_a_deadlock() {
     assert!(matches!(failure, Failure::Deadlock { .. }), "{failure:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_timer_of_tokio_is_told_with_the_remedy() {
     let report = runner("time tokio").seeds(0..1).run(async || {
         // The message of tokio's timers outside of its runtime.

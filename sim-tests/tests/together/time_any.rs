@@ -24,8 +24,7 @@ async fn in_time() {
     assert!(timeout(SECOND, work).await.is_ok(), "late");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_timeout_that_races_with_its_work_is_found_if_time_moves_at_any_moment() {
     passes("time last", async || in_time().await);
     for strategy in ["exhaustive", "portfolio", "random", "pct", "preemptions"] {
@@ -42,8 +41,7 @@ fn a_timeout_that_races_with_its_work_is_found_if_time_moves_at_any_moment() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_over_a_time_that_moves_at_any_moment_is_a_proof() {
     let report = runner("time any proof").strategy("exhaustive").clock("any").run(async || {
         let lock = Arc::new(Mutex::new(0));
@@ -65,8 +63,7 @@ fn a_search_over_a_time_that_moves_at_any_moment_is_a_proof() {
     assert!(report.warnings.is_empty() && report.notes.is_empty(), "{screen}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn the_clock_is_in_no_deadlock() {
     let report = runner("time any deadlock").clock("any").seeds(0..10).run(async || {
         sleep(SECOND).await;
@@ -103,8 +100,7 @@ async fn three_pings(patience: u32) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_bound_on_early_moves_finds_what_needs_as_many_and_no_more() {
     for strategy in ["exhaustive", "portfolio", "random", "pct", "preemptions"] {
         let late =
@@ -128,8 +124,7 @@ fn a_bound_on_early_moves_finds_what_needs_as_many_and_no_more() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_failure_that_needs_no_early_move_is_shrunk_to_a_run_without_a_clock() {
     let report = runner("late shrunk").clock("late:3").seeds(0..200).run(async || {
         sleep(SECOND).await;
@@ -148,8 +143,7 @@ fn a_failure_that_needs_no_early_move_is_shrunk_to_a_run_without_a_clock() {
     assert!(run.tasks.iter().all(|task| task.name.as_deref() != Some("clock")), "{:?}", run.tasks);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_names_its_bound_on_early_moves() {
     let search = |clock: &str| runner("late proof").strategy("exhaustive").clock(clock);
     let report = search("late:2").run(async || three_pings(3).await);

@@ -67,8 +67,7 @@ fn read_back<M: RegisteredModel>(initial: &M) -> [u32; 2] {
     verdicts
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_history_that_is_written_and_read_is_the_one_that_was_recorded() {
     struct Verdicts(Vec<[u32; 2]>);
     impl Visitor for Verdicts {

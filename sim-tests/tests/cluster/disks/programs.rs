@@ -106,8 +106,7 @@ fn commands(report: &Report) -> Vec<&CommandRecord> {
     run.programs[0].left()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_copy_that_forgets_the_error_of_a_write_is_found_and_written_down() {
     let found = sampled(500, async || drawn(true, bad).await);
     let commands = commands(&found);
@@ -123,8 +122,7 @@ fn a_copy_that_forgets_the_error_of_a_write_is_found_and_written_down() {
     passes(&sampled(200, async || drawn(false, bad).await));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn faults_of_disks_are_written_down() {
     let body = async |faults: [Fault; 2], forgets: bool| {
         let copies = Copies::new(forgets);
@@ -143,8 +141,7 @@ fn faults_of_disks_are_written_down() {
     assert!(!sampled(100, async || body(wipes(), false).await).passed());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_program_with_one_lost_disk_of_two_is_right() {
     let wipes = |copies: &Copies| {
         let _ = copies;

@@ -77,8 +77,7 @@ async fn old(path: &str) -> io::Result<()> {
 const BOTH: &[&str] = &["/f", "/t"];
 
 /// The cases that the file system of turmoil 0.7.2 has wrong.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_rename_without_a_sync_may_leave_an_empty_file() {
     let program = || async {
         old("/f").await?;
@@ -103,8 +102,7 @@ fn a_rename_without_a_sync_may_leave_an_empty_file() {
     assert_eq!(left_of(Death::Kill, Rules::POSIX, BOTH, program), states(&[&["new", "-"]]));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_open_file_is_an_inode_and_no_path() {
     // The sync after the rename is that of the renamed file.
     let by_handle = || async {
@@ -135,8 +133,7 @@ fn an_open_file_is_an_inode_and_no_path() {
     assert_eq!(left_of(Death::PowerOff, Rules::POSIX, BOTH, linked), both_new);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_sector_is_never_a_mix_of_two_writes() {
     let program = || async {
         old("/f").await?;
@@ -149,8 +146,7 @@ fn a_sector_is_never_a_mix_of_two_writes() {
     assert_eq!(left, states(&[&["old"], &["one"], &["two"]]));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_name_needs_the_sync_of_its_directory() {
     let without = || async {
         fs::write("/f", "new").await?;
@@ -167,8 +163,7 @@ fn a_name_needs_the_sync_of_its_directory() {
 }
 
 /// The files of a dead node do nothing, also those that a task of the test has.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_file_of_the_dead_does_nothing() {
     for death in [Death::Kill, Death::PowerOff] {
         let report = search().run(async || {
@@ -202,8 +197,7 @@ fn die(db: &Node, death: Death) {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_death_gives_locks_up() {
     for death in [Death::Kill, Death::PowerOff] {
         let report = search().run(async || {
@@ -231,8 +225,7 @@ fn a_death_gives_locks_up() {
     }
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_wiped_node_has_a_new_disk() {
     let report = search().run(async || {
         let db = node("db");
@@ -270,8 +263,7 @@ async fn synced_by_the_maker(always: bool) {
     assert!(db.spawn(fs::try_exists("/f")).await.unwrap().unwrap(), "the name is lost");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_name_in_the_page_cache_is_not_durable() {
     let found = search().run(async || synced_by_the_maker(false).await);
     assert!(screen(&found).contains("the name is lost"), "{}", screen(&found));

@@ -105,8 +105,7 @@ async fn dies_at_random(death: fn(&sim::Node)) {
     assert!(noted[done..].iter().all(|life| *life == 2), "the dead go on: {noted:?}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn nothing_of_the_dead_runs_on() {
     let count = if std::env::var_os("UNPAUSE_LONG").is_some() { 20_000 } else { 300 };
     passes(&sampled(0..count, async || dies_at_random(sim::Node::kill).await));
@@ -114,8 +113,7 @@ fn nothing_of_the_dead_runs_on() {
 }
 
 /// The planted bug: a task of the test does the work of the node, and its death does not end it.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_of_the_test_runs_on() {
     let outlives = async |of_the_node: bool| {
         let written = Arc::new(sim::Atomic::new(0));

@@ -21,8 +21,7 @@ fn told_apart(faults: Faults, body: impl AsyncFn(bool) + Sync) {
     proves(&search().run(async || body(false).await));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn writes_and_reads_are_short() {
     told_apart(Faults::none().short(2), async |careful| {
         let mut file = File::create("/a").await.unwrap();
@@ -44,8 +43,7 @@ fn writes_and_reads_are_short() {
     });
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn disks_are_full() {
     told_apart(Faults::none().full(1), async |careful| {
         let written = fs::write("/a", "four").await;
@@ -67,8 +65,7 @@ fn disks_are_full() {
     proves(&report);
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_sector_that_cannot_be_read_can_be_written() {
     told_apart(Faults::none().read_errors(1), async |careful| {
         fs::write("/a", [7; 512]).await.unwrap();
@@ -86,8 +83,7 @@ fn a_sector_that_cannot_be_read_can_be_written() {
 }
 
 /// Syncs again after an error, or writes again.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_sync_after_one_that_failed_covers_nothing() {
     told_apart(Faults::none().sync_errors(1), async |careful| {
         let db = node("db");
@@ -115,8 +111,7 @@ fn a_sync_after_one_that_failed_covers_nothing() {
 }
 
 /// A sync that finds the disk full is as one that fails: a second one writes nothing.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_full_disk_is_found_by_a_sync() {
     let saves = async |retries: bool| {
         fs::faults(Faults::none().full_at_sync(1));
@@ -142,8 +137,7 @@ fn a_full_disk_is_found_by_a_sync() {
     assert!(!search().run(async || saves(true).await).passed());
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn bits_rot() {
     let body = async |checks: bool| {
         let db = node("db");
@@ -170,8 +164,7 @@ fn bits_rot() {
     passes(&run(Faults::none(), false));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn other_rules_are_named_and_faults_come_first() {
     let report = sampled(0..1, async || {
         fs::faults(Faults::none().rules(Rules::EXT4));

@@ -155,8 +155,7 @@ fn words_outside_of_the_map_are_refused() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn an_access_behind_the_end_ends_the_process() {
     let shrinks = async |to: u64| {
         let (file, map) = mapped_at(Path::new("/"), 1024).await;
@@ -174,8 +173,7 @@ fn an_access_behind_the_end_ends_the_process() {
     assert!(place.contains("maps.rs"), "{place}");
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_map_of_the_dead_is_misused() {
     let report = sampled(0..1, async || {
         let db = node("db");
@@ -223,8 +221,7 @@ fn states<const N: usize>(states: &[[u64; N]]) -> BTreeSet<Vec<u64>> {
     states.iter().map(|state| state.to_vec()).collect()
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_power_failure_leaves_a_state_between_two_stores() {
     let two_sectors = left_by(&[0, 8, 1024], |map| async move {
         map.word::<u64>(0).store(1, SeqCst).await;
@@ -254,8 +251,7 @@ fn a_power_failure_leaves_a_state_between_two_stores() {
     assert_eq!(synced, states(&[[1]]));
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_flush_may_fail() {
     let report = search().run(async || {
         fs::faults(Faults::none().sync_errors(1));
@@ -298,8 +294,7 @@ where
 
 type Task = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn operations_commute_where_nothing_tells() {
     let first: fn(Map) -> Task =
         |map| Box::pin(async move { map.word(0).store(1_u64, SeqCst).await });
@@ -353,8 +348,7 @@ fn operations_commute_where_nothing_tells() {
 }
 
 /// A task waits for a word, which a store of a map or a write of the file changes.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_task_waits_for_a_word() {
     for by_file in [false, true] {
         let report = search().run(async || {
@@ -387,8 +381,7 @@ fn a_task_waits_for_a_word() {
     );
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_lost_update_of_a_word_is_found_and_shown() {
     let counts = async |atomically: bool| {
         let map = mapped(64).await;

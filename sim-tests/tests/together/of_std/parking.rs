@@ -141,8 +141,7 @@ async fn waits_for_flag(in_a_loop: bool) {
     task.await.unwrap();
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn spurious_wake_ups_are_found() {
     let runner = || Runner::new().hermetic().strategy("exhaustive").chances("spurious");
     assert!(!runner().run(async || waits_for_flag(false).await).passed());

@@ -193,8 +193,7 @@ fn compare(tasks: [&'static [Act]; 2]) -> u64 {
     runs
 }
 
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_finds_what_brute_force_does() {
     use Act::*;
     let pairs: [[&[Act]; 2]; 10] = [
@@ -213,8 +212,7 @@ fn a_search_finds_what_brute_force_does() {
 }
 
 /// Random programs.
-#[test]
-#[cfg_attr(not(feature = "sim"), ignore = "simulated runs only")]
+#[cfg_attr(feature = "sim", test)]
 fn a_search_of_random_programs_finds_what_brute_force_does() {
     let count = if std::env::var_os("UNPAUSE_LONG").is_some() { 150 } else { 5 };
     let mut state = 1_u64;

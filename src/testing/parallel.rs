@@ -13,7 +13,7 @@ mod hooks;
 use std::panic::Location;
 use std::sync::Arc;
 
-use self::actors::Actors;
+use self::actors::{Actors, Call};
 pub use self::blocking::{Blocking, blocking, blocking_scripted};
 use self::book::{Payload, RunningProgram};
 use self::hooks::Hooks;
@@ -178,6 +178,26 @@ async fn run_book<P, F>(
     make: impl FnOnce(&P) -> (RunningProgram<P>, Option<Payload>),
     program: P,
     run: F,
+    hooks: Hooks<'_, P>,
+    budget: u64,
+    places: (Place, Here),
+) where
+    P: Program + Send + Sync + 'static,
+    P::Op: Send + Sync,
+    P::Ret: Send + Sync,
+    F: AsyncFn(P::Op) -> P::Ret + Sync,
+{
+    let drawn = make(&program);
+    let run = &run;
+    let call = move |op| -> Call<'_, P> { Box::pin(run(op)) };
+    run_drawn(drawn, program, &call, hooks, budget, places).await;
+}
+
+/// Runs this program, or raises the panic of the model.
+async fn run_drawn<'r, P>(
+    (mut book, panicked): (RunningProgram<P>, Option<Payload>),
+    program: P,
+    run: &(dyn Fn(P::Op) -> Call<'r, P> + Sync + 'r),
     mut hooks: Hooks<'_, P>,
     budget: u64,
     (place, here): (Place, Here),
@@ -185,9 +205,7 @@ async fn run_book<P, F>(
     P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
-    F: AsyncFn(P::Op) -> P::Ret + Sync,
 {
-    let (mut book, panicked) = make(&program);
     if panicked.is_none() {
         book.add_faults(hooks.nemesis.take());
     }
@@ -200,7 +218,7 @@ async fn run_book<P, F>(
     if let Some((make, place)) = hooks.online.take() {
         history.feed_at(make, place);
     }
-    let actors = Actors { book: &book, history: &history, hooks: &hooks, run: &run };
+    let actors = Actors { book: &book, history: &history, hooks: &hooks, run };
     let crew = Crew::new();
     let script = actors.all(&crew, here);
     match crew.drive(script).await {

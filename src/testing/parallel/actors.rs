@@ -1,10 +1,11 @@
 //! The tasks of a program: each runs its commands, with their faults, as recorded calls.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
+use unpause_check::Model;
 
 use super::book::RunningProgram;
 use super::hooks::Hooks;
@@ -21,28 +22,33 @@ use crate::testing::recorder::History;
 /// and no scheduler could run a command of another branch in between.
 const BEGIN: Op = Op::new("begin", Access::Start);
 
+/// A call of the user's function for a command.
+pub(super) type Call<'r, P> = Pin<Box<dyn Future<Output = <P as Model>::Ret> + 'r>>;
+
 /// The state shared by the tasks of a program.
-pub(super) struct Actors<'a, P: Program, F> {
+///
+/// The user's function is behind a pointer: the code of a program is compiled once for its model, not once for each
+/// function under test.
+pub(super) struct Actors<'a, 'r, P: Program> {
     pub(super) book: &'a RunningProgram<P>,
     pub(super) history: &'a History<P>,
     pub(super) hooks: &'a Hooks<'a, P>,
-    pub(super) run: &'a F,
+    pub(super) run: &'a (dyn Fn(P::Op) -> Call<'r, P> + Sync + 'r),
 }
 
-impl<P: Program, F> Clone for Actors<'_, P, F> {
+impl<P: Program> Clone for Actors<'_, '_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P: Program, F> Copy for Actors<'_, P, F> {}
+impl<P: Program> Copy for Actors<'_, '_, P> {}
 
-impl<'a, P, F> Actors<'a, P, F>
+impl<'a, P> Actors<'a, '_, P>
 where
     P: Program + Send + Sync + 'static,
     P::Op: Send + Sync,
     P::Ret: Send + Sync,
-    F: AsyncFn(P::Op) -> P::Ret + Sync,
 {
     /// All parts, one after the other.
     pub(super) async fn all(self, crew: &Crew<'a>, here: Here) -> Result<(), seam::JoinError> {

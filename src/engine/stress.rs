@@ -254,6 +254,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         circle: Vec::new(),
         foreign: false,
         time_moves: Vec::new(),
+        orders: Vec::new(),
         output: String::new(),
         conditions: stress.conditions(),
         faults: Vec::new(),

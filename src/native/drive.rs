@@ -280,6 +280,7 @@ impl Future for PointOfAccess {
             })
         };
         op.poll(cx, effect).map(|(old, new, is_newest, has_locks)| {
+            orders::mark(access, old, *site);
             if !is_newest {
                 orders::note(*thread, access, old, *site);
             } else if has_locks {

@@ -7,6 +7,7 @@
 //! under test, and their own orders count nevertheless.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering as MemoryOrder;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Execution, Operation, Rule};
@@ -14,6 +15,7 @@ use unpause_native::{Access, Execution, Operation, Rule};
 use super::ops;
 use super::sites::Site;
 use super::threads::with;
+use crate::rt::WORLD;
 use crate::run::event::Values;
 use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
 use crate::run::op::{self, Op};
@@ -125,4 +127,24 @@ pub(super) fn note(thread: usize, access: &Access, old: u64, site: Site) {
     });
     let op = if access.changes(old) { &PRECEDED } else { &MISSED };
     word.note(op, site.place, Values::Read(newest));
+}
+
+/// Records the order of the operation that was just done, and has seen `old`, in a run with the memory `c11`.
+#[inline]
+pub(super) fn mark(access: &Access, old: u64, site: Site) {
+    if RUN.get().is_some() && !is_trusted(site) {
+        let is_failed = access.operation == Operation::CompareExchange && !access.changes(old);
+        let number = if is_failed { access.failure } else { access.order };
+        WORLD.with(|world| world.mark_order(order(number)));
+    }
+}
+
+fn order(number: u8) -> MemoryOrder {
+    match number {
+        0 => MemoryOrder::Relaxed,
+        1 | 2 => MemoryOrder::Acquire,
+        3 => MemoryOrder::Release,
+        4 => MemoryOrder::AcqRel,
+        _ => MemoryOrder::SeqCst,
+    }
 }

@@ -61,6 +61,8 @@ impl RunState {
         self.record.steps.truncate(end as usize);
         let draws = &mut self.record.draws;
         draws.truncate(draws.partition_point(|draw| draw.step < end));
+        let kept = events.len();
+        self.record.orders.retain(|mark| mark.event < kept);
         self.board.time_moves.retain(|time_move| time_move.step < end);
     }
 }

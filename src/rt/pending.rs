@@ -18,6 +18,7 @@ use super::world::WORLD;
 use crate::rt::memory;
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place};
+use crate::run::memory_model::OrderMark;
 use crate::run::op::Op;
 
 /// An operation, from its first poll until it is done.
@@ -170,12 +171,16 @@ impl PendingOp {
         WORLD.with(|world| {
             let word = world.retract_to_do(&self.announcement).memory.load(object);
             let op = WordOp { object: Some(object), access: self.op.access, asked, change };
-            let Seen { old, new, missed } = world.choose_store(&op, word);
+            let Seen { old, new, missed, order } = world.choose_store(&op, word);
             let mut state = world.state();
             if let (Some(new), None) = (new, missed) {
                 state.memory.store(object, new);
             }
             state.happened(self.op, self.object, self.place, values(old, new));
+            if let Some(order) = order {
+                let event = state.board.events.len() - 1;
+                state.record.orders.push(OrderMark { event, order });
+            }
             if let Some(op) = missed {
                 state.happened(op, self.object, self.place, Values::Read(word));
             }
@@ -185,10 +190,12 @@ impl PendingOp {
 
     /// Orders what the task has done before and what it does next, in a run with weak memory.
     pub(crate) fn fence(&self, order: Ordering) {
-        if order != Ordering::SeqCst || self.announcement.is_open() {
-            WORLD.with(|world| world.fence(Asked::to_write(order)));
-        }
+        let may_order = order != Ordering::SeqCst || self.announcement.is_open();
+        let orders = may_order && WORLD.with(|world| world.fence(Asked::to_write(order)));
         self.finish();
+        if orders {
+            WORLD.with(|world| world.mark_order(order));
+        }
     }
 
     /// Records the operation as done. It has no effect on the memory, or the caller does it.

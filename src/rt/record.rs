@@ -5,6 +5,7 @@ use unpause_ordered::Set;
 
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
+use crate::run::memory_model::OrderMark;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::untried::Untried;
@@ -49,6 +50,8 @@ pub(crate) struct RunRecord {
     pub(crate) output: String,
     /// The parts of the program's behaviour that searches do not try.
     pub(crate) untried: Set<Untried>,
+    /// See [`Run::orders`](crate::run::Run::orders).
+    pub(crate) orders: Vec<OrderMark>,
     /// True if the run is to be shown: then messages have texts.
     pub(crate) is_shown: bool,
     /// The texts of messages on their way.
@@ -66,6 +69,7 @@ impl RunRecord {
         self.foreign = false;
         self.untried.clear();
         self.output.clear();
+        self.orders.clear();
         self.messages.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }

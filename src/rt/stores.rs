@@ -1,11 +1,13 @@
 //! The store that an operation on an atomic chooses, in runs with weak memory: see
 //! [`memory::weak`](super::memory::weak).
 
-use super::memory::weak::{Asked, Record, WordOp};
+use std::sync::atomic::Ordering;
+
+use super::memory::weak::{Asked, Record, Weak, WordOp};
 use super::memory::{self, Weaker};
 use super::state::RunState;
 use super::world::World;
-use crate::run::memory_model::{MISSES, PRECEDES};
+use crate::run::memory_model::{MISSES, OrderMark, PRECEDES};
 use crate::run::op::{Access, Op};
 use crate::run::store_choice::Decision;
 use crate::run::untried::Untried;
@@ -23,12 +25,14 @@ pub(super) struct Seen {
     pub(super) new: Option<u64>,
     /// The event that tells that it has not chosen the newest store, and leaves memory as it is.
     pub(super) missed: Option<&'static Op>,
+    /// The order that counted; `None` in a run without weaker orders.
+    pub(super) order: Option<Ordering>,
 }
 
 impl World {
     /// Does an operation that finds `word` in memory.
     pub(super) fn choose_store(&self, op: &WordOp<'_>, word: u64) -> Seen {
-        let newest = || Seen { old: word, new: (op.change)(word), missed: None };
+        let newest = || Seen { old: word, new: (op.change)(word), missed: None, order: None };
         let Some(nth) = self.store_of(op, word) else { return newest() };
         let mut state = self.state();
         let task = state.current();
@@ -40,7 +44,7 @@ impl World {
             Some(_) => Some(&PRECEDED),
             None => Some(&MISSED),
         };
-        Seen { old: done.old, new, missed }
+        Seen { old: done.old, new, missed, order: Some(op.asked.of(new.is_some())) }
     }
 
     /// The number of the store that an operation chooses, 0 for the newest one. `None` in a run without weaker orders.
@@ -81,16 +85,27 @@ impl World {
         }
     }
 
-    /// Does a fence.
-    pub(super) fn fence(&self, asked: Asked) {
+    /// Does a fence. Returns `false` in a run without weaker orders.
+    pub(super) fn fence(&self, asked: Asked) -> bool {
         let mut state = self.state();
-        if state.takes_orders(asked) {
+        let takes_orders = state.takes_orders(asked);
+        if takes_orders {
             let (task, change) = (state.current(), |_| None);
             let fence = WordOp { object: None, access: Access::Yield, asked, change: &change };
             if let Some(weak) = state.memory.weak() {
                 weak.perform(task, &fence, 0, 0);
             }
         }
+        takes_orders
+    }
+}
+
+impl World {
+    /// Records the order of the last operation.
+    pub(crate) fn mark_order(&self, order: Ordering) {
+        let mut state = self.state();
+        let event = state.board.events.len() - 1;
+        state.record.orders.push(OrderMark { event, order });
     }
 }
 
@@ -102,9 +117,15 @@ impl RunState {
             memory::noted();
             self.record.untried.insert(Untried::Orders);
         }
-        let RunState { memory, board, objects, .. } = self;
+        let RunState { memory, board, objects, record, .. } = self;
         match memory.weak() {
             Some(weak) if weak.is_on || asked.is_weaker() => {
+                if !weak.is_on {
+                    let events = board.events.iter().enumerate();
+                    let ordered = events.filter(|(_, event)| Weak::has_order(event, objects));
+                    let mark = |(event, _)| OrderMark { event, order: Ordering::SeqCst };
+                    record.orders.extend(ordered.map(mark));
+                }
                 weak.catch_up(Record { board, objects });
                 self.needs_work();
                 true

@@ -264,6 +264,7 @@ impl World {
             circle: state.record.circle.clone(),
             foreign: state.record.foreign,
             time_moves: state.board.time_moves.clone(),
+            orders: state.record.orders.clone(),
             output: state.record.output.clone(),
             conditions: state.record.conditions.clone(),
             faults: state.record.faults.clone(),

@@ -56,6 +56,11 @@ impl Asked {
         self.reads.is_some()
     }
 
+    /// The order that counts for an operation that has written, or that has not.
+    pub(crate) fn of(self, writes: bool) -> Ordering {
+        self.reads.filter(|_| !writes).unwrap_or(self.writes)
+    }
+
     /// Returns `true` if it asks for less than sequential consistency.
     #[inline(always)]
     pub(crate) fn is_weaker(self) -> bool {
@@ -101,8 +106,7 @@ impl Operation for WordOp<'_> {
     }
 
     fn order_if(&self, writes: bool) -> u8 {
-        let Asked { writes: order, reads } = self.asked;
-        number(reads.filter(|_| !writes).unwrap_or(order))
+        number(self.asked.of(writes))
     }
 
     fn written_over(&self, old: u64) -> Option<u64> {
@@ -169,6 +173,12 @@ impl Weak {
     /// event, after so many events.
     pub(super) fn order(&mut self, events: usize, (first, then): (TaskId, TaskId)) {
         self.contacts.push((events, first, then));
+    }
+
+    /// Returns `true` for an event with a memory order.
+    pub(crate) fn has_order(event: &Event, objects: &Objects) -> bool {
+        let is_word = |object: ObjectId| objects.rows[object.index()].record.kind == ATOMIC;
+        event.object.map_or(*event.op == Op::FENCE, is_word) && event.op.access != Access::Peek
     }
 
     /// The number of stores that an operation of a task may choose, if it finds `word` in memory.

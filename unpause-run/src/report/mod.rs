@@ -28,6 +28,7 @@ mod source;
 mod stale;
 mod statistics;
 mod text;
+mod unordered;
 mod waiting;
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Names of the tasks, objects and operations of a run on the screen.
 
+use std::ptr;
+
 use super::stale;
 use super::waiting;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::memory_model::{MISSES, PRECEDES};
+use crate::run::memory_model::{MISSES, OrderMark, PRECEDES};
 use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
 use unpause_check::picture::screen::{clean, cut};
@@ -68,7 +70,16 @@ impl<'a> DisplayNames<'a> {
 
     /// Returns the text of an event, such as `load atomic = 0`.
     pub(super) fn event(&self, event: &Event) -> String {
-        self.operation(event) + &self.values(event)
+        self.operation(event) + &self.values(event) + &self.order(event)
+    }
+
+    /// The memory order of an event, if the run has it.
+    fn order(&self, event: &Event) -> String {
+        let orders = &self.run.orders;
+        let same = |mark: &&OrderMark| {
+            self.run.events.get(mark.event).is_some_and(|other| ptr::eq(other, event))
+        };
+        orders.iter().find(same).map_or_else(String::new, |mark| format!(" {:?}", mark.order))
     }
 
     /// Returns the text of an event without its values, such as `load atomic`.
@@ -130,9 +141,10 @@ impl<'a> DisplayNames<'a> {
 
     /// The store of the newest value, in words, for an operation that has missed it.
     fn storer(&self, event: &Event) -> String {
-        stale::newest(self.run, event).map_or_else(String::new, |store| {
-            format!(", stored by {} at step {}", self.task(store.task), store.step)
-        })
+        let Some(store) = stale::newest(self.run, event) else { return String::new() };
+        let reason =
+            stale::reason(self.run, event).map_or_else(String::new, |why| format!(": {why}"));
+        format!(", stored by {} at step {}{reason}", self.task(store.task), store.step)
     }
 
     fn values(&self, event: &Event) -> String {

@@ -229,6 +229,7 @@ fn run() -> impl Strategy<Value = Run> {
             circle: Vec::new(),
             foreign: false,
             time_moves: Vec::new(),
+            orders: Vec::new(),
             output: String::new(),
             conditions: Vec::new(),
             faults: Vec::new(),

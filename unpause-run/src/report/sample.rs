@@ -62,6 +62,7 @@ impl Sample {
             stuck: vec![],
             foreign: false,
             time_moves: Vec::new(),
+            orders: Vec::new(),
             output: String::new(),
             ..Run::empty(Seed(17), Failure::Error { message: String::new() })
         };

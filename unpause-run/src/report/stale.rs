@@ -5,6 +5,7 @@ use std::ptr;
 
 use unpause_check::picture::screen::plural;
 
+use super::unordered::{self, Unordered};
 use super::{Finding, Report};
 use crate::run::event::{Event, Values};
 use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
@@ -33,6 +34,28 @@ pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
 
 /// The store of the newest value, which the operation before `event` has missed or precedes.
 pub(super) fn newest<'run>(run: &'run Run, event: &Event) -> Option<&'run Event> {
+    run.events.get(places(run, event)?.0)
+}
+
+/// The reason why nothing orders the store of the newest value before the load that `event` is about, in words.
+pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
+    if event.op.name != MISSES {
+        return None;
+    }
+    let (store, load) = places(run, event)?;
+    let of = |at: usize, does: &str| {
+        let mark = run.orders.iter().find(|mark| mark.event == at)?;
+        Some(format!("step {} is {:?} and does not {does}", run.events[at].step, mark.order))
+    };
+    match unordered::reason(run, store, load)? {
+        Unordered::Unconnected => Some("no operation orders the two".to_owned()),
+        Unordered::NoRelease(at) => of(at, "release it"),
+        Unordered::NoAcquire(at) => of(at, "acquire it"),
+    }
+}
+
+/// The positions of the store of the newest value, and of the operation that has missed it or precedes it.
+fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
     let Values::Read(value) = event.values else { return None };
     if ![MISSES, PRECEDES].contains(&event.op.name) {
         return None;
@@ -42,15 +65,15 @@ pub(super) fn newest<'run>(run: &'run Run, event: &Event) -> Option<&'run Event>
         Values::Wrote(left) | Values::Changed(_, left) => Some(left),
         _ => None,
     };
-    // The event before is the operation itself.
-    let earlier = run.events[..at.saturating_sub(1)].iter().rev();
-    let mut of_object = earlier.filter(|other| other.object == event.object).peekable();
-    while let Some(other) = of_object.next() {
+    let operation = at.checked_sub(1)?;
+    let earlier = run.events[..operation].iter().enumerate().rev();
+    let mut of_object = earlier.filter(|(_, other)| other.object == event.object);
+    while let Some((place, other)) = of_object.next() {
         if other.op.name == PRECEDES {
             // The store before it is not the newest one either.
             of_object.next();
         } else if left(other) == Some(value) {
-            return Some(other);
+            return Some((place, operation));
         }
     }
     None

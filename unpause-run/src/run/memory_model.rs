@@ -1,10 +1,21 @@
 //! The memory of a run: a setting of the test.
 
+use std::sync::atomic::Ordering;
+
 /// The name of the event behind a load that has not seen the newest value. The event shows that value.
 pub const MISSES: &str = "misses_the_newest_value_of";
 /// The name of the event behind a store that has taken effect before the store of the newest value. The event shows
 /// that value.
 pub const PRECEDES: &str = "precedes_the_newest_value_of";
+
+/// The memory order of an operation, in a run with the memory `c11`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderMark {
+    /// The position of its event in the run.
+    pub event: usize,
+    /// The order that counted: of a compare-exchange that failed, the order of a failure.
+    pub order: Ordering,
+}
 
 /// The values that a load of an atomic may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

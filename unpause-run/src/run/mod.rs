@@ -120,6 +120,9 @@ pub struct Run {
     pub foreign: bool,
     /// The moves of its time, each made when no task could step.
     pub time_moves: Vec<TimeMove>,
+    /// The memory orders of its operations, if its memory is `c11`. In the order of the events.
+    #[doc(hidden)]
+    pub orders: Vec<memory_model::OrderMark>,
     /// The text that its plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
     /// whose output is not taken.
     pub output: String,
@@ -152,6 +155,7 @@ impl Run {
             circle: Vec::new(),
             foreign: false,
             time_moves: Vec::new(),
+            orders: Vec::new(),
             output: String::new(),
             conditions: Vec::new(),
             faults: Vec::new(),

@@ -1,11 +1,11 @@
 //! The reason why nothing orders a store before a load that has missed it.
 //!
-//! The load's task may know of the store by a chain of reads: it has read a value of the store's task, or of a task that
-//! had. Such a chain orders the two if each write in it releases and each read acquires, by its own order or by a fence.
-//! The reason is the first link that does not, on the chain with the fewest of them.
+//! The load's task may know of the store by a chain of reads: it has read a value of the store's task, or of a task
+//! that had. Such a chain orders the two if each write in it releases and each read acquires, by its own order or by a
+//! fence. The reason is the first link that does not, on the chain with the fewest of them.
 //!
-//! The source of a read is the last store of the value that it has seen. If two stores have left that value, the source is
-//! not known, and no reason is given.
+//! The source of a read is the last store of the value that it has seen. If two stores have left that value, the source
+//! is not known, and no reason is given.
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Release, SeqCst};
 
@@ -169,8 +169,8 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// The store that an event has read from; within: none if that is before the walk. `None` if two stores have left the
-    /// value.
+    /// The store that an event has read from; within: none if that is before the walk. `None` if two stores have left
+    /// the value.
     fn source(&self, at: usize, object: ObjectId, value: u64) -> Option<Option<usize>> {
         let left = |(_, event): &(usize, &Event)| match event.values {
             Values::Wrote(left) | Values::Changed(_, left) => {

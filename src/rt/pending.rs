@@ -169,7 +169,10 @@ impl PendingOp {
     ) -> u64 {
         let object = self.object.expect("an operation on memory has an object");
         WORLD.with(|world| {
-            let word = world.retract_to_do(&self.announcement).memory.load(object);
+            let (word, asked) = {
+                let state = world.retract_to_do(&self.announcement);
+                (state.memory.load(object), state.memory.raised(asked, self.place))
+            };
             let op = WordOp { object: Some(object), access: self.op.access, asked, change };
             let Seen { old, new, missed, order } = world.choose_store(&op, word);
             let mut state = world.state();

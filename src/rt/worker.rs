@@ -21,6 +21,7 @@ use crate::run::choice::Strategy;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::ids::{Place, Seed, TaskId, TaskPath};
+use crate::run::memory_model::Raise;
 use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
 use crate::run::threads::ThreadFacts;
@@ -81,6 +82,11 @@ impl Worker {
     #[inline]
     pub(crate) fn prepare(&self, seed: Seed) {
         self.world.prepare(seed);
+    }
+
+    /// Makes operations of some places have stronger memory orders, in the next runs.
+    pub(crate) fn raise(&self, raised: Vec<Raise>) {
+        self.world.state().memory.raise(raised);
     }
 
     /// The number of rehearsals that the strategy still needs before it can serve a seed.

@@ -368,31 +368,52 @@ async fn last_owner(order: Ordering) {
     .await;
 }
 
-/// A program that fails with `c11` within so many seeds, and passes with `sc`. The screen has the reason.
-struct Weak(&'static str, u64, &'static str, fn() -> Run);
+/// A program that fails with `c11` within so many seeds, and passes with `sc`. The screen has the reason, and the orders
+/// that mend it, if no `SeqCst` is among them.
+struct Weak(&'static str, u64, &'static str, &'static [&'static str], fn() -> Run);
 
 const WEAK: &[Weak] = &[
-    Weak("flag relaxed", 100, "is Relaxed and does not release it", || {
-        Box::pin(message_passing(Relaxed, Relaxed))
-    }),
-    Weak("store relaxed", 100, "is Relaxed and does not release it", || {
-        Box::pin(message_passing(Relaxed, Acquire))
-    }),
-    Weak("load relaxed", 100, "is Relaxed and does not acquire it", || {
-        Box::pin(message_passing(Release, Relaxed))
-    }),
-    Weak("Peterson, release and acquire", 100, "no operation orders the two", || {
+    Weak(
+        "flag relaxed",
+        100,
+        "is Relaxed and does not release it",
+        &["Release for the store", "Acquire for the load"],
+        || Box::pin(message_passing(Relaxed, Relaxed)),
+    ),
+    Weak(
+        "store relaxed",
+        100,
+        "is Relaxed and does not release it",
+        &["Release for the store"],
+        || Box::pin(message_passing(Relaxed, Acquire)),
+    ),
+    Weak(
+        "load relaxed",
+        100,
+        "is Relaxed and does not acquire it",
+        &["Acquire for the load"],
+        || Box::pin(message_passing(Release, Relaxed)),
+    ),
+    Weak("Peterson, release and acquire", 100, "no operation orders the two", &[], || {
         Box::pin(peterson((Release, Acquire), Turn::Stores))
     }),
-    Weak("Peterson, with a fence", 300, "no operation orders the two", || {
+    Weak("Peterson, with a fence", 300, "no operation orders the two", &[], || {
         Box::pin(peterson((Release, Acquire), Turn::StoresBeforeFence))
     }),
-    Weak("owners, relaxed", 100, "is Relaxed and does not release it", || {
-        Box::pin(last_owner(Relaxed))
-    }),
-    Weak("owners, release", 100, "is Release and does not acquire it", || {
-        Box::pin(last_owner(Release))
-    }),
+    Weak(
+        "owners, relaxed",
+        100,
+        "is Relaxed and does not release it",
+        &["AcqRel for the fetch_sub"],
+        || Box::pin(last_owner(Relaxed)),
+    ),
+    Weak(
+        "owners, release",
+        100,
+        "is Release and does not acquire it",
+        &["AcqRel for the fetch_sub"],
+        || Box::pin(last_owner(Release)),
+    ),
 ];
 
 /// The same, mended.
@@ -405,7 +426,7 @@ const MENDED: &[Program] = &[
 
 #[cfg_attr(feature = "sim", test)]
 fn weak_orders_are_found_and_the_mended_programs_are_silent() {
-    for Weak(name, seeds, why, program) in WEAK {
+    for Weak(name, seeds, why, mends, program) in WEAK {
         let report = run("sc", 100, *program);
         assert!(report.passed(), "{name}: {}", screen(&report));
         let report = run("c11", *seeds, *program);
@@ -414,6 +435,11 @@ fn weak_orders_are_found_and_the_mended_programs_are_silent() {
         let words: Vec<&str> = screen.split_whitespace().filter(|word| *word != "│").collect();
         let words = words.join(" ");
         assert!(words.contains("stale read") && words.contains(why), "{name}: {screen}");
+        let strengthening = report.finding.and_then(|finding| finding.strengthening);
+        let links = strengthening.map_or_else(Vec::new, |hint| hint.operations);
+        let links = links.iter().map(|link| format!("{:?} for the {}", link.order, link.op));
+        assert_eq!(links.collect::<Vec<_>>(), *mends, "{name}: {screen}");
+        assert_eq!(words.contains("it did not come again"), !mends.is_empty(), "{name}: {screen}");
     }
     for (name, program) in MENDED {
         let report = run("c11", 300, *program);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use unpause_ordered::sort;
 
 use super::session::Session;
+use super::strengthen::strengthening;
 use super::watchdog::{Unwatch, WorkerJob};
 use super::{hook, prove, seek};
 use crate::engine::assignment::Account;
@@ -53,12 +54,14 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
             if same_failure(&again, &run) { Run { seed, strategy, ..again } } else { run }
         }
     };
+    let strengthening = shrunk.and_then(|_| session.quietly(|| strengthening(session, &run, runs)));
     let (trace_file, trace_error) = session.write(&trace);
     let replay = Some(session.replay_command(trace, trace_file.as_deref().unwrap_or_default()));
     let finding = Finding {
         original,
         shrunk,
         proof,
+        strengthening,
         called_from: callers.of_std,
         needs_runtime: callers.of_runtime,
         trace_file,

@@ -17,6 +17,7 @@ mod replays;
 mod seek;
 mod session;
 mod standstill;
+mod strengthen;
 mod times;
 mod watchdog;
 

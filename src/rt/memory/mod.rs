@@ -13,8 +13,9 @@ pub(crate) mod weak;
 
 use std::cell::Cell;
 
-use self::weak::Weak;
-use crate::run::ids::{ObjectId, TaskId};
+use self::weak::{Asked, Weak};
+use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::memory_model::Raise;
 
 /// The number of objects of a run whose words are thread-local.
 const NEAR: usize = 64;
@@ -70,6 +71,8 @@ pub(crate) struct Memory {
     far: Vec<u64>,
     /// The older stores; `None` if no run of this thread had weak memory.
     weak: Option<Box<Weak>>,
+    /// Orders that are strengthened, in all runs.
+    raised: Vec<Raise>,
     /// The effect of weaker orders in the last run.
     weaker: Weaker,
 }
@@ -102,6 +105,19 @@ impl Memory {
     #[inline]
     pub(crate) fn weak(&mut self) -> Option<&mut Weak> {
         if self.weaker == Weaker::Choose { self.weak.as_deref_mut() } else { None }
+    }
+
+    /// Makes operations of some places have stronger orders, in the runs to come.
+    pub(super) fn raise(&mut self, raised: Vec<Raise>) {
+        self.raised = raised;
+    }
+
+    /// The orders of an operation at this place.
+    pub(super) fn raised(&self, mut asked: Asked, place: Place) -> Asked {
+        for raise in self.raised.iter().filter(|raise| raise.place == place) {
+            asked = asked.raised(*raise);
+        }
+        asked
     }
 
     /// Returns `true` if each operation on an atomic may choose a store.

@@ -17,6 +17,7 @@ use crate::rt::object::Objects;
 use crate::run::board::Board;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
+use crate::run::memory_model::Raise;
 use crate::run::op::{Access, Op};
 use crate::run::store_choice::StoreChoices;
 
@@ -54,6 +55,17 @@ impl Asked {
     /// Returns `true` for an operation that may end without a store.
     pub(crate) fn may_only_read(self) -> bool {
         self.reads.is_some()
+    }
+
+    /// The same, strengthened. What only writes acquires nothing, and what only reads releases nothing.
+    pub(super) fn raised(self, raise: Raise) -> Asked {
+        let Asked { writes, reads } = self;
+        match (raise.releases, reads) {
+            (true, _) => Asked { writes: raise.of(writes), reads },
+            (false, _) => {
+                Asked { writes: raise.of(writes), reads: reads.map(|order| raise.of(order)) }
+            }
+        }
     }
 
     /// The order that counts for an operation that has written, or that has not.

@@ -27,6 +27,7 @@ mod searched;
 mod source;
 mod stale;
 mod statistics;
+mod strengthened;
 mod text;
 mod unordered;
 mod waiting;
@@ -46,6 +47,9 @@ use crate::run::{Failure, FaultCount, Outcome, Run};
 pub use clash::{Cause, Clash, StepText};
 pub use one_line::one_line;
 pub use source::rust;
+pub use strengthened::{Strengthened, Strengthening};
+#[doc(hidden)]
+pub use strengthened::{WeakLink, weak_links};
 pub use text::text;
 pub use unpause_check::picture::{Style, history_text};
 
@@ -265,6 +269,8 @@ pub struct Finding {
     pub shrunk: Option<Shrinking>,
     /// The proof about its preemptions; `None` if it was not tried.
     pub proof: Option<Proof>,
+    /// Stronger memory orders with which it does not come again, if such were found.
+    pub strengthening: Option<Strengthening>,
     /// The first place outside of the standard library from which it panicked, as `file:line`, if
     /// it panicked inside the standard library and the place could be found.
     pub called_from: Option<String>,
@@ -296,6 +302,7 @@ impl Finding {
             run,
             shrunk: None,
             proof: None,
+            strengthening: None,
             called_from: None,
             needs_runtime: None,
             trace_file: None,

@@ -296,6 +296,7 @@ fn report() -> impl Strategy<Value = Report> {
             original,
             shrunk: Some(Shrinking { replays: 3, size: original, complete: real }),
             proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1, longer: None }),
+            strengthening: None,
             called_from: Some(text.clone()),
             needs_runtime: Some(text.clone()),
             trace_file: Some(text.clone()),

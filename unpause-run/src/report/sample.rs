@@ -122,6 +122,7 @@ impl Sample {
             original: Size { steps: 47, switches: 30, preemptions: 21, ..size },
             shrunk: Some(Shrinking { replays: 312, size, complete: true }),
             proof: None,
+            strengthening: None,
             called_from: None,
             needs_runtime: None,
             replay: Some(format!("SIM_REPLAY={file} cargo test -p demo {test} -- --exact")),

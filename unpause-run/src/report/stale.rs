@@ -37,17 +37,22 @@ pub(super) fn newest<'run>(run: &'run Run, event: &Event) -> Option<&'run Event>
     run.events.get(places(run, event)?.0)
 }
 
-/// The reason why nothing orders the store of the newest value before the load that `event` is about, in words.
-pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
+/// The reason why nothing orders the store of the newest value before the load that `event` is about.
+pub(super) fn unordered(run: &Run, event: &Event) -> Option<Unordered> {
     if event.op.name != MISSES {
         return None;
     }
     let (store, load) = places(run, event)?;
+    unordered::reason(run, store, load)
+}
+
+/// The same in words.
+pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
     let of = |at: usize, does: &str| {
         let mark = run.orders.iter().find(|mark| mark.event == at)?;
         Some(format!("step {} is {:?} and does not {does}", run.events[at].step, mark.order))
     };
-    match unordered::reason(run, store, load)? {
+    match unordered(run, event)? {
         Unordered::Unconnected => Some("no operation orders the two".to_owned()),
         Unordered::NoRelease(at) => of(at, "release it"),
         Unordered::NoAcquire(at) => of(at, "acquire it"),

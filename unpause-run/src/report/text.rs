@@ -11,6 +11,7 @@ use super::schedule;
 use super::searched::{at_most, explored, limits};
 use super::stale;
 use super::statistics;
+use super::strengthened;
 use super::{Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::run::ids::TaskId;
 use crate::run::{Failure, FaultCount, Outcome};
@@ -131,6 +132,9 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
         field(screen, "shrunk", &shrunk(&finding.original, shrinking));
     }
     field(screen, "needs", &stale::needed(report, finding).unwrap_or_default());
+    if let Some(strengthening) = &finding.strengthening {
+        field(screen, "hint", &strengthened::hint(strengthening, report.runs));
+    }
     if let Some(proof) = &finding.proof {
         field(screen, "proof", &proven(finding, proof));
     }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::run::ids::Place;
+
 /// The name of the event behind a load that has not seen the newest value. The event shows that value.
 pub const MISSES: &str = "misses_the_newest_value_of";
 /// The name of the event behind a store that has taken effect before the store of the newest value. The event shows
@@ -15,6 +17,27 @@ pub struct OrderMark {
     pub event: usize,
     /// The order that counted: of a compare-exchange that failed, the order of a failure.
     pub order: Ordering,
+}
+
+/// A memory order that is strengthened, for all operations of a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Raise {
+    /// The place.
+    pub place: Place,
+    /// True if what writes also releases, false if what reads also acquires.
+    pub releases: bool,
+}
+
+impl Raise {
+    /// The order with what is added.
+    pub fn of(self, order: Ordering) -> Ordering {
+        match (order, self.releases) {
+            (Ordering::Relaxed, true) => Ordering::Release,
+            (Ordering::Relaxed, false) => Ordering::Acquire,
+            (Ordering::Acquire, true) | (Ordering::Release, false) => Ordering::AcqRel,
+            (order, _) => order,
+        }
+    }
 }
 
 /// The values that a load of an atomic may see.

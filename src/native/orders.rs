@@ -17,15 +17,9 @@ use super::sites::Site;
 use super::threads::with;
 use crate::rt::WORLD;
 use crate::run::event::Values;
-use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
-use crate::run::op::{self, Op};
+use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED};
 use crate::run::store_choice::{Decision, StoreChoices};
 use crate::seam::{draw, given, seed};
-
-/// A load has not seen this value, which is the newest one.
-const MISSED: Op = Op::new(MISSES, op::Access::Read);
-/// A store or a read-modify-write has taken effect before the store of this value, which is the newest one.
-const PRECEDED: Op = Op::new(PRECEDES, op::Access::Read);
 
 /// The memory order `SeqCst`, as the C ABI numbers it.
 const SEQ_CST: u8 = 5;

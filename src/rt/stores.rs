@@ -1,5 +1,5 @@
 //! The store that an operation on an atomic chooses, in runs with weak memory: see
-//! [`memory::weak`](super::memory::weak).
+//! [`memory::weak`].
 
 use std::sync::atomic::Ordering;
 
@@ -7,15 +7,10 @@ use super::memory::weak::{Asked, Record, Weak, WordOp};
 use super::memory::{self, Weaker};
 use super::state::RunState;
 use super::world::World;
-use crate::run::memory_model::{MISSES, OrderMark, PRECEDES};
+use crate::run::memory_model::{MISSED, OrderMark, PRECEDED};
 use crate::run::op::{Access, Op};
 use crate::run::store_choice::Decision;
 use crate::run::untried::Untried;
-
-/// A load has not seen this value, which is the newest one.
-const MISSED: Op = Op::new(MISSES, Access::Read);
-/// A store or a read-modify-write has taken effect before the store of this value, which is the newest one.
-const PRECEDED: Op = Op::new(PRECEDES, Access::Read);
 
 /// The effect of an operation.
 pub(super) struct Seen {

@@ -64,6 +64,11 @@ const NOT_INSTRUMENTED: &[&str] = &[
     "unpause_words",
 ];
 
+/// Returns `true` for a crate of this name that is a part of unpause, and is not instrumented.
+pub(super) fn is_of_unpause(name: &str) -> bool {
+    NOT_INSTRUMENTED.contains(&name) && (name == "sim" || name.starts_with("unpause_"))
+}
+
 /// The crates that do something at each step of a run.
 const OF_EACH_STEP: &[&str] = &["sim", "unpause_native", "unpause_orders", "unpause_run"];
 

@@ -57,7 +57,7 @@ impl Asked {
         self.reads.is_some()
     }
 
-    /// The same, strengthened. What only writes acquires nothing, and what only reads releases nothing.
+    /// The same, strengthened.
     pub(super) fn raised(self, raise: Raise) -> Asked {
         let Asked { writes, reads } = self;
         match (raise.releases, reads) {
@@ -68,7 +68,7 @@ impl Asked {
         }
     }
 
-    /// The order that counts for an operation that has written, or that has not.
+    /// The order of an operation with a store, or without one.
     pub(crate) fn of(self, writes: bool) -> Ordering {
         self.reads.filter(|_| !writes).unwrap_or(self.writes)
     }

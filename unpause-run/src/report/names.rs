@@ -6,7 +6,7 @@ use super::stale;
 use super::waiting;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::memory_model::{MISSES, OrderMark, PRECEDES};
+use crate::run::memory_model::{MISSED, OrderMark, PRECEDED};
 use crate::run::op::Access;
 use crate::run::{ObjectRecord, Run, TaskRecord, Wait};
 use unpause_check::picture::screen::{clean, cut};
@@ -176,8 +176,8 @@ fn spoken(op: &str) -> &str {
     match op {
         "ends_early" => "the timer ends early",
         "wakes_spuriously" => "wakes spuriously",
-        MISSES => "misses the newest value of",
-        PRECEDES => "precedes the newest value of",
+        op if op == MISSED.name => "misses the newest value of",
+        op if op == PRECEDED.name => "precedes the newest value of",
         "finds_an_old_length_of" => "finds an old length of",
         "finds_old_bytes_in" => "finds old bytes in",
         "finds_an_old_entry_in" => "finds an old entry in",

@@ -8,7 +8,7 @@ use unpause_check::picture::screen::plural;
 use super::unordered::{self, Unordered};
 use super::{Finding, Report};
 use crate::run::event::{Event, Values};
-use crate::run::memory_model::{MISSES, MemoryModel, PRECEDES};
+use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED};
 use crate::run::{Outcome, Run};
 
 /// The operations that chose another store than the newest, in words. `None` if the run was not shrunk, or if its
@@ -23,7 +23,7 @@ pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
     }
     let count =
         |name: &str| finding.run.events.iter().filter(|event| event.op.name == name).count() as u64;
-    let kinds = [(count(MISSES), "stale read"), (count(PRECEDES), "early store")];
+    let kinds = [(count(MISSED.name), "stale read"), (count(PRECEDED.name), "early store")];
     let words = kinds.iter().filter(|(count, _)| *count > 0);
     let words: Vec<String> = words.map(|(count, kind)| plural(*count, kind)).collect();
     Some(match &words[..] {
@@ -39,7 +39,7 @@ pub(super) fn newest<'run>(run: &'run Run, event: &Event) -> Option<&'run Event>
 
 /// The reason why nothing orders the store of the newest value before the load that `event` is about.
 pub(super) fn unordered(run: &Run, event: &Event) -> Option<Unordered> {
-    if event.op.name != MISSES {
+    if event.op.name != MISSED.name {
         return None;
     }
     let (store, load) = places(run, event)?;
@@ -62,7 +62,7 @@ pub(super) fn reason(run: &Run, event: &Event) -> Option<String> {
 /// The positions of the store of the newest value, and of the operation that has missed it or precedes it.
 fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
     let Values::Read(value) = event.values else { return None };
-    if ![MISSES, PRECEDES].contains(&event.op.name) {
+    if ![MISSED.name, PRECEDED.name].contains(&event.op.name) {
         return None;
     }
     let at = run.events.iter().position(|other| ptr::eq(other, event))?;
@@ -74,7 +74,7 @@ fn places(run: &Run, event: &Event) -> Option<(usize, usize)> {
     let earlier = run.events[..operation].iter().enumerate().rev();
     let mut of_object = earlier.filter(|(_, other)| other.object == event.object);
     while let Some((place, other)) = of_object.next() {
-        if other.op.name == PRECEDES {
+        if other.op.name == PRECEDED.name {
             // The store before it is not the newest one either.
             of_object.next();
         } else if left(other) == Some(value) {
@@ -89,10 +89,6 @@ mod tests {
     use super::super::sample::{LOAD, STORE, Sample};
     use super::*;
     use crate::run::event::ValueKind;
-    use crate::run::op::{Access, Op};
-
-    const MISSED: Op = Op::new(MISSES, Access::Read);
-    const PRECEDED: Op = Op::new(PRECEDES, Access::Read);
 
     #[test]
     fn the_newest_store_is_the_last_one_that_precedes_none() {

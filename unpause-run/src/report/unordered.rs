@@ -14,7 +14,7 @@ use unpause_ordered::Map;
 use crate::run::Run;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, TaskId};
-use crate::run::memory_model::{MISSES, PRECEDES};
+use crate::run::memory_model::{MISSED, PRECEDED};
 use crate::run::op::{Access, Op};
 
 /// The reason.
@@ -107,7 +107,7 @@ impl Walk<'_> {
     fn event(&mut self, at: usize) -> Option<()> {
         let event = &self.run.events[at];
         let Event { task, object, op, values, .. } = *event;
-        if op.name == MISSES || op.name == PRECEDES || op.access == Access::Peek {
+        if op.name == MISSED.name || op.name == PRECEDED.name || op.access == Access::Peek {
             return Some(());
         }
         let mark = self.run.orders.iter().find(|mark| mark.event == at);

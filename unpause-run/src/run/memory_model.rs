@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use crate::run::ids::Place;
+use crate::run::op::{Access, Op};
 
-/// The name of the event behind a load that has not seen the newest value. The event shows that value.
-pub const MISSES: &str = "misses_the_newest_value_of";
-/// The name of the event behind a store that has taken effect before the store of the newest value. The event shows
-/// that value.
-pub const PRECEDES: &str = "precedes_the_newest_value_of";
+/// The event behind a load that has not seen the newest value. It shows that value.
+pub const MISSED: Op = Op::new("misses_the_newest_value_of", Access::Read);
+/// The event behind a store that has taken effect before the store of the newest value. It shows that value.
+pub const PRECEDED: Op = Op::new("precedes_the_newest_value_of", Access::Read);
 
 /// The memory order of an operation, in a run with the memory `c11`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,18 +8,7 @@ use std::path::{Path, PathBuf};
 use object::read::archive::ArchiveFile;
 use object::{File, FileKind, Object, ObjectSymbol, SymbolKind};
 
-use crate::test::stdlib;
-
-/// The crates that step the threads of the others and are not instrumented. They belong to the engine.
-const ENGINE: &[&str] = &[
-    "sim",
-    "unpause_check",
-    "unpause_native",
-    "unpause_ordered",
-    "unpause_orders",
-    "unpause_run",
-    "unpause_words",
-];
+use crate::test::{stdlib, wrapper::is_of_unpause};
 
 /// The names of the functions of the known files.
 #[derive(Default)]
@@ -46,7 +35,7 @@ impl Known {
         for folder in dependencies(given) {
             let is_of_engine = |name: &str| {
                 let name = name.strip_prefix("lib").unwrap_or(name);
-                name.rsplit_once('-').is_some_and(|(name, _)| ENGINE.contains(&name))
+                name.rsplit_once('-').is_some_and(|(name, _)| is_of_unpause(name))
             };
             known.add_libraries(&folder, is_of_engine)?;
         }

@@ -46,13 +46,15 @@ const ASKED: &[(&str, Expected, fn() -> String)] = &[
         elsewhere(|| text(thread::current().id()))
     }),
     ("the number of the kernel", Is("4194304"), || text(planted::process::thread_number())),
-    ("the date", Is("1767225600s"), || text(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())),
-    ("the time of a sleep", Is("3600s"), || {
+    ("the date", Is("1767225600.000000001s"), || {
+        text(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
+    }),
+    ("the time of a sleep", Is("3600.000000001s"), || {
         let begun = Instant::now();
         thread::sleep(Duration::from_secs(3600));
         text(begun.elapsed())
     }),
-    ("the time of work", Is("0ns"), || {
+    ("the time of work", Is("1ns"), || {
         let begun = Instant::now();
         std::hint::black_box((0..100_000).sum::<u64>());
         text(begun.elapsed())

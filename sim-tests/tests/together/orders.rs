@@ -48,8 +48,8 @@ impl Data {
     }
 }
 
-/// A program in which a task stores data and does `$first`, and another one does `$then`, which waits for that, and loads
-/// the data. Both have `$shared`, which they clone.
+/// A program of two tasks with clones of `$shared`. The first task stores data and does `$first`. The other task does
+/// `$then`, which waits for the first task, and loads the data.
 macro_rules! hand_over {
     ($name:literal, $shared:expr, |$a:ident| $first:expr, |$b:ident| $then:expr) => {
         ($name, || {
@@ -71,8 +71,8 @@ macro_rules! hand_over {
     };
 }
 
-/// A program in which a task stores data and uses one end of a channel, and another one uses the other end and loads the
-/// data.
+/// A program of two tasks with the ends of a channel. The first task stores data and uses its end. The other task uses
+/// its own end and loads the data.
 macro_rules! message {
     ($name:literal, $ends:expr, |$a:ident| $first:expr, |$b:ident| $then:expr) => {
         ($name, || {

@@ -71,8 +71,8 @@ struct Judge<'a, 'b> {
 }
 
 impl Judge<'_, '_> {
-    /// Makes runs with these orders. Returns the first one that fails in the same way. `None` if there were too many
-    /// steps.
+    /// Makes runs with these orders. Returns the first run with the same failure, if there is any. `None` if all runs
+    /// together took too many steps.
     fn fails_with(&mut self, links: &[WeakLink]) -> Option<Option<Run>> {
         let raises: Vec<Raise> = links.iter().map(|link| link.raise).collect();
         self.runner.worker.raise(raises);

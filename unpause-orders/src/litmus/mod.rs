@@ -23,7 +23,7 @@ pub enum Act {
     Add(usize, u64, u8),
     /// Stores a value and returns the old one.
     Swap(usize, u64, u8),
-    /// Stores the second value if the word has the first one. The second order is that of a failure.
+    /// Stores the second value if the word has the first value. The second order is the order of a failure.
     CompareExchange(usize, u64, u64, u8, u8),
     /// A fence.
     Fence(u8),

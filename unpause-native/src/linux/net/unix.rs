@@ -150,7 +150,7 @@ impl Net {
         Ok(from.len())
     }
 
-    /// The sockets connected to this one that have no room for a packet; all of them if it is closed.
+    /// The connected sockets without room for a packet. If this socket is closed: all connected sockets.
     pub(super) fn without_room(&self, file: usize) -> Vec<usize> {
         let waits = |other: &usize| match self.kind(*other) {
             Some(Kind::Datagram(socket)) if socket.peer == Some(file) => match self.kind(file) {

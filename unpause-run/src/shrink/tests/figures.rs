@@ -58,17 +58,17 @@ fn cases(usual: usize, long: usize) -> usize {
 
 #[test]
 fn random_programs_come_down_to_the_least() {
-    check(random_program, cases(40, 100), 0, 1);
+    check(random_program, cases(20, 100), 0, 1);
 }
 
 #[test]
 fn random_programs_that_need_a_preemption_come_down_to_the_least() {
-    check(random_program, cases(40, 100), 1, 1);
+    check(random_program, cases(20, 100), 1, 1);
 }
 
 #[test]
 fn random_programs_with_locks_come_down_to_the_least() {
-    let accepted = check(random_locks, cases(60, 150), 1, 2);
+    let accepted = check(random_locks, cases(40, 150), 1, 2);
     let idle = |(row, accepted): (&Pass, u64)| (accepted == 0).then_some(row.name);
     let idle: Vec<_> = PASSES.iter().zip(accepted).filter_map(idle).collect();
     // Every other pass finds something that the earlier passes do not. These programs draw nothing
@@ -80,7 +80,7 @@ fn random_programs_with_locks_come_down_to_the_least() {
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
     // The hardest there are. A missed minimum has its turns in another order: too far away for a
     // step, and too deep for a search within the budget.
-    check(random_locks, cases(10, 20), 2, 1);
+    check(random_locks, cases(5, 20), 2, 1);
 }
 
 /// Two to four tasks of a few operations of all kinds.

@@ -100,7 +100,7 @@ fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
     crate::engine::simulate::hook::install();
     let (programs, runs_max) = match std::env::var("UNPAUSE_LONG") {
         Ok(_) => (1_000, 3_000),
-        Err(_) => (60, 400),
+        Err(_) => (30, 400),
     };
     let (mut small, mut strict) = (0, 0);
     for seed in 0..programs {

@@ -322,7 +322,7 @@ families! {
 }
 
 /// The number of programs of each family, and the maximum number of runs of one by brute force.
-const SHORT: (u64, u64) = (80, 300);
+const SHORT: (u64, u64) = (40, 300);
 
 /// Compares a few programs of the family.
 fn compare(family: &Family) {

@@ -37,7 +37,7 @@ fn allowed(program: &[Act], rules: Rules) -> States {
 }
 
 fn programs() -> u64 {
-    if std::env::var_os("UNPAUSE_LONG").is_some() { 3000 } else { 60 }
+    if std::env::var_os("UNPAUSE_LONG").is_some() { 3000 } else { 150 }
 }
 
 #[test]

@@ -16,7 +16,7 @@ const LEN: u64 = 20;
 type States = BTreeSet<Vec<String>>;
 
 fn programs() -> u64 {
-    if std::env::var_os("UNPAUSE_LONG").is_some() { 5000 } else { 50 }
+    if std::env::var_os("UNPAUSE_LONG").is_some() { 5000 } else { 100 }
 }
 
 /// Two files of zeros, which are durable with their names.

@@ -297,7 +297,7 @@ const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
 fn effort() -> (u64, u64) {
     match std::env::var("UNPAUSE_LONG") {
         Ok(_) => (4_000, 2_000),
-        Err(_) => (50, 300),
+        Err(_) => (80, 300),
     }
 }
 

@@ -7,103 +7,47 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The line above the report in an example.
 const REPORT: &str = "\n// ---- Output ----\n//\n";
 
-#[test]
-fn lost_update_ends_with_what_it_prints() {
-    example("lost_update");
+/// A test for each example, and their names. Cargo builds the programs beside this test: `sim-tests/Cargo.toml` has them.
+macro_rules! examples {
+    ($($name:ident,)*) => {
+        mod an_example_ends_with_what_it_prints {
+            $(#[test]
+            fn $name() {
+                let program = env!(concat!("CARGO_BIN_EXE_", stringify!($name)));
+                super::example(stringify!($name), program);
+            })*
+        }
+
+        const EXAMPLES: &[&str] = &[$(stringify!($name)),*];
+    };
 }
 
-#[test]
-fn deadlock_ends_with_what_it_prints() {
-    example("deadlock");
-}
-
-#[test]
-fn queue_ends_with_what_it_prints() {
-    example("queue");
-}
-
-#[test]
-fn kv_ends_with_what_it_prints() {
-    example("kv");
-}
-
-#[test]
-fn online_ends_with_what_it_prints() {
-    example("online");
-}
-
-#[test]
-fn cas_chain_ends_with_what_it_prints() {
-    example("cas_chain");
-}
-
-#[test]
-fn parallel_counter_ends_with_what_it_prints() {
-    example("parallel_counter");
-}
-
-#[test]
-fn parallel_store_ends_with_what_it_prints() {
-    example("parallel_store");
-}
-
-#[test]
-fn parallel_bank_ends_with_what_it_prints() {
-    example("parallel_bank");
-}
-
-#[test]
-fn parallel_tickets_ends_with_what_it_prints() {
-    example("parallel_tickets");
-}
-
-#[test]
-fn parallel_queue_ends_with_what_it_prints() {
-    example("parallel_queue");
-}
-
-#[test]
-fn parallel_link_ends_with_what_it_prints() {
-    example("parallel_link");
-}
-
-#[test]
-fn wal_ends_with_what_it_prints() {
-    example("wal");
-}
-
-#[test]
-fn disruptor_ends_with_what_it_prints() {
-    example("disruptor");
-}
-
-#[test]
-fn log_buffer_ends_with_what_it_prints() {
-    example("log_buffer");
-}
-
-#[test]
-fn log_buffer_mapped_ends_with_what_it_prints() {
-    example("log_buffer_mapped");
-}
-
-#[test]
-fn cas_register_ends_with_what_it_prints() {
-    example("cas_register");
-}
-
-#[test]
-fn raft_ends_with_what_it_prints() {
-    example("raft");
-}
-
-#[test]
-fn lossy_link_ends_with_what_it_prints() {
-    example("lossy_link");
+// In alphabetical order.
+examples! {
+    cas_chain,
+    cas_register,
+    deadlock,
+    disruptor,
+    kv,
+    log_buffer,
+    log_buffer_mapped,
+    lossy_link,
+    lost_update,
+    online,
+    parallel_bank,
+    parallel_counter,
+    parallel_link,
+    parallel_queue,
+    parallel_store,
+    parallel_tickets,
+    queue,
+    raft,
+    wal,
 }
 
 #[test]
@@ -114,26 +58,7 @@ fn every_example_is_tested_here() {
     let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();
     names.sort();
-    let by_hand = [
-        "cas_chain",
-        "cas_register",
-        "deadlock",
-        "disruptor",
-        "kv",
-        "log_buffer",
-        "log_buffer_mapped",
-        "lossy_link",
-        "lost_update",
-        "online",
-    ];
-    let generated = ["bank", "counter", "link", "queue", "store", "tickets"];
-    let generated = generated.map(|name| format!("parallel_{name}"));
-    let all = by_hand
-        .map(str::to_owned)
-        .into_iter()
-        .chain(generated)
-        .chain(["queue", "raft", "wal"].map(str::to_owned));
-    assert_eq!(names, all.collect::<Vec<_>>());
+    assert_eq!(names, EXAMPLES);
 }
 
 #[test]
@@ -141,13 +66,14 @@ fn an_example_that_is_asked_for_one_run_does_no_other() {
     if !sim::SIMULATED {
         return; // Real threads replay nothing.
     }
-    let replay = run_example("deadlock", &[("SIM_REPLAY", "sim2:0,0.0x2,0.1x2")]);
+    let program = Path::new(env!("CARGO_BIN_EXE_deadlock"));
+    let replay = run_example(program, &[("SIM_REPLAY", "sim2:0,0.0x2,0.1x2")]);
     assert!(replay.status.success(), "{}", stdout(&replay));
     let text = stdout(&replay);
     assert!(text.starts_with("FAILED  deadlock  replay of a given trace: deadlock"), "{text}");
     assert_eq!((text.matches("FAILED").count(), text.matches("passed").count()), (1, 0), "{text}");
 
-    let stale = run_example("deadlock", &[("SIM_REPLAY", "sim2:0x9")]);
+    let stale = run_example(program, &[("SIM_REPLAY", "sim2:0x9")]);
     assert!(!stale.status.success(), "{}", stdout(&stale));
 }
 
@@ -331,14 +257,19 @@ fn the_guide_names_every_strategy() {
 
 /// An example ends as it should, and its file ends with its output.
 #[track_caller]
-fn example(name: &str) {
-    // On real threads an example shows little and takes seconds to build; the lints have checked it.
+fn example(name: &str, program: &str) {
+    // The others need the feature `sim` in the manifest: Cargo names their programs and does not build them.
+    let is_built = sim::SIMULATED || ["kv", "lost_update", "parallel_queue"].contains(&name);
     let is_long = std::env::var_os("UNPAUSE_LONG").is_some();
-    if !sim::SIMULATED && !is_long && !["kv", "lost_update", "parallel_queue"].contains(&name) {
-        println!("NOT RUN without UNPAUSE_LONG: the example {name} on real threads");
-        return;
-    }
-    let output = run_example(name, &[]);
+    let program = match is_built {
+        true => PathBuf::from(program),
+        false if is_long => build_example(name),
+        false => {
+            println!("NOT RUN without UNPAUSE_LONG: the example {name} on real threads");
+            return;
+        }
+    };
+    let output = run_example(&program, &[]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     assert_eq!(stderr(&output), "");
     // This one runs no task, so it prints the same in both builds.
@@ -385,36 +316,38 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Builds an example as the tests are built, so that nothing is built twice, and runs it as `cargo run` does.
-fn run_example(name: &str, environment: &[(&str, &str)]) -> Output {
-    let program = std::env::current_exe().unwrap();
-    let profile = program.parent().and_then(Path::parent).unwrap();
+/// Builds an example for real threads and returns its program.
+fn build_example(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut build = cargo(&root());
-    build.args(["build", "--quiet", "--example", name]);
-    build.arg("--target-dir").arg(profile.parent().unwrap());
-    // The gate builds the package alone, too, with this setting.
-    match std::env::var("UNPAUSE_EXAMPLES") {
-        Ok(config) if sim::SIMULATED => build.args(["--config", &config]),
-        _ => build.arg("--workspace"),
-    };
-    match profile.file_name().unwrap().to_str().unwrap() {
-        "debug" => &mut build,
-        profile => build.args(["--profile", profile]),
-    };
-    if !sim::SIMULATED {
-        build.arg("--no-default-features");
-    }
+    build.args(["build", "--quiet", "--workspace", "--no-default-features", "--example", name]);
+    build.arg("--target-dir").arg(target);
     // A setting that this test was built with.
     if let Ok(config) = std::env::var("UNPAUSE_CONFIG") {
         build.args(["--config", &config]);
     }
     let built = output(&mut build);
     assert!(built.status.success(), "{}", stderr(&built));
+    target.join("debug/examples").join(name)
+}
 
-    let mut run = Command::new(profile.join("examples").join(name));
+/// Runs an example as `cargo run --example` does: its replay command depends on the folders of its program.
+fn run_example(program: &Path, environment: &[(&str, &str)]) -> Output {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    // Each run has a folder of its own: tests run beside each other, in one process or in many.
+    let run = format!("example-{}-{}", std::process::id(), RUNS.fetch_add(1, Relaxed));
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join(run);
+    let examples = own.join("debug/examples");
+    fs::create_dir_all(&examples).unwrap();
+    let copy = examples.join(program.file_name().unwrap());
+    fs::hard_link(program, &copy).unwrap();
+
+    let mut run = Command::new(copy);
     run.current_dir(root()).env("CARGO_PKG_NAME", "unpause").env("RUST_BACKTRACE", "1");
     clean(&mut run);
-    output(run.envs(environment.iter().copied()))
+    let output = output(run.envs(environment.iter().copied()));
+    fs::remove_dir_all(own).unwrap();
+    output
 }
 
 /// Cargo in a folder, off the net: all it needs is in the lock file of the project.
@@ -438,10 +371,9 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// The standard output of a program, with Cargo's output folder written as `target` wherever it is, and without
-/// optimization.
+/// The standard output of a program, with Cargo's output folder written as `target` wherever it is.
 fn stdout(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stdout).replace("cargo run --release", "cargo run");
+    let text = String::from_utf8_lossy(&output.stdout);
     let shorten = |line: &str| match (line.split_once(": "), line.find("/sim/")) {
         (Some((label @ ("trace" | "source" | "history"), _)), Some(at)) => {
             format!("{:9}target{}\n", format!("{label}:"), &line[at..])

@@ -5,6 +5,8 @@
 //! `concurrent-queue-2.5.0/src/bounded.rs:112:37`, `core/src/array/mod.rs:3:5`, and `<sim>/rt/parts/timers.rs:32:56`
 //! for this library, wherever it was compiled from.
 
+use std::borrow::Cow;
+
 /// The folders of a package that have sources in them besides `src`.
 const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
 /// The crates that come with the compiler.
@@ -33,7 +35,7 @@ pub fn is_foreign(place: &str) -> bool {
 /// Returns the place with the path of the crate instead of a path of the machine. Operations that the compiler has
 /// merged have no line: their place is the file.
 pub fn portable(place: &str) -> String {
-    let place = place.strip_suffix(":0:0").unwrap_or(place);
+    let place = &without_parents(place.strip_suffix(":0:0").unwrap_or(place))[..];
     if !is_absolute(place) {
         return place.to_owned();
     }
@@ -49,6 +51,23 @@ pub fn portable(place: &str) -> String {
         Some(at) => [&name(&parts, at)[..], &parts[at + 1..].join("/")].join("/"),
         None => path,
     }
+}
+
+/// Returns the path without each `..` that follows a folder: `tests/common/mod.rs` for `tests/web/../common/mod.rs`.
+/// The compiler has such paths from a `path` in the manifest or in the source.
+fn without_parents(path: &str) -> Cow<'_, str> {
+    if !path.contains("/../") {
+        return Cow::Borrowed(path);
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        let is_folder = parts.last().is_some_and(|last| !["", ".", ".."].contains(last));
+        match part {
+            ".." if is_folder => _ = parts.pop(),
+            _ => parts.push(part),
+        }
+    }
+    Cow::Owned(parts.join("/"))
 }
 
 /// Returns the path within the sources of the library or of this crate; `None` for a path elsewhere. This file is at
@@ -122,6 +141,11 @@ mod tests {
                 "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/array/mod.rs:3:5",
                 "core/src/array/mod.rs:3:5",
             ),
+            ("pool-tests/../examples/kv.rs:1:2", "examples/kv.rs:1:2"),
+            ("tests/web/page/../../common/mod.rs:1:2", "tests/common/mod.rs:1:2"),
+            ("../shared/../../lib.rs:1:2", "../../lib.rs:1:2"),
+            ("/u/src/pool/src/../../queue/src/lib.rs:1:2", "queue/src/lib.rs:1:2"),
+            ("/../lib.rs:1:2", "/../lib.rs:1:2"),
             ("C:\\Users\\me\\pool\\src\\lib.rs:1:2", "pool/src/lib.rs:1:2"),
             ("/tmp/one.rs:1:2", "/tmp/one.rs:1:2"),
             ("", ""),

@@ -118,6 +118,7 @@ fn flags_of_each_place_reach_the_compiler() {
 }
 
 #[test]
+#[ignore = "builds packages: run by .ci/run --long"]
 fn flags_of_documentation_tests_reach_rustdoc() {
     let flags = "rustdocflags = ['--cfg', 'of_documentation']";
     let package = Package::new("documentation", &format!("[build]\n{flags}\n"));
@@ -178,6 +179,7 @@ fn the_compiler_of_the_configuration_compiles_all() {
 }
 
 #[test]
+#[ignore = "builds packages: run by .ci/run --long"]
 fn flags_that_cannot_be_are_named_and_the_program_is_built_without_them() {
     let package = Package::new("conflicts", "");
     package.write(
@@ -208,6 +210,7 @@ fn flags_that_cannot_be_are_named_and_the_program_is_built_without_them() {
 
 /// A profile of the user's own has no setting that takes the lines or the symbols away, or joins std with the program.
 #[test]
+#[ignore = "builds packages: run by .ci/run --long"]
 fn a_profile_of_the_user_is_built_with_lines_and_symbols() {
     let package = Package::new("profile", "");
     let profile = "[profile.of-ci]\ninherits = 'release'\nlto = 'fat'\nstrip = true\ndebug = false\n\
@@ -262,6 +265,7 @@ fn errors_of_the_linker_are_explained() {
 }
 
 #[test]
+#[ignore = "builds packages: run by .ci/run --long"]
 fn a_test_may_call_the_command() {
     let package = Package::new("nested", &format!("[build]\nrustc-wrapper = './wrap'\n{FLAGS}\n"));
     package.program("wrap", "exec \"$@\"");

@@ -89,6 +89,11 @@ pub(crate) fn exclusive() -> Exclusive {
     Exclusive
 }
 
+/// Prevents nothing: there are no such runs.
+pub(crate) fn of_closure(_has_captured: bool) -> Exclusive {
+    Exclusive
+}
+
 /// Held by an async test while it runs.
 pub(crate) struct Alone;
 

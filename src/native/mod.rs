@@ -30,10 +30,11 @@ mod transfers;
 mod turns;
 
 use std::panic::{PanicHookInfo, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use unpause_native::{Death, Ended, Execution};
+use unpause_native::{Captured, Death, Ended, Execution, Memory, capture};
 
 pub use unpause_native::Rule;
 pub(crate) use unpause_native::{
@@ -121,7 +122,14 @@ pub(crate) async fn run(
         // Its memory ends with the run.
         outside(|| *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone()));
     });
-    let memory = memory::draw(leaks);
+    let memory = match HAS_CAPTURED.load(Ordering::Relaxed) {
+        // A heap that checks its memory does not know what earlier runs have left.
+        true => {
+            memory::draw(leaks);
+            Memory::Plain
+        }
+        false => memory::draw(leaks),
+    };
     let (detail, points, readings_differ) = draw_points();
     let execution = match isolation::is_process() {
         true => Execution::begin_apart(with_error, memory, &isolation::watch()),
@@ -214,6 +222,30 @@ pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
     let only = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     unpause_native::warm_up();
     only
+}
+
+/// True if the body of the current test has captured memory.
+static HAS_CAPTURED: AtomicBool = AtomicBool::new(false);
+
+/// Held by a test while it makes the runs of a closure.
+pub(crate) struct OfClosure {
+    // The statics are put back before the next test begins.
+    _captured: Captured,
+    _only: MutexGuard<'static, ()>,
+}
+
+/// Waits until no other test steps plain threads. The statics will have their current values again in the end. If the
+/// closure `has_captured` memory, all memory that exists now is left alone by the runs, and is no shared memory of them.
+pub(crate) fn of_closure(has_captured: bool) -> OfClosure {
+    let only = exclusive();
+    HAS_CAPTURED.store(has_captured, Ordering::Relaxed);
+    OfClosure { _captured: capture(has_captured), _only: only }
+}
+
+impl Drop for OfClosure {
+    fn drop(&mut self) {
+        HAS_CAPTURED.store(false, Ordering::Relaxed);
+    }
 }
 
 /// Records a panic of a simulated thread. Returns `false` for any other.

@@ -7,6 +7,7 @@
 mod beyond;
 mod bridge;
 mod chances;
+mod closures;
 mod corpus;
 mod dispatchers;
 mod fold;

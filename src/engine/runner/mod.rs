@@ -216,8 +216,10 @@ mod told;
 #[cfg(test)]
 mod walk;
 
+use std::any::TypeId;
 use std::ffi::OsString;
 use std::panic::Location;
+use std::sync::Arc;
 
 #[allow(unused_imports, reason = "seeds of runs on real threads mean no run")]
 pub(crate) use self::alone::end;
@@ -298,14 +300,36 @@ impl Runner {
         }
     }
 
-    /// Like [`run`](Self::run), of a plain function whose `std::thread`s are stepped, as in a test with
+    /// Like [`run`](Self::run), of a plain closure whose `std::thread`s are stepped, as in a test with
     /// `#[sim::test(native)]`. One such run at a time is on in a process: the call waits for others.
     ///
-    /// Statics of the program have their first values again when a run begins, and memory that a run allocates ends
-    /// with it.
+    /// Each run begins anew: statics of the program have their first values, and memory that a run allocates ends with
+    /// it. What the closure captures outlives the runs, so a test can gather values over all of them. It is outside
+    /// of the program that is tested: its atomics and locks are no points. If a closure captures something, misuse of
+    /// memory, such as a use after free, is not looked for. After the call the statics are as before it.
     ///
     /// # Panics
     /// If a setting cannot be used. If the program is not compiled by `cargo unpause test`, each run fails.
+    ///
+    /// ```no_run
+    /// use std::collections::BTreeSet;
+    /// use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    /// let of_runs = seen.clone();
+    /// let report = sim::Runner::new().strategy("exhaustive").run_native(move || {
+    ///     let number = Arc::new(AtomicU32::new(0));
+    ///     let stored = number.clone();
+    ///     let thread = std::thread::spawn(move || stored.store(1, SeqCst));
+    ///     of_runs.lock().unwrap().insert(number.load(SeqCst));
+    ///     thread.join().unwrap();
+    /// });
+    /// assert!(report.passed());
+    /// assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1]));
+    /// ```
+    ///
+    /// A search that ends is a proof:
     ///
     /// ```no_run
     /// let runner = sim::Runner::new().strategy("exhaustive");
@@ -316,9 +340,18 @@ impl Runner {
     /// assert!(report.searched.unwrap().is_proof());
     /// ```
     #[track_caller]
-    pub fn run_native<R: TestResult + 'static>(&self, body: fn() -> R) -> Report {
-        let _only = native::exclusive();
-        let body = FunctionBody::new(async || native::run(None, body, false).await);
+    pub fn run_native<B, R>(&self, body: B) -> Report
+    where
+        B: Fn() -> R + Send + Sync + 'static,
+        R: TestResult + 'static,
+    {
+        let is_function = TypeId::of::<B>() == TypeId::of::<fn() -> R>();
+        let body = Arc::new(body);
+        let _only = native::of_closure(size_of::<B>() > 0 && !is_function);
+        let body = FunctionBody::new(async || {
+            let body = body.clone();
+            native::run(None, move || body(), false).await
+        });
         let mut settings = self.settings.clone();
         settings.kind.native = true;
         let runner = Runner { settings, site: self.site.clone() };

@@ -5,7 +5,7 @@ use std::fmt;
 use super::TestResult;
 use crate::native;
 
-pub(super) use crate::native::{alone, exclusive};
+pub(super) use crate::native::{alone, exclusive, of_closure};
 
 /// The error that a body returned, as text.
 pub(super) struct ErrorText(String);

@@ -33,11 +33,15 @@ impl Arena {
 pub(crate) struct Places {
     /// By part: the number of bytes in use; 0 for a part without a thread.
     used: [u32; PARTS],
+    /// By part: the number of its first bytes that earlier runs have and [keep](Places::keep).
+    kept: [u32; PARTS],
     /// The numbers of the parts with a thread, of which there are `taken`. So a reset costs what the run has used.
     parts: [u16; PARTS],
     taken: usize,
     /// The end of the large allocations.
     top: usize,
+    /// The end of the large allocations that are kept.
+    kept_top: usize,
     /// The last large allocation, which can grow in place.
     last: usize,
 }
@@ -45,19 +49,40 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) const NONE: Places = Places {
         used: [0; PARTS],
+        kept: [0; PARTS],
         parts: [0; PARTS],
         taken: 0,
         top: PARTS * PART,
+        kept_top: PARTS * PART,
         last: usize::MAX,
     };
 
-    /// Returns the ranges in use.
+    /// Returns the ranges in use, without what is kept.
     pub(crate) fn used(&self) -> impl Iterator<Item = Range<usize>> {
         let parts = self.parts[..self.taken].iter().map(|part| {
             let part = usize::from(*part);
-            part * PART..part * PART + self.used[part] as usize
+            part * PART + self.kept[part] as usize..part * PART + self.used[part] as usize
         });
-        parts.chain(std::iter::once(PARTS * PART..self.top).filter(|large| !large.is_empty()))
+        parts.chain(std::iter::once(self.kept_top..self.top).filter(|large| !large.is_empty()))
+    }
+
+    /// Returns `true` if an offset is in an allocation of the current run.
+    pub(crate) fn is_of_run(&self, start: usize) -> bool {
+        let kept = self.kept.get(start / PART).map(|kept| start / PART * PART + *kept as usize);
+        start >= kept.unwrap_or(self.kept_top)
+    }
+
+    /// Returns `true` if something is kept.
+    pub(crate) fn keeps(&self) -> bool {
+        self.kept_top > PARTS * PART || self.kept.iter().any(|kept| *kept > 0)
+    }
+
+    /// Keeps all allocations of the run: later runs do not use their bytes. For [`reset`](Self::reset), before it.
+    pub(crate) fn keep(&mut self) {
+        for part in &self.parts[..self.taken] {
+            self.kept[usize::from(*part)] = self.used[usize::from(*part)];
+        }
+        self.kept_top = self.top;
     }
 
     /// Gives all parts up.
@@ -65,7 +90,7 @@ impl Places {
         for part in &self.parts[..self.taken] {
             self.used[usize::from(*part)] = 0;
         }
-        (self.taken, self.top, self.last) = (0, PARTS * PART, usize::MAX);
+        (self.taken, self.top, self.last) = (0, self.kept_top, usize::MAX);
     }
 
     /// The number of bytes in use from an offset to the end of its part. This is at least the size
@@ -73,7 +98,7 @@ impl Places {
     pub(crate) fn left(&self, start: usize) -> usize {
         let part = start / PART;
         let end = match self.used.get(part) {
-            Some(used) => part * PART + *used as usize,
+            Some(used) => part * PART + (*used).max(self.kept[part]) as usize,
             None => self.top,
         };
         end.saturating_sub(start)
@@ -98,7 +123,7 @@ impl Places {
                 && let Some(part) = self.take_part(path, arena.parts)
             {
                 arena.parts += 1;
-                arena.free = part * PART..(part + 1) * PART;
+                arena.free = part * PART + self.kept[part] as usize..(part + 1) * PART;
                 (start, end) = place(arena.free.start)?;
             }
             if end <= arena.free.end {
@@ -140,7 +165,8 @@ impl Places {
         let hash = (path ^ nth.rotate_left(32)).wrapping_mul(0xD134_2543_DE82_EF95);
         let first = (hash >> 32) as usize % PARTS;
         let mut all = (first..first + PARTS).map(|part| part % PARTS);
-        let part = all.find(|part| self.used[*part] == 0)?;
+        let has_room = |part: &usize| PART - self.kept[*part] as usize >= LARGE;
+        let part = all.find(|part| self.used[*part] == 0 && has_room(part))?;
         self.parts[self.taken] = part as u16;
         self.taken += 1;
         Some(part)

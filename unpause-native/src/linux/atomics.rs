@@ -4,6 +4,7 @@
 //! on: `arch/`.
 
 use super::arch::{entry, entry_of_strong};
+use super::captured;
 use super::orders;
 use super::passing;
 use super::request::{Access, Operation, Request};
@@ -23,6 +24,9 @@ fn operate(access: Access, caller: (usize, usize)) -> u64 {
             orders::fence_as_noted(thread.number);
             thread.called_from = caller.0;
             thread.returns = 0;
+            if access.size != 0 && captured::has(thread, access.address) {
+                return access.perform().0;
+            }
             // SAFETY: the address of the return address, on the stack of this thread.
             let from = unsafe { *(caller.0 as *const usize) };
             let caller = (from, caller.1);

@@ -55,6 +55,10 @@ pub(crate) struct Heap {
     pub(crate) blocks: Blocks,
     /// The functions that have allocated.
     pub(crate) origins: Origins,
+    /// True if memory outside of the run may refer to its allocations: see [`captured`](super::captured).
+    is_referred_to: bool,
+    /// The number of allocations of the run that were not freed.
+    live: usize,
 }
 
 struct Shared(UnsafeCell<Heap>);
@@ -70,6 +74,8 @@ static HEAP: Shared = Shared(UnsafeCell::new(Heap {
     memory: Memory::Plain,
     blocks: Blocks::NONE,
     origins: Origins::NONE,
+    is_referred_to: false,
+    live: 0,
 }));
 
 /// The name of an allocation, and an offset in it.
@@ -92,8 +98,9 @@ pub(crate) fn has(address: usize) -> bool {
     base != 0 && address.wrapping_sub(base) < SIZE
 }
 
-/// Empties the heap. For the carrier, between two runs.
-pub(crate) fn reset(memory: Memory) {
+/// Empties the heap, except the allocations that memory outside of the last run may refer to. For the carrier, between
+/// two runs.
+pub(crate) fn reset(memory: Memory, is_referred_to: bool) {
     // SAFETY: see `Shared`; the mappings were made by the heap.
     unsafe {
         let heap = &mut *heap();
@@ -101,6 +108,10 @@ pub(crate) fn reset(memory: Memory) {
             heap.starts = map(0, SIZE / UNIT / 8).cast();
             heap.base = map(ADDRESS, SIZE) as usize;
         }
+        if heap.is_referred_to && heap.live > 0 {
+            heap.places.keep();
+        }
+        (heap.is_referred_to, heap.live) = (is_referred_to, 0);
         let mut bytes = 0;
         for used in heap.places.used() {
             bytes += used.len();
@@ -109,7 +120,7 @@ pub(crate) fn reset(memory: Memory) {
             heap.blocks.clear(used);
         }
         heap.blocks.forget();
-        if bytes > KEPT {
+        if bytes > KEPT && !heap.places.keeps() {
             libc::madvise(heap.base as *mut c_void, SIZE, libc::MADV_DONTNEED);
         }
         heap.places.reset();
@@ -207,6 +218,7 @@ fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mu
             _ => blocks::allocate(heap, thread, size, align, frame),
         };
         start.map_or(null_mut(), |start| {
+            heap.live += 1;
             heap.origins.note(thread, heap.base + start, frame);
             (heap.base + start) as *mut u8
         })
@@ -274,10 +286,17 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         let left = heap.places.left(start);
         let new = malloc(size);
         if !new.is_null() {
+            note_freed(heap, old as usize);
             copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), size.min(left));
         }
         new
     }
+}
+
+/// Notes that an allocation has no owner any more.
+fn note_freed(heap: &mut Heap, address: usize) {
+    let is_of_run = heap.places.is_of_run(address - heap.base);
+    heap.live = heap.live.saturating_sub(usize::from(is_of_run));
 }
 
 #[unsafe(no_mangle)]
@@ -289,6 +308,7 @@ unsafe extern "C" fn free(old: *mut c_void) {
     // SAFETY: see `Shared`.
     unsafe {
         let heap = &mut *heap();
+        note_freed(heap, old as usize);
         if heap.memory != Memory::Plain
             && let Some(thread) = current()
         {

@@ -15,7 +15,8 @@ use super::std_state::Left;
 use super::switch::Context;
 use super::thread::{self, Past, STACK, Start, Thread};
 use super::{
-    blocks, environment, heap, leaks, orders, output, race, signals, statics, std_state, unseen,
+    blocks, captured, environment, heap, leaks, orders, output, race, signals, statics, std_state,
+    unseen,
 };
 
 /// The virtual time at which each run begins, in nanoseconds: not 0, so that programs can go back from it.
@@ -154,7 +155,7 @@ impl Local {
     /// [`Workers::take`] has left them.
     pub(crate) fn begin(idle: Workers, body: Body, memory: Memory) -> Local {
         drop(super::compiled::take_entered());
-        heap::reset(memory);
+        heap::reset(memory, captured::is_on());
         orders::begin();
         race::reset();
         signals::begin();

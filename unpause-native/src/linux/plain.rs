@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::blocks;
+use super::captured;
 use super::fault::Step;
 use super::orders;
 use super::race;
@@ -17,6 +18,9 @@ const CHECKED: usize = 1 << 16;
 #[inline]
 fn access(address: usize, size: usize, is_write: bool, frame: usize) {
     let Some(thread) = current() else { return };
+    if captured::has(thread, address) {
+        return;
+    }
     let trace = thread.trace(frame);
     // All variables of the caller are above this frame.
     let by = (&*thread, frame);

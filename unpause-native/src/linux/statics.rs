@@ -85,6 +85,27 @@ fn put_back(which: impl Fn(&Saved) -> bool) {
     }
 }
 
+/// The bytes of the statics now, in the order of their addresses; empty before the first run.
+pub(crate) fn current() -> Vec<Vec<u8>> {
+    let Some(Ok(saved)) = SAVED.get() else { return Vec::new() };
+    let bytes = saved.iter().map(|saved| {
+        // SAFETY: the static is this long, and no run is on.
+        unsafe { std::slice::from_raw_parts(saved.address as *const u8, saved.bytes.len()) }
+    });
+    bytes.map(<[u8]>::to_vec).collect()
+}
+
+/// Gives the statics the bytes that they had when [`current`] was called.
+pub(crate) fn give_back(bytes: &[Vec<u8>]) {
+    let Some(Ok(saved)) = SAVED.get() else { return };
+    for (saved, bytes) in saved.iter().zip(bytes).filter(|(saved, _)| !saved.of_tracing) {
+        // SAFETY: the static is writable and this long, and no run is on.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), saved.address as *mut u8, bytes.len());
+        }
+    }
+}
+
 /// Returns `true` for an address in a static that runs share with threads of the system: of std, for example.
 pub(crate) fn is_shared(address: usize) -> bool {
     static SECTIONS: OnceLock<Vec<(usize, usize)>> = OnceLock::new();

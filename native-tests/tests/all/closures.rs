@@ -1,0 +1,126 @@
+//! `Runner::run_native` of a closure: what it captures outlives the runs, and what it makes begins anew in each run.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+
+use sim::Runner;
+use sim::report::Report;
+
+fn search() -> Runner {
+    Runner::new().hermetic().strategy("exhaustive")
+}
+
+/// Has a thread store 1, and returns the value that this thread has loaded.
+fn races_with_a_store() -> u32 {
+    let number = Arc::new(AtomicU32::new(0));
+    let stored = number.clone();
+    let thread = thread::spawn(move || stored.store(1, SeqCst));
+    let seen = number.load(SeqCst);
+    thread.join().unwrap();
+    seen
+}
+
+fn is_proof(report: &Report) -> bool {
+    report.searched.as_ref().is_some_and(|searched| searched.is_proof())
+}
+
+#[test]
+fn values_of_all_runs_are_gathered() {
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let (of_runs, runs) = (seen.clone(), Arc::new(AtomicUsize::new(0)));
+    let counted = runs.clone();
+    let report = search().run_native(move || {
+        let value = races_with_a_store();
+        of_runs.lock().unwrap().insert(value);
+        counted.fetch_add(1, Relaxed);
+    });
+    assert!(is_proof(&report), "{report:?}");
+    assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1]));
+    // The search repeats some of its runs to see that they are the same.
+    assert!(runs.load(Relaxed) as u64 >= report.runs);
+    // The lock and the counter are no points: the search is that of the body alone.
+    let alone = search().run_native(|| assert!(races_with_a_store() < 2));
+    assert_eq!((alone.runs, is_proof(&alone)), (report.runs, true));
+}
+
+/// Each run adds memory of its own to what the test has: nodes of a map, texts, its growing buffers.
+#[test]
+fn memory_that_a_run_gives_to_the_test_is_kept() {
+    let texts = Arc::new(Mutex::new(HashMap::new()));
+    let (given, number) = (texts.clone(), Arc::new(AtomicUsize::new(0)));
+    let report = Runner::new().hermetic().seeds(0..500).run_native(move || {
+        let threads = [0, 1].map(|thread| {
+            let (given, number) = (given.clone(), number.clone());
+            thread::spawn(move || {
+                let text = format!("{thread} of {}", number.fetch_add(1, Relaxed));
+                given.lock().unwrap().insert(text.clone(), vec![text; 3]);
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    assert!(report.passed(), "{report:?}");
+    let texts = texts.lock().unwrap();
+    let numbers: HashSet<usize> = texts
+        .iter()
+        .map(|(text, values)| {
+            assert!(values.iter().all(|value| value == text) && values.len() == 3);
+            text.split_once(" of ").unwrap().1.parse().unwrap()
+        })
+        .collect();
+    assert_eq!(numbers, (0..texts.len()).collect());
+    assert!(texts.len() >= 1_000, "{}", texts.len());
+}
+
+/// A lock of the test is held at a point: others wait for it, and the run does not hang.
+#[test]
+fn a_lock_of_the_test_can_be_held_at_a_point() {
+    let total = Arc::new(Mutex::new(0_u64));
+    let of_runs = total.clone();
+    let report = Runner::new().hermetic().seeds(0..200).run_native(move || {
+        let inside = Arc::new(AtomicU32::new(0));
+        let threads = [0, 1].map(|_| {
+            let (total, inside) = (of_runs.clone(), inside.clone());
+            thread::spawn(move || {
+                let mut total = total.lock().unwrap();
+                assert_eq!(inside.fetch_add(1, SeqCst), 0, "two have the lock");
+                *total += 1;
+                inside.fetch_sub(1, SeqCst);
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    assert!(report.passed(), "{report:?}");
+    assert!(*total.lock().unwrap() >= 400);
+}
+
+static OUTER: OnceLock<String> = OnceLock::new();
+
+#[test]
+fn statics_have_the_values_of_the_test_after_the_runs() {
+    assert_eq!(OUTER.get_or_init(|| "of the test".to_owned()), "of the test");
+    let report = Runner::new().hermetic().seeds(0..3).run_native(|| {
+        assert_eq!(OUTER.get_or_init(|| "of a run".to_owned()), "of a run");
+    });
+    assert!(report.passed(), "{report:?}");
+    assert_eq!(OUTER.get().map(String::as_str), Some("of the test"));
+}
+
+/// A failure is in the report, whatever the test has gathered; shrinking and the replay find the same.
+#[test]
+fn the_failure_of_a_closure_is_found_and_shrunk() {
+    let values = Arc::new(Mutex::new(Vec::new()));
+    let of_runs = values.clone();
+    let report = Runner::new().hermetic().seeds(0..1_000).run_native(move || {
+        let value = races_with_a_store();
+        of_runs.lock().unwrap().push(value.to_string());
+        assert_eq!(value, 0, "the store came first");
+    });
+    let text = sim::report::text(&report, &Default::default());
+    assert!(text.contains("the store came first") && text.contains("replay"), "{text}");
+    let values = values.lock().unwrap();
+    assert!(values.iter().all(|value| value == "0" || value == "1"));
+    assert_eq!(values.iter().find(|value| *value == "1").map(|_| ()), Some(()));
+}

@@ -1,0 +1,134 @@
+//! Memory that existed before the runs of a closure: what the closure has captured. It outlives the runs, so that the
+//! test can gather values over all of them, and it is no shared memory of a run: its atomic operations are no requests.
+//!
+//! It is the memory that was mapped when the test called the runner, without the program's statics and without the
+//! stacks and thread-locals of the simulated threads. Allocations of a run that such memory may refer to at its end are
+//! [kept](super::arenas::Places::keep).
+
+use std::cell::UnsafeCell;
+use std::fs;
+use std::ops::Range;
+
+use super::heap;
+use super::statics;
+use super::thread::Thread;
+
+/// The number of bytes above the address that the system knows a thread by, which thread-locals are below.
+const ABOVE: usize = 4096;
+
+struct Shared(UnsafeCell<Vec<Range<usize>>>);
+
+// SAFETY: written when no run is on, by the test whose runs are next, and read by the carrier and the threads of a run,
+// which run one at a time, on the carrier's thread of the system.
+unsafe impl Sync for Shared {}
+
+/// The ranges of captured memory, in the order of their addresses. Empty for runs without any.
+static RANGES: Shared = Shared(UnsafeCell::new(Vec::new()));
+
+/// Ends the use of captured memory when it is dropped, and puts the statics back that the runs have changed.
+#[must_use]
+pub struct Captured {
+    statics: Vec<Vec<u8>>,
+}
+
+/// Has the next runs leave the memory alone that exists now, if their closure `has_captured` some of it, and the statics
+/// as they are now in the end. For a test that makes runs, while no other test makes runs.
+///
+/// # Panics
+/// If the system does not tell the mappings of this process.
+pub fn capture(has_captured: bool) -> Captured {
+    // If they cannot be found, the first run fails with the reason.
+    let statics = statics::save().map(|()| statics::current()).unwrap_or_default();
+    let ranges = if has_captured { mapped() } else { Vec::new() };
+    // SAFETY: see `Shared`: no run is on.
+    unsafe { *RANGES.0.get() = ranges };
+    Captured { statics }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        // SAFETY: see `Shared`: no run is on.
+        unsafe { *RANGES.0.get() = Vec::new() };
+        statics::give_back(&self.statics);
+    }
+}
+
+fn ranges() -> &'static [Range<usize>] {
+    // SAFETY: see `Shared`: changed when no run is on.
+    unsafe { &*RANGES.0.get() }
+}
+
+/// Returns `true` if the runs have captured memory.
+pub(crate) fn is_on() -> bool {
+    !ranges().is_empty()
+}
+
+/// Returns `true` for an address in captured memory, which `thread` is about to access.
+#[inline(always)]
+pub(crate) fn has(thread: &Thread, address: usize) -> bool {
+    is_on() && is_in(thread, address)
+}
+
+#[inline(never)]
+fn is_in(thread: &Thread, address: usize) -> bool {
+    let ranges = ranges();
+    let after = ranges.partition_point(|range| range.start <= address);
+    let is_mapped = after > 0 && ranges[after - 1].contains(&address);
+    // The system may give memory to a thread that has belonged to another one before.
+    // SAFETY: workers are never freed.
+    let mut threads = thread.run_of().threads.iter().map(|thread| unsafe { thread.as_ref() });
+    is_mapped
+        && !threads
+            .any(|thread| (thread.lowest..thread.pthread as usize + ABOVE).contains(&address))
+}
+
+/// The writable mappings of the process that are of no file and not of the heap of runs.
+fn mapped() -> Vec<Range<usize>> {
+    let maps = match fs::read_to_string("/proc/self/maps") {
+        Ok(maps) => maps,
+        Err(error) => panic!("what a closure has captured is known by /proc/self/maps: {error}"),
+    };
+    let ranges = maps.lines().filter_map(range);
+    ranges.filter(|range| !heap::has(range.start)).collect()
+}
+
+/// The range of a line of the system's list of mappings, if it is of writable memory that is of no file.
+fn range(line: &str) -> Option<Range<usize>> {
+    let mut words = line.split_ascii_whitespace();
+    let (addresses, rights) = (words.next()?, words.next()?);
+    let of = words.nth(3).unwrap_or_default();
+    let (start, end) = addresses.split_once('-')?;
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    let is_memory = rights.starts_with("rw") && (of.is_empty() || of == "[heap]");
+    is_memory.then_some(address(start)?..address(end)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_of_no_file_can_be_captured() {
+        let heap =
+            "55d0c0a1e000-55d0c0a3f000 rw-p 00000000 00:00 0                          [heap]";
+        assert_eq!(range(heap), Some(0x55d0_c0a1_e000..0x55d0_c0a3_f000));
+        let arena = "7f2c34000000-7f2c34021000 rw-p 00000000 00:00 0 ";
+        assert_eq!(range(arena), Some(0x7f2c_3400_0000..0x7f2c_3402_1000));
+        for other in [
+            "7f2c34021000-7f2c38000000 ---p 00000000 00:00 0 ",
+            "55d0bf7a4000-55d0bf7b0000 rw-p 000f3000 fd:00 1311 /usr/bin/program",
+            "7ffd3c9f5000-7ffd3ca16000 rw-p 00000000 00:00 0                          [stack]",
+            "",
+        ] {
+            assert_eq!(range(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_allocation_of_this_test_is_in_a_mapping() {
+        let value = Box::new(1_u8);
+        let address = &raw const *value as usize;
+        assert!(mapped().iter().any(|range| range.contains(&address)));
+        assert!(!mapped().iter().any(|range| range.contains(&(heap::heap() as usize))));
+    }
+}

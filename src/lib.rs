@@ -332,8 +332,8 @@ pub mod __private {
     pub use crate::native::{CHECKS as NATIVE_CHECKS, Rule as OrderRule};
 
     pub use crate::engine::runner::{
-        Attributes, ExistingTest, TestSite as Site, Verdict, test, test_existing, test_native,
-        wants_color, width,
+        Attributes, ExistingTest, ModelEnd, ModelVerdict, TestSite as Site, Verdict, run_model,
+        test, test_existing, test_native, wants_color, width,
     };
     pub use crate::report::runtimes::{RUNTIME_PARTS, RuntimePart};
     pub use crate::task::branches::{
@@ -343,6 +343,11 @@ pub mod __private {
     pub use crate::testing::properties::{always, eventually};
     pub use crate::testing::sometimes::{cover, note};
     pub use unpause_macros::{join, select, try_join};
+
+    /// Fails the run by the last panic of the current simulated thread.
+    pub fn fail_by_panic() {
+        crate::native::fail_by_panic();
+    }
 
     /// Returns `true` if the thread polls a task of a simulated run. Always `false` in the real build.
     pub fn in_run() -> bool {

@@ -219,6 +219,36 @@ fn tests_over_smol_are_stepped() {
 
 #[test]
 #[ignore = "builds the runtime: run by .ci/run"]
+fn models_of_loom_are_searched() {
+    let (exit, output, errors) = run(&in_native_tests("loom"), &[], &[]);
+    let failing = ["a_test_without_a_model_is_stepped", "an_increment_in_two_steps_is_lost"];
+    let summary = "test result: FAILED. 12 passed; 2 failed; 0 ignored";
+    assert!(exit == 1 && output.contains(summary), "{output}{errors}");
+    for test in failing {
+        assert!(output.contains(&format!("FAILED  models::{test}")), "{output}{errors}");
+    }
+    for said in [
+        "increments_are_counted: explored all 2 interleavings (assumes that orders weaker than SeqCst act as SeqCst); \
+         1000 runs with c11 passed",
+        "statics_and_thread_locals_are_new_in_each_run: explored all",
+    ] {
+        assert!(errors.contains(said), "{said}\n{errors}");
+    }
+    // No function of the crates between the test and std is shown.
+    assert!(
+        !output.contains("unpause-loom/src") && !output.contains("unpause-model/src"),
+        "{output}"
+    );
+    let screen = output.split("FAILED  models::an_increment").nth(1).unwrap();
+    let replay = screen.split("SIM_REPLAY=").nth(1).unwrap().split(' ').next().unwrap();
+    let one = ["an_increment_in_two_steps_is_lost", "--", "--exact"];
+    let (exit, output, errors) =
+        run(&in_native_tests("loom"), &one, &[("SIM_REPLAY", replay.trim_matches('\''))]);
+    assert!(exit == 1 && output.contains("an increment is lost"), "{output}{errors}");
+}
+
+#[test]
+#[ignore = "builds the runtime: run by .ci/run"]
 fn a_run_leaves_nothing_behind_for_the_next_one() {
     let folder = in_native_tests("leftovers");
     for more in [&[][..], &["--nocapture"]] {

@@ -228,7 +228,8 @@ fn earliest(stacks: &[Vec<Frame>]) -> String {
 
 /// Returns the most frequent user function among the frames, and its line.
 fn repeated(frames: &[Frame]) -> Option<(String, String)> {
-    let of_user = |frame: &&Frame| !frame.file.is_empty() && !frame.is_of_std();
+    let is_between = |frame: &Frame| frame.is_of_std() || frame.is_of_facade();
+    let of_user = |frame: &&Frame| !frame.file.is_empty() && !is_between(frame);
     let times = |wanted: &Frame| {
         frames
             .iter()

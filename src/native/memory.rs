@@ -166,5 +166,6 @@ pub(super) fn is_of_package(frame: &Frame) -> bool {
     let is_dependency =
         frame.file.contains("/registry/src/") || frame.file.contains("/git/checkouts/");
     let file = shortened(&frame.file);
-    !frame.is_of_std() && !is_dependency && !file.is_empty() && !file.starts_with('/')
+    let is_between = frame.is_of_std() || frame.is_of_facade();
+    !is_between && !is_dependency && !file.is_empty() && !file.starts_with('/')
 }

@@ -259,9 +259,11 @@ fn is_weak(frame: &Frame) -> bool {
         && frame.function.contains("compare_exchange_weak")
 }
 
-/// Returns `true` for a function that is neither of std nor of this library.
+/// Returns `true` for a function that is neither of std nor of this library, nor of its crates with the names of other
+/// tools.
 pub(super) fn is_of_user(frame: &Frame) -> bool {
-    !frame.file.is_empty() && !frame.is_of_std() && !is_ours(frame)
+    let is_between = frame.is_of_std() || frame.is_of_facade();
+    !frame.file.is_empty() && !is_between && !is_ours(frame)
 }
 
 /// Returns `true` for a function that begins a simulated thread.

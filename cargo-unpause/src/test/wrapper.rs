@@ -57,12 +57,16 @@ const NOT_INSTRUMENTED: &[&str] = &[
     "stable_deref_trait",
     "typed_arena",
     "unpause_check",
+    "unpause_model",
     "unpause_native",
     "unpause_ordered",
     "unpause_orders",
     "unpause_run",
     "unpause_words",
 ];
+
+/// The crate that is linked into programs with a linked runtime, too: it keeps what a test knows about a run.
+const MODEL: &str = "unpause_model";
 
 /// Returns `true` for a crate of this name that is a part of unpause, and is not instrumented.
 pub(super) fn is_of_unpause(name: &str) -> bool {
@@ -271,8 +275,9 @@ impl Build {
             return flags;
         }
         flags.push(FRAMES.into());
-        // A linked runtime (`--any`) has its own copies of these crates.
-        if self.tests.is_some() || !steps_others(name, &self.package) {
+        // A linked runtime (`--any`) has its own copies of these crates, but for the one that programs call.
+        let is_linked = self.tests.is_some() && name != MODEL;
+        if is_linked || !steps_others(name, &self.package) {
             let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
             flags.extend(instrumentation.map(OsString::from));
             if self.separates {

@@ -181,7 +181,7 @@ fn reason(report: &Report) -> Option<String> {
 }
 
 /// The place of a test. Cargo and nextest name its package in the environment.
-fn site_of(test: &ExistingTest<'_>) -> Site {
+pub(super) fn site_of(test: &ExistingTest<'_>) -> Site {
     let program = site::program();
     let stem = program.file_stem().unwrap_or_default().to_string_lossy();
     let crate_name = without_hash(&stem).unwrap_or(&stem).replace('-', "_");

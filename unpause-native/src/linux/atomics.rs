@@ -46,17 +46,18 @@ struct Exchanged {
     returns: usize,
 }
 
-/// The read-modify-write operations of one size.
+/// The read-modify-write operations of one size. Values come in whole registers: the compiler leaves what it likes above
+/// their bits.
 macro_rules! changes {
     ($int:ty, $size:literal; $($name:ident $to:ident $operation:ident)*) => {$(
-        extern "C" fn $to(address: usize, operand: $int, order: i32, from: usize, frame: usize) -> $int {
+        extern "C" fn $to(address: usize, operand: usize, order: i32, from: usize, frame: usize) -> $int {
             let access = Access {
                 operation: Operation::$operation,
                 size: $size,
                 order: order as u8,
                 address,
                 failure: 0,
-                operand: u64::from(operand),
+                operand: u64::from(operand as $int),
                 replacement: 0,
             };
             operate(access, (from, frame)) as $int
@@ -95,8 +96,8 @@ macro_rules! size {
             // The order of a failure, the last argument, comes in the second byte of the order: `entry_of_strong`.
             extern "C" fn strong(
                 address: usize,
-                expected: $int,
-                new: $int,
+                expected: usize,
+                new: usize,
                 order: i32,
                 from: usize,
                 frame: usize,
@@ -107,8 +108,8 @@ macro_rules! size {
                     order: order as u8,
                     failure: (order >> 8) as u8,
                     address,
-                    operand: u64::from(expected),
-                    replacement: u64::from(new),
+                    operand: u64::from(expected as $int),
+                    replacement: u64::from(new as $int),
                 };
                 let old = operate(access, (from, frame));
                 let returns = current().map_or(0, |thread| thread.returns);

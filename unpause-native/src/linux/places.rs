@@ -22,6 +22,9 @@ pub struct Frame {
     pub column: u32,
 }
 
+/// The packages whose functions stand between a test and std.
+const FACADES: [&str; 3] = ["unpause-loom", "unpause-model", "unpause-shuttle"];
+
 impl Frame {
     /// Returns `true` if the function is part of the standard library.
     pub fn is_of_std(&self) -> bool {
@@ -32,6 +35,22 @@ impl Frame {
             "/library/test/src/",
         ];
         self.file.starts_with("/rustc/") || parts.iter().any(|part| self.file.contains(part))
+    }
+
+    /// Returns `true` for a function of a crate that has the names of another tool, such as loom's, over std.
+    pub fn is_of_facade(&self) -> bool {
+        // `unpause-loom/src/…` in a checkout, `unpause-loom-0.1.0/src/…` in the registry's sources.
+        let is_one = |part: &str| {
+            let version = FACADES.iter().find_map(|name| part.strip_prefix(name));
+            version.is_some_and(|version| version.is_empty() || version.starts_with("-0."))
+        };
+        let mut parts = self.file.split('/').peekable();
+        while let Some(part) = parts.next() {
+            if is_one(part) && parts.peek() == Some(&"src") {
+                return true;
+            }
+        }
+        false
     }
 
     /// The method of an atomic whose operation the compiler makes a loop of, if the function is its intrinsic:

@@ -1,0 +1,186 @@
+//! Models: closures that a test hands over to be run under many schedules. The test was written for another tool, such as
+//! loom, so the settings come as a plan in a text.
+//!
+//! A plan has a phase in each line: variables as in the environment, with blanks between them. The phases are made in
+//! turn until one fails. The first word of a phase may be a condition:
+//!
+//! | word | the phase is made |
+//! |---|---|
+//! | `unproved` | if the phase before was no proof |
+//! | `weak` | if a search before took weaker orders for `SeqCst`, or if there was none |
+//!
+//! If the environment chooses seeds, a strategy, memory orders or a replay, the first phase is made alone, and the
+//! environment takes precedence.
+
+use std::ffi::OsString;
+
+use super::existing::{ExistingTest, site_of};
+use super::native::{self, ErrorText};
+use super::outcome::FunctionBody;
+use super::site::Site;
+use super::terminal::style;
+use super::told::remarks;
+use super::{Runner, TestBody};
+use crate::engine::config::{InvalidSetting, Settings, TestKind};
+use crate::engine::results::MustFail;
+use crate::report::{Report, one_line, text};
+use crate::run::{Failure, Outcome};
+
+/// Variables that mean one phase.
+const ONE_PHASE: [&str; 6] =
+    ["SIM_SEED", "SIM_SEEDS", "SIM_STRATEGY", "SIM_REPLAY", "SIM_MEMORY", "SIM_SHARD"];
+
+/// The end of a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ModelEnd {
+    /// No run failed.
+    Passed,
+    /// A thread of a run panicked with this message.
+    Panicked(String),
+    /// A run failed in another way: a line of text.
+    Failed(String),
+}
+
+/// The result of a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelVerdict {
+    /// The end.
+    pub end: ModelEnd,
+    /// The text for the output of the test.
+    pub screen: String,
+    /// The text that must be shown even if the harness hides the output of the test.
+    pub remarks: String,
+}
+
+/// Runs the `number`-th model of a test, counted from 1, by a plan. If the closure `has_captured` memory, that memory
+/// outlives the runs.
+pub fn run_model<B>(
+    test: &ExistingTest<'_>,
+    number: u32,
+    plan: &str,
+    has_captured: bool,
+    body: B,
+) -> ModelVerdict
+where
+    B: Fn() -> Result<(), String> + Copy + Send + Sync + 'static,
+{
+    let _only = crate::native::of_closure(has_captured);
+    let body = FunctionBody::new(async || {
+        native::run(None, move || body().map_err(ErrorText::new), false).await
+    });
+    let mut site = site_of(test);
+    if number > 1 {
+        site.test = format!("{}_{number}", site.test);
+    }
+    let invalid = |invalid: InvalidSetting| ModelVerdict {
+        end: ModelEnd::Failed(invalid.to_string()),
+        screen: format!("FAILED  {}: {invalid}\n", test.name),
+        remarks: String::new(),
+    };
+    Model { site, body: &body, remarks: String::new() }.judge(plan).unwrap_or_else(invalid)
+}
+
+struct Model<'a> {
+    site: Site,
+    body: &'a dyn TestBody,
+    remarks: String,
+}
+
+/// What a phase has shown.
+struct Shown {
+    is_proof: bool,
+    /// True if orders weaker than `SeqCst` were taken for it.
+    took_orders: bool,
+    /// The runs, in words.
+    words: String,
+}
+
+impl Model<'_> {
+    fn judge(mut self, plan: &str) -> Result<ModelVerdict, InvalidSetting> {
+        let is_one = ONE_PHASE.iter().any(|name| std::env::var_os(name).is_some());
+        let mut before: Option<Shown> = None;
+        let mut words = Vec::new();
+        for line in plan.lines().take(if is_one { 1 } else { usize::MAX }) {
+            let (condition, variables) = match line.split_once(' ') {
+                Some((condition, rest)) if !condition.contains('=') => (condition, rest),
+                _ => ("", line),
+            };
+            let is_due = match condition {
+                "unproved" => before.as_ref().is_none_or(|before| !before.is_proof),
+                "weak" => before.as_ref().is_none_or(|before| before.took_orders),
+                _ => true,
+            };
+            if !is_due {
+                continue;
+            }
+            let report = self.phase(variables)?;
+            if let Some(end) = end(&report) {
+                let screen = text(&report, &style());
+                return Ok(ModelVerdict { end, screen, remarks: self.remarks });
+            }
+            let memory = if variables.contains("SIM_MEMORY=c11") { " with c11" } else { "" };
+            let shown = shown(&report, memory);
+            words.push(shown.words.clone());
+            before = Some(match before {
+                Some(first) => Shown { took_orders: first.took_orders, ..shown },
+                None => shown,
+            });
+        }
+        let remarks = format!("{}note: {}: {}\n", self.remarks, self.site.test, words.join("; "));
+        Ok(ModelVerdict { end: ModelEnd::Passed, screen: String::new(), remarks })
+    }
+
+    /// Makes the runs of a phase with these variables.
+    fn phase(&mut self, variables: &str) -> Result<Report, InvalidSetting> {
+        let pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+        let pairs = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let (settings, _) = Settings::from_environment(pairs)?;
+        let kind = TestKind { native: true, ..TestKind::default() };
+        let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
+        let (config, notes) = runner.config()?;
+        let report = runner.run_config(config, notes, self.body, &MustFail::No, true)?.report;
+        // The reason why a search is no proof is in the words about the phase.
+        self.remarks += &remarks(&Report { searched: None, ..report.clone() });
+        Ok(report)
+    }
+}
+
+/// `memory` is empty, or the words for the setting of the memory.
+fn shown(report: &Report, memory: &str) -> Shown {
+    let runs = report.runs;
+    let all = match runs {
+        1 => "explored the one interleaving".to_owned(),
+        _ => format!("explored all {runs} interleavings"),
+    };
+    match &report.searched {
+        Some(searched) => {
+            let is_proof = searched.is_proof();
+            let words = match (is_proof, searched.fell_short()) {
+                (false, Some(why)) => format!("searched {runs} interleavings, no proof: {why}"),
+                _ => match searched.assumption() {
+                    Some(assumption) => {
+                        format!("{all} (assumes that {assumption})")
+                    }
+                    None => all,
+                },
+            };
+            let took_orders = !is_proof
+                || searched.assumption().is_some_and(|assumption| assumption.contains("SeqCst"));
+            Shown { is_proof, took_orders, words }
+        }
+        None => {
+            let words = format!("{runs} runs{memory} passed");
+            Shown { is_proof: false, took_orders: true, words }
+        }
+    }
+}
+
+/// The end of the model, if a run has failed.
+fn end(report: &Report) -> Option<ModelEnd> {
+    let finding = report.finding.as_deref()?;
+    let Outcome::Failed(failure) = &finding.run.outcome else { return None };
+    Some(match failure {
+        Failure::Panic { message, .. } => ModelEnd::Panicked(message.clone()),
+        other => ModelEnd::Failed(one_line(other, &finding.run)),
+    })
+}

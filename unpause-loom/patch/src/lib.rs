@@ -1,0 +1,3 @@
+//! unpause-loom under the name of loom.
+
+pub use real::*;

@@ -1,0 +1,270 @@
+//! Cells whose accesses are watched: a write beside another access fails the model.
+//!
+//! Each access begins and ends with an operation on a word of the cell, so the engine may switch to another thread
+//! between them, and a search tries it. `--races` also finds accesses that nothing orders, and that did not meet.
+
+use std::cell;
+use std::fmt;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The number of a write in the word of a cell. Reads are 1 each.
+const WRITE: usize = 1 << 32;
+
+/// A `std::cell::UnsafeCell` whose accesses are watched.
+pub struct UnsafeCell<T: ?Sized> {
+    accesses: AtomicUsize,
+    value: cell::UnsafeCell<T>,
+}
+
+/// An access of a cell, until it is dropped.
+#[derive(Debug)]
+struct Access {
+    accesses: *const AtomicUsize,
+    number: usize,
+}
+
+impl Access {
+    fn begin(accesses: &AtomicUsize, number: usize) -> Access {
+        let others = accesses.fetch_add(number, Relaxed);
+        let is_allowed = others == 0 || (number == 1 && others < WRITE);
+        if !is_allowed {
+            let other = if others >= WRITE { "write" } else { "read" };
+            let own = if number == WRITE { "write" } else { "read" };
+            panic!(
+                "Causality violation: a {own} of an UnsafeCell beside a {other} of another thread"
+            );
+        }
+        Access { accesses, number }
+    }
+}
+
+impl Drop for Access {
+    fn drop(&mut self) {
+        // SAFETY: who keeps a pointer to the value promises that the cell still exists.
+        unsafe { (*self.accesses).fetch_sub(self.number, Relaxed) };
+    }
+}
+
+impl<T> UnsafeCell<T> {
+    /// A cell with this value.
+    pub const fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell { accesses: AtomicUsize::new(0), value: cell::UnsafeCell::new(value) }
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Calls `act` with a pointer for reading.
+    ///
+    /// # Panics
+    /// If another thread writes meanwhile.
+    pub fn with<F, R>(&self, act: F) -> R
+    where
+        F: FnOnce(*const T) -> R,
+    {
+        let _access = Access::begin(&self.accesses, 1);
+        act(self.value.get())
+    }
+
+    /// Calls `act` with a pointer for writing.
+    ///
+    /// # Panics
+    /// If another thread reads or writes meanwhile.
+    pub fn with_mut<F, R>(&self, act: F) -> R
+    where
+        F: FnOnce(*mut T) -> R,
+    {
+        let _access = Access::begin(&self.accesses, WRITE);
+        act(self.value.get())
+    }
+
+    /// A pointer for reading. The access lasts until it is dropped.
+    ///
+    /// # Panics
+    /// If another thread writes meanwhile.
+    pub fn get(&self) -> ConstPtr<T> {
+        ConstPtr { _access: Access::begin(&self.accesses, 1), pointer: self.value.get() }
+    }
+
+    /// A pointer for writing. The access lasts until it is dropped.
+    ///
+    /// # Panics
+    /// If another thread reads or writes meanwhile.
+    pub fn get_mut(&self) -> MutPtr<T> {
+        MutPtr { _access: Access::begin(&self.accesses, WRITE), pointer: self.value.get() }
+    }
+}
+
+impl<T: Default> Default for UnsafeCell<T> {
+    fn default() -> UnsafeCell<T> {
+        UnsafeCell::new(T::default())
+    }
+}
+
+impl<T> From<T> for UnsafeCell<T> {
+    fn from(value: T) -> UnsafeCell<T> {
+        UnsafeCell::new(value)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsafeCell").finish_non_exhaustive()
+    }
+}
+
+/// A pointer for reading the value of an [`UnsafeCell`].
+#[derive(Debug)]
+pub struct ConstPtr<T: ?Sized> {
+    _access: Access,
+    pointer: *const T,
+}
+
+impl<T: ?Sized> ConstPtr<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// As for the dereference of a pointer.
+    pub unsafe fn deref(&self) -> &T {
+        // SAFETY: the caller's.
+        unsafe { &*self.pointer }
+    }
+
+    /// Calls `act` with the pointer.
+    pub fn with<F, R>(&self, act: F) -> R
+    where
+        F: FnOnce(*const T) -> R,
+    {
+        act(self.pointer)
+    }
+}
+
+/// A pointer for writing the value of an [`UnsafeCell`].
+#[derive(Debug)]
+pub struct MutPtr<T: ?Sized> {
+    _access: Access,
+    pointer: *mut T,
+}
+
+impl<T: ?Sized> MutPtr<T> {
+    /// The value.
+    ///
+    /// # Safety
+    /// As for the dereference of a pointer.
+    #[allow(clippy::mut_from_ref, reason = "loom's signature")]
+    pub unsafe fn deref(&self) -> &mut T {
+        // SAFETY: the caller's.
+        unsafe { &mut *self.pointer }
+    }
+
+    /// Calls `act` with the pointer.
+    pub fn with<F, R>(&self, act: F) -> R
+    where
+        F: FnOnce(*mut T) -> R,
+    {
+        act(self.pointer)
+    }
+}
+
+/// A `std::cell::Cell` whose accesses are watched.
+pub struct Cell<T>(UnsafeCell<T>);
+
+impl<T> Cell<T> {
+    /// A cell with this value.
+    pub const fn new(value: T) -> Cell<T> {
+        Cell(UnsafeCell::new(value))
+    }
+
+    /// Stores a value.
+    pub fn set(&self, value: T) {
+        drop(self.replace(value));
+    }
+
+    /// Swaps the values of two cells.
+    pub fn swap(&self, other: &Self) {
+        if std::ptr::eq(self, other) {
+            return;
+        }
+        self.0.with_mut(|own| {
+            // SAFETY: two cells, and no reference to either value leaves this module.
+            other.0.with_mut(|other| unsafe { std::ptr::swap(own, other) });
+        });
+    }
+
+    /// Stores a value. Returns the previous one.
+    pub fn replace(&self, value: T) -> T {
+        // SAFETY: no reference to the value leaves this module.
+        self.0.with_mut(|own| unsafe { std::mem::replace(&mut *own, value) })
+    }
+
+    /// A copy of the value.
+    pub fn get(&self) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: as in `replace`.
+        self.0.with(|own| unsafe { *own })
+    }
+
+    /// Takes the value, and leaves the default.
+    pub fn take(&self) -> T
+    where
+        T: Default,
+    {
+        self.replace(T::default())
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: Default> Default for Cell<T> {
+    fn default() -> Cell<T> {
+        Cell::new(T::default())
+    }
+}
+
+impl<T: Copy> Clone for Cell<T> {
+    fn clone(&self) -> Cell<T> {
+        Cell::new(self.get())
+    }
+}
+
+impl<T> From<T> for Cell<T> {
+    fn from(value: T) -> Cell<T> {
+        Cell::new(value)
+    }
+}
+
+impl<T: PartialEq + Copy> PartialEq for Cell<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq + Copy> Eq for Cell<T> {}
+
+impl<T: PartialOrd + Copy> PartialOrd for Cell<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        self.get().partial_cmp(&other.get())
+    }
+}
+
+impl<T: Ord + Copy> Ord for Cell<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.get().cmp(&other.get())
+    }
+}
+
+impl<T: fmt::Debug + Copy> fmt::Debug for Cell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").field("value", &self.get()).finish()
+    }
+}

@@ -1,0 +1,73 @@
+//! loom's `future`: a waker that is stored, and a thread that waits for a future.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// The waker of a task, which another thread calls.
+#[derive(Default)]
+pub struct AtomicWaker(Mutex<Option<Waker>>);
+
+impl AtomicWaker {
+    /// No waker.
+    pub fn new() -> AtomicWaker {
+        AtomicWaker::default()
+    }
+
+    /// Stores the waker.
+    pub fn register(&self, waker: Waker) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(waker));
+    }
+
+    /// Stores a clone of the waker.
+    pub fn register_by_ref(&self, waker: &Waker) {
+        self.register(waker.clone());
+    }
+
+    /// Calls the waker, if one is stored.
+    pub fn wake(&self) {
+        if let Some(waker) = self.take_waker() {
+            waker.wake();
+        }
+    }
+
+    /// Takes the waker out.
+    pub fn take_waker(&self) -> Option<Waker> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for AtomicWaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AtomicWaker { .. }")
+    }
+}
+
+/// Unparks a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls a future until it is ready. The thread is parked meanwhile.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

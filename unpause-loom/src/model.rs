@@ -1,0 +1,137 @@
+//! Models: loom's `model` and its `Builder`.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::Once;
+use std::time::Duration;
+
+use unpause_model::Model;
+
+/// loom's default of [`Builder::max_branches`].
+const BRANCHES: usize = 1_000;
+/// The time of the search if the model names none.
+const SEARCH: &str = "SIM_TIME=10s";
+
+/// Searches the runs of a model.
+///
+/// # Panics
+/// If a run fails.
+pub fn model<F>(body: F)
+where
+    F: Fn() + Sync + Send + 'static,
+{
+    Builder::new().check(body);
+}
+
+/// A model with settings. The variables of the environment that loom reads set them, too. Those of unpause, such as
+/// `SIM_STRATEGY`, take precedence.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Builder {
+    /// loom's limit of the threads. There is none here.
+    pub max_threads: usize,
+    /// The limit of the steps of a run. loom's default of 1,000 stands for unpause's default.
+    pub max_branches: usize,
+    /// The largest number of runs: `LOOM_MAX_PERMUTATIONS`.
+    pub max_permutations: Option<usize>,
+    /// The time of the search: `LOOM_MAX_DURATION`, in seconds.
+    pub max_duration: Option<Duration>,
+    /// The largest number of preemptions in a run: `LOOM_MAX_PREEMPTIONS`.
+    pub preemption_bound: Option<usize>,
+    /// loom's file of checkpoints. A search does not use it, and a note says so.
+    pub checkpoint_file: Option<PathBuf>,
+    /// Has no effect, as there are no checkpoints.
+    pub checkpoint_interval: usize,
+    /// Has no effect: the whole model is searched.
+    pub expect_explicit_explore: bool,
+    /// Has no effect: places are always shown.
+    pub location: bool,
+    /// Has no effect: a failure shows its run.
+    pub log: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
+}
+
+impl Builder {
+    /// A model with the settings of the environment.
+    ///
+    /// # Panics
+    /// If a variable of loom is not a number.
+    pub fn new() -> Builder {
+        Builder {
+            max_threads: crate::MAX_THREADS,
+            max_branches: number("LOOM_MAX_BRANCHES").unwrap_or(BRANCHES),
+            max_permutations: number("LOOM_MAX_PERMUTATIONS"),
+            max_duration: number("LOOM_MAX_DURATION")
+                .map(|seconds| Duration::from_secs(seconds as u64)),
+            preemption_bound: number("LOOM_MAX_PREEMPTIONS"),
+            checkpoint_file: env::var_os("LOOM_CHECKPOINT_FILE").map(PathBuf::from),
+            checkpoint_interval: number("LOOM_CHECKPOINT_INTERVAL").unwrap_or(20_000),
+            expect_explicit_explore: false,
+            location: false,
+            log: false,
+        }
+    }
+
+    /// Sets the file of checkpoints.
+    pub fn checkpoint_file(&mut self, file: &str) -> &mut Self {
+        self.checkpoint_file = Some(file.into());
+        self
+    }
+
+    /// Searches the runs of the model.
+    ///
+    /// # Panics
+    /// If a run fails.
+    pub fn check<F>(&self, body: F)
+    where
+        F: Fn() + Sync + Send + 'static,
+    {
+        if let Some(file) = &self.checkpoint_file {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                eprintln!(
+                    "note: loom's checkpoint {} is neither read nor written: a failure is replayed by its trace file, \
+                     which the screen names",
+                    file.display()
+                );
+            });
+        }
+        Model { plan: &self.plan(), tool: "unpause-loom" }.check(body);
+    }
+
+    /// The settings of the phases: a search, runs of the default if it was too long, and runs with weak orders.
+    fn plan(&self) -> String {
+        let strategy = match self.preemption_bound {
+            Some(bound) => format!("preemptions:{bound}"),
+            None => "exhaustive".to_owned(),
+        };
+        let time = match self.max_duration {
+            Some(time) => format!("SIM_TIME={}ms", time.as_millis().max(1)),
+            None => SEARCH.to_owned(),
+        };
+        let runs = self
+            .max_permutations
+            .map_or(String::new(), |runs| format!(" SIM_SEEDS={}", runs.max(1)));
+        let steps = match self.max_branches {
+            BRANCHES => String::new(),
+            steps => format!(" SIM_STEPS={}", steps.max(1)),
+        };
+        format!(
+            "SIM_STRATEGY={strategy} {time}{runs}{steps}\n\
+             unproved SIM_SEEDS=1000 SIM_TIME=5s{steps}\n\
+             weak SIM_MEMORY=c11 SIM_SEEDS=1000 SIM_TIME=5s{steps}\n"
+        )
+    }
+}
+
+/// The value of a variable of loom.
+fn number(variable: &str) -> Option<usize> {
+    let value = env::var_os(variable)?;
+    let number = value.to_str().and_then(|text| text.trim().parse().ok());
+    Some(number.unwrap_or_else(|| panic!("{variable} must be a number, and is {value:?}")))
+}

@@ -1,0 +1,100 @@
+//! Models without the engine: they run on real threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use loom::cell::{Cell, UnsafeCell};
+use loom::sync::Mutex;
+use loom::thread;
+
+#[test]
+fn a_model_runs_some_times_with_all_its_threads() {
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (begun.clone(), ended.clone());
+    loom::model(move || {
+        counts.0.fetch_add(1, SeqCst);
+        let ended = counts.1.clone();
+        // Nobody joins it.
+        drop(thread::spawn(move || ended.fetch_add(1, SeqCst)));
+    });
+    let runs = begun.load(SeqCst);
+    assert!((1..=100).contains(&runs), "{runs}");
+    assert_eq!(ended.load(SeqCst), runs);
+}
+
+#[test]
+#[should_panic(expected = "the second run")]
+fn a_panic_fails_the_model_with_its_message() {
+    let runs = AtomicUsize::new(0);
+    loom::model(move || assert!(runs.fetch_add(1, SeqCst) == 0, "the second run"));
+}
+
+#[test]
+#[should_panic(expected = "Arc leaked")]
+fn a_reference_that_is_left_fails_the_model() {
+    loom::model(|| std::mem::forget(loom::sync::Arc::new(1)));
+}
+
+#[test]
+#[should_panic(expected = "Allocation leaked")]
+fn an_allocation_that_is_left_fails_the_model() {
+    loom::model(|| std::mem::forget(loom::alloc::Track::new(1)));
+}
+
+#[test]
+#[should_panic(expected = "a read of an UnsafeCell beside a write")]
+fn a_read_within_a_write_fails_the_model() {
+    loom::model(|| {
+        let cell = UnsafeCell::new(1);
+        cell.with_mut(|_| cell.with(|_| ()));
+    });
+}
+
+#[test]
+fn references_are_counted_as_those_of_std() {
+    loom::model(|| {
+        let value = loom::sync::Arc::new(Mutex::new(1));
+        let other = value.clone();
+        assert!(loom::sync::Arc::ptr_eq(&value, &other));
+        assert_eq!(loom::sync::Arc::strong_count(&value), 2);
+        let raw = loom::sync::Arc::into_raw(other);
+        // SAFETY: of `into_raw`, once.
+        drop(unsafe { loom::sync::Arc::from_raw(raw) });
+        let value = loom::sync::Arc::try_unwrap(value).unwrap();
+        assert_eq!(value.into_inner().unwrap(), 1);
+        let shared: loom::sync::Arc<dyn Fn() -> i32> = loom::sync::Arc::from_std(Arc::new(|| 7));
+        assert_eq!(shared(), 7);
+    });
+}
+
+#[test]
+fn cells_have_values() {
+    let (first, second) = (Cell::new(1), Cell::new(2));
+    first.swap(&second);
+    first.swap(&first);
+    assert_eq!((first.get(), second.replace(3), second.take()), (2, 1, 3));
+}
+
+loom::lazy_static! {
+    static ref DROPPED: Dropped = Dropped;
+    pub static ref NUMBER: usize = 7;
+}
+
+struct Dropped;
+
+static DROPS: AtomicUsize = AtomicUsize::new(0);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        DROPS.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_static_is_dropped_at_the_end_of_its_run() {
+    loom::model(|| {
+        assert_eq!(*NUMBER, 7);
+        let _: &Dropped = &DROPPED;
+    });
+    assert!(DROPS.load(SeqCst) > 0);
+}

@@ -1,0 +1,60 @@
+//! Models on real threads, where there is no engine.
+
+use std::sync::{Mutex, Once, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The number of runs of a model.
+const RUNS: u32 = 100;
+/// The time after which no further run begins.
+const TIME: Duration = Duration::from_secs(1);
+/// The time after which a run does not end any more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs a model some times. Returns the message of the failure, if a run fails.
+pub(crate) fn check(
+    tool: &str,
+    once: &(dyn Fn() -> Result<(), Option<String>> + Sync),
+) -> Option<String> {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        eprintln!(
+            "note: {tool}: this program runs each model at most {RUNS} times on real threads. \
+             `cargo unpause test --any` tries its interleavings."
+        );
+    });
+    // What is kept about a run is that of one model.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let begun = Instant::now();
+    for _ in 0..RUNS {
+        if let Some(failure) = run(once) {
+            return Some(failure);
+        }
+        if begun.elapsed() > TIME {
+            break;
+        }
+    }
+    None
+}
+
+/// Runs a model on a thread of its own, so that a run that never ends is a failure.
+fn run(once: &(dyn Fn() -> Result<(), Option<String>> + Sync)) -> Option<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _ = sender.send(once());
+        });
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(ended) => ended.err().map(Option::unwrap_or_default),
+            Err(_) => {
+                // The thread cannot be ended.
+                eprintln!(
+                    "error: a run on real threads has not ended for {} s: a deadlock or an endless loop. `cargo unpause test --any` shows it.",
+                    PATIENCE.as_secs()
+                );
+                std::process::exit(101);
+            }
+        }
+    })
+}

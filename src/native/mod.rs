@@ -235,7 +235,8 @@ pub(crate) struct OfClosure {
 }
 
 /// Waits until no other test steps plain threads. The statics will have their current values again in the end. If the
-/// closure `has_captured` memory, all memory that exists now is left alone by the runs, and is no shared memory of them.
+/// closure `has_captured` memory, all memory that exists now is left alone by the runs, and is no shared memory of
+/// them.
 pub(crate) fn of_closure(has_captured: bool) -> OfClosure {
     let only = exclusive();
     HAS_CAPTURED.store(has_captured, Ordering::Relaxed);

@@ -13,8 +13,8 @@ pub use std::thread::{
 /// A value that moves to another thread, or is used by several, whatever its type.
 struct Moved<T>(T);
 
-// SAFETY: loom's `spawn` takes such closures, because it runs all threads of a model on one thread of the system, one at
-// a time. So does the engine. On real threads it is the test that promises it.
+// SAFETY: loom's `spawn` takes such closures, because it runs all threads of a model on one thread of the system, one
+// at a time. So does the engine. On real threads it is the test that promises it.
 unsafe impl<T> Send for Moved<T> {}
 
 impl<T> Moved<T> {

@@ -32,7 +32,7 @@ struct Asked {
     has_captured: bool,
     data: *const c_void,
     body: extern "C" fn(*const c_void, *mut Text) -> u32,
-    end: extern "C" fn(*mut c_void, u32, Text),
+    end: extern "C" fn(*mut c_void, u32, Text, u64),
     receiver: *mut c_void,
 }
 
@@ -59,18 +59,23 @@ pub fn fail() {
 }
 
 impl Door {
-    /// Has the engine make the runs. Returns the message of the failure, if a run fails.
-    pub(crate) fn check(&self, plan: &str, has_captured: bool, once: Once<'_>) -> Option<String> {
-        let mut failure = None;
+    /// Has the engine make the runs. Returns their number, or the message of the failure, if a run fails.
+    pub(crate) fn check(
+        &self,
+        plan: &str,
+        has_captured: bool,
+        once: Once<'_>,
+    ) -> Result<u64, String> {
+        let mut ended = Ok(0);
         (self.model)(&Asked {
             plan: Text { at: plan.as_ptr(), length: plan.len() },
             has_captured,
             data: (&raw const once).cast(),
             body,
             end,
-            receiver: (&raw mut failure).cast(),
+            receiver: (&raw mut ended).cast(),
         });
-        failure
+        ended
     }
 }
 
@@ -91,11 +96,11 @@ extern "C" fn body(data: *const c_void, error: *mut Text) -> u32 {
 }
 
 /// Takes the end of the model.
-extern "C" fn end(receiver: *mut c_void, kind: u32, text: Text) {
+extern "C" fn end(receiver: *mut c_void, kind: u32, text: Text, runs: u64) {
     // SAFETY: the receiver of `check`, which waits; the text lives during the call and is UTF-8.
-    let (failure, text) = unsafe {
+    let (ended, text) = unsafe {
         let bytes = std::slice::from_raw_parts(text.at, text.length);
-        (&mut *receiver.cast::<Option<String>>(), String::from_utf8_lossy(bytes).into_owned())
+        (&mut *receiver.cast::<Result<u64, String>>(), String::from_utf8_lossy(bytes).into_owned())
     };
-    *failure = (kind != 0).then_some(text);
+    *ended = if kind == 0 { Ok(runs) } else { Err(text) };
 }

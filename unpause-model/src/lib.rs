@@ -43,26 +43,31 @@ pub struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// Makes the runs of `body`. The thread that calls it waits. What `body` captures outlives the runs.
+    /// Makes the runs of `body`, and returns their number. The thread that calls it waits. What `body` captures
+    /// outlives the runs.
     ///
     /// # Panics
     /// If a run fails: with the message of its panic, or with a line about the failure.
-    pub fn check<F>(&self, body: F)
+    pub fn check<F>(&self, body: F) -> u64
     where
         F: Fn() + Send + Sync + 'static,
     {
-        self.check_any(&|| body(), size_of::<F>() > 0);
+        match self.try_check(&|| body(), size_of::<F>() > 0) {
+            Ok(runs) => runs,
+            // The screen has told all, so the hook is not called.
+            Err(message) => panic::resume_unwind(Box::new(message)),
+        }
     }
 
-    fn check_any(&self, body: &(dyn Fn() + Sync), has_captured: bool) {
+    /// The same for a body whose type is not known. If it `has_captured` memory, that memory outlives the runs.
+    ///
+    /// # Errors
+    /// If a run fails: the message of its panic, or a line about the failure.
+    pub fn try_check(&self, body: &(dyn Fn() + Sync), has_captured: bool) -> Result<u64, String> {
         let once = || once(body);
-        let failure = match door::open() {
+        match door::open() {
             Some(door) => door.check(self.plan, has_captured, &once),
             None => real::check(self.tool, &once),
-        };
-        if let Some(message) = failure {
-            // The screen has told all, so the hook is not called.
-            panic::resume_unwind(Box::new(message));
         }
     }
 }

@@ -11,11 +11,11 @@ const TIME: Duration = Duration::from_secs(1);
 /// The time after which a run does not end any more.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a model some times. Returns the message of the failure, if a run fails.
+/// Runs a model some times. Returns the number of runs, or the message of the failure, if a run fails.
 pub(crate) fn check(
     tool: &str,
     once: &(dyn Fn() -> Result<(), Option<String>> + Sync),
-) -> Option<String> {
+) -> Result<u64, String> {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         eprintln!(
@@ -27,15 +27,15 @@ pub(crate) fn check(
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();
-    for _ in 0..RUNS {
+    for made in 1..=RUNS {
         if let Some(failure) = run(once) {
-            return Some(failure);
+            return Err(failure);
         }
         if begun.elapsed() > TIME {
-            break;
+            return Ok(made.into());
         }
     }
-    None
+    Ok(RUNS.into())
 }
 
 /// Runs a model on a thread of its own, so that a run that never ends is a failure.

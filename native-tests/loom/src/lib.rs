@@ -1,1 +1,3 @@
 //! See `tests/`.
+
+#![forbid(unsafe_code)]

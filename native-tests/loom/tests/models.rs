@@ -1,11 +1,13 @@
 //! Models with loom's names, as loom's users write them.
 
+#![allow(unsafe_code, reason = "accesses of cells, which safe code cannot make")]
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use loom::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize};
+use loom::sync::atomic::{AtomicBool, AtomicI16, AtomicUsize};
 use loom::sync::{Arc, Mutex, Notify};
 use loom::thread;
 
@@ -131,14 +133,14 @@ fn values_are_gathered_over_all_runs() {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(BTreeSet::new()));
     let of_runs = seen.clone();
     loom::model(move || {
-        let number = Arc::new(AtomicU16::new(1));
+        let number = Arc::new(AtomicI16::new(-5));
         let other = number.clone();
         let thread = thread::spawn(move || other.fetch_max(7, SeqCst));
-        let value = number.fetch_min(3, SeqCst);
+        let value = number.fetch_min(-6, SeqCst);
         thread.join().unwrap();
         of_runs.lock().unwrap().insert(value);
     });
-    assert_eq!(*seen.lock().unwrap(), BTreeSet::from([1, 7]));
+    assert_eq!(*seen.lock().unwrap(), BTreeSet::from([-5, 7]));
 }
 
 loom::lazy_static! {
@@ -175,6 +177,17 @@ fn a_bound_of_preemptions_ends_the_search() {
             thread.join().unwrap();
         }
     });
+}
+
+static OUTER: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
+#[test]
+fn statics_have_the_values_of_the_test_after_the_runs() {
+    assert_eq!(OUTER.get_or_init(|| "of the test".to_owned()), "of the test");
+    loom::model(|| {
+        assert_eq!(OUTER.get_or_init(|| "of a run".to_owned()), "of a run");
+    });
+    assert_eq!(OUTER.get().map(String::as_str), Some("of the test"));
 }
 
 /// Without a model it is stepped like any test: must fail.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sim::Runner;
@@ -94,18 +94,6 @@ fn a_lock_of_the_test_can_be_held_at_a_point() {
     });
     assert!(report.passed(), "{report:?}");
     assert!(*total.lock().unwrap() >= 400);
-}
-
-static OUTER: OnceLock<String> = OnceLock::new();
-
-#[test]
-fn statics_have_the_values_of_the_test_after_the_runs() {
-    assert_eq!(OUTER.get_or_init(|| "of the test".to_owned()), "of the test");
-    let report = Runner::new().hermetic().seeds(0..3).run_native(|| {
-        assert_eq!(OUTER.get_or_init(|| "of a run".to_owned()), "of a run");
-    });
-    assert!(report.passed(), "{report:?}");
-    assert_eq!(OUTER.get().map(String::as_str), Some("of the test"));
 }
 
 /// A failure is in the report, whatever the test has gathered; shrinking and the replay find the same.

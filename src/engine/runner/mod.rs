@@ -306,9 +306,9 @@ impl Runner {
     /// `#[sim::test(native)]`. One such run at a time is on in a process: the call waits for others.
     ///
     /// Each run begins anew: statics of the program have their first values, and memory that a run allocates ends with
-    /// it. What the closure captures outlives the runs, so a test can gather values over all of them. It is outside
-    /// of the program that is tested: its atomics and locks are no points. If a closure captures something, misuse of
-    /// memory, such as a use after free, is not looked for. After the call the statics are as before it.
+    /// it. Values that the closure captures outlive the runs, so a test can gather values over all of them. They are
+    /// outside of the program that is tested: their atomics and locks are no points. If a closure captures something,
+    /// misuse of memory, such as a use after free, is not looked for. After the call the statics are as before it.
     ///
     /// # Panics
     /// If a setting cannot be used. If the program is not compiled by `cargo unpause test`, each run fails.

@@ -1,5 +1,5 @@
-//! Models: closures that a test hands over to be run under many schedules. The test was written for another tool, such as
-//! loom, so the settings come as a plan in a text.
+//! Models: closures that a test hands over to be run under many schedules. The test was written for another tool, such
+//! as loom, so the settings come as a plan in a text.
 //!
 //! A plan has a phase in each line: variables as in the environment, with blanks between them. The phases are made in
 //! turn until one fails. The first word of a phase may be a condition:
@@ -46,6 +46,8 @@ pub enum ModelEnd {
 pub struct ModelVerdict {
     /// The end.
     pub end: ModelEnd,
+    /// The number of runs in all phases.
+    pub runs: u64,
     /// The text for the output of the test.
     pub screen: String,
     /// The text that must be shown even if the harness hides the output of the test.
@@ -74,6 +76,7 @@ where
     }
     let invalid = |invalid: InvalidSetting| ModelVerdict {
         end: ModelEnd::Failed(invalid.to_string()),
+        runs: 0,
         screen: format!("FAILED  {}: {invalid}\n", test.name),
         remarks: String::new(),
     };
@@ -86,7 +89,7 @@ struct Model<'a> {
     remarks: String,
 }
 
-/// What a phase has shown.
+/// The result of a phase.
 struct Shown {
     is_proof: bool,
     /// True if orders weaker than `SeqCst` were taken for it.
@@ -99,7 +102,7 @@ impl Model<'_> {
     fn judge(mut self, plan: &str) -> Result<ModelVerdict, InvalidSetting> {
         let is_one = ONE_PHASE.iter().any(|name| std::env::var_os(name).is_some());
         let mut before: Option<Shown> = None;
-        let mut words = Vec::new();
+        let (mut words, mut runs) = (Vec::new(), 0);
         for line in plan.lines().take(if is_one { 1 } else { usize::MAX }) {
             let (condition, variables) = match line.split_once(' ') {
                 Some((condition, rest)) if !condition.contains('=') => (condition, rest),
@@ -114,9 +117,10 @@ impl Model<'_> {
                 continue;
             }
             let report = self.phase(variables)?;
+            runs += report.runs;
             if let Some(end) = end(&report) {
                 let screen = text(&report, &style());
-                return Ok(ModelVerdict { end, screen, remarks: self.remarks });
+                return Ok(ModelVerdict { end, runs, screen, remarks: self.remarks });
             }
             let memory = if variables.contains("SIM_MEMORY=c11") { " with c11" } else { "" };
             let shown = shown(&report, memory);
@@ -127,7 +131,7 @@ impl Model<'_> {
             });
         }
         let remarks = format!("{}note: {}: {}\n", self.remarks, self.site.test, words.join("; "));
-        Ok(ModelVerdict { end: ModelEnd::Passed, screen: String::new(), remarks })
+        Ok(ModelVerdict { end: ModelEnd::Passed, runs, screen: String::new(), remarks })
     }
 
     /// Makes the runs of a phase with these variables.

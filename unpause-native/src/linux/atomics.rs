@@ -46,8 +46,8 @@ struct Exchanged {
     returns: usize,
 }
 
-/// The read-modify-write operations of one size. Values come in whole registers: the compiler leaves what it likes above
-/// their bits.
+/// The read-modify-write operations of one size. Values come in whole registers: the compiler leaves what it likes
+/// above their bits.
 macro_rules! changes {
     ($int:ty, $size:literal; $($name:ident $to:ident $operation:ident)*) => {$(
         extern "C" fn $to(address: usize, operand: usize, order: i32, from: usize, frame: usize) -> $int {

@@ -31,8 +31,8 @@ pub struct Captured {
     statics: Vec<Vec<u8>>,
 }
 
-/// Has the next runs leave the memory alone that exists now, if their closure `has_captured` some of it, and the statics
-/// as they are now in the end. For a test that makes runs, while no other test makes runs.
+/// Has the next runs leave the memory alone that exists now, if their closure `has_captured` some of it, and the
+/// statics as they are now in the end. For a test that makes runs, while no other test makes runs.
 ///
 /// # Panics
 /// If the system does not tell the mappings of this process.

@@ -25,6 +25,25 @@ pub(crate) fn lowest_of_stack() -> usize {
     lowest as usize
 }
 
+type Handler = Option<extern "C" fn()>;
+type RegisterAtFork = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+
+/// The function behind `pthread_atfork`. A run makes no copy of its process, and libc would keep its list of handlers
+/// in the memory of the run, so the handlers of a run are left out.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __register_atfork(
+    prepare: Handler,
+    parent: Handler,
+    child: Handler,
+    object: *mut c_void,
+) -> c_int {
+    if current().is_some() {
+        return 0;
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real!(c"__register_atfork", RegisterAtFork)(prepare, parent, child, object) }
+}
+
 type Create = unsafe extern "C" fn(
     *mut libc::pthread_t,
     *const libc::pthread_attr_t,

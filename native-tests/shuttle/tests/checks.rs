@@ -1,0 +1,123 @@
+//! Tests with shuttle's names, as shuttle's users write them.
+
+use std::collections::BTreeSet;
+
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::scheduler::DfsScheduler;
+use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use shuttle::sync::{Arc, Condvar, Mutex};
+use shuttle::{Config, Runner, future, thread};
+
+fn loses_an_increment() {
+    let number = Arc::new(AtomicUsize::new(0));
+    let other = number.clone();
+    let increment = |number: &AtomicUsize| number.store(number.load(SeqCst) + 1, SeqCst);
+    let thread = thread::spawn(move || increment(&other));
+    increment(&number);
+    thread.join().unwrap();
+    assert_eq!(number.load(SeqCst), 2, "an increment is lost");
+}
+
+/// Must fail.
+#[test]
+fn an_increment_in_two_steps_is_lost() {
+    shuttle::check_random(loses_an_increment, 100);
+}
+
+#[test]
+#[should_panic(expected = "an increment is lost")]
+fn pct_finds_it() {
+    shuttle::check_pct(loses_an_increment, 100, 2);
+}
+
+#[test]
+#[should_panic(expected = "an increment is lost")]
+fn urw_finds_it() {
+    shuttle::check_urw(loses_an_increment, 100);
+}
+
+#[test]
+#[should_panic(expected = "an increment is lost")]
+fn a_search_finds_it() {
+    shuttle::check_dfs(loses_an_increment, None);
+}
+
+#[test]
+fn a_search_tells_the_number_of_its_runs() {
+    let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let of_runs = seen.clone();
+    let runs = Runner::new(DfsScheduler::new(None, false), Config::new()).run(move || {
+        let number = Arc::new(AtomicUsize::new(0));
+        let other = number.clone();
+        let thread = thread::spawn(move || other.store(1, SeqCst));
+        let value = number.load(SeqCst);
+        thread.join().unwrap();
+        of_runs.lock().unwrap().insert(value);
+    });
+    assert_eq!((runs, &*seen.lock().unwrap()), (2, &BTreeSet::from([0, 1])));
+}
+
+/// The thread is not joined, and the run waits for it.
+#[test]
+#[should_panic(expected = "deadlock! blocked tasks")]
+fn a_thread_that_waits_for_ever_is_a_deadlock() {
+    shuttle::check_random(
+        || {
+            let pair = Arc::new((Mutex::new(false), Condvar::new()));
+            let other = pair.clone();
+            thread::spawn(move || {
+                let set = other.0.lock().unwrap();
+                drop(other.1.wait_while(set, |set| !*set).unwrap());
+            });
+        },
+        10,
+    );
+}
+
+#[test]
+fn tasks_wait_for_each_other() {
+    shuttle::check_random(
+        || {
+            let total = Arc::new(Mutex::new(0));
+            let tasks = [1, 2, 3].map(|value| {
+                let total = total.clone();
+                future::spawn(async move {
+                    future::yield_now().await;
+                    *total.lock().unwrap() += value;
+                    value
+                })
+            });
+            let waiting = future::spawn(std::future::pending::<()>());
+            waiting.abort();
+            let sum = future::block_on(async {
+                assert_eq!(waiting.await, Err(future::JoinError::Cancelled));
+                let mut sum = 0;
+                for task in tasks {
+                    sum += task.await.unwrap();
+                }
+                sum
+            });
+            assert_eq!((sum, *total.lock().unwrap()), (6, 6));
+        },
+        100,
+    );
+}
+
+#[test]
+fn random_numbers_differ_from_run_to_run() {
+    let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let of_runs = seen.clone();
+    shuttle::check_random(
+        move || {
+            of_runs.lock().unwrap().insert(thread_rng().gen_range(0..1_000_000));
+        },
+        50,
+    );
+    assert!(seen.lock().unwrap().len() > 25);
+}
+
+#[test]
+#[should_panic(expected = "a schedule of shuttle means nothing to unpause")]
+fn a_schedule_of_shuttle_is_refused() {
+    shuttle::replay(|| (), "91010100");
+}

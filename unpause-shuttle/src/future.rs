@@ -1,0 +1,236 @@
+//! shuttle's `future`: each task is a thread that polls its future and parks until it is woken.
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use crate::thread::failing;
+
+/// Unparks a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls a future until it is ready. The thread is parked meanwhile.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    match run(future, &AtomicBool::new(false)) {
+        Some(output) => output,
+        None => unreachable!("nobody aborts it"),
+    }
+}
+
+/// Polls a future until it is ready, or until it `is_aborted`.
+fn run<F: Future>(future: F, is_aborted: &AtomicBool) -> Option<F::Output> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if is_aborted.load(SeqCst) {
+            return None;
+        }
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return Some(output),
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Gives way to other tasks once.
+pub async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        thread::yield_now();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The end of a task that has no result.
+#[derive(Debug, PartialEq, Eq)]
+pub enum JoinError {
+    /// The task was aborted.
+    Cancelled,
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("task was cancelled")
+    }
+}
+
+impl Error for JoinError {}
+
+/// The result of a task, and who waits for it.
+struct Ended<T> {
+    result: Option<Result<T, JoinError>>,
+    is_finished: bool,
+    waker: Option<Waker>,
+}
+
+/// A task, as its handles know it.
+struct Shared<T> {
+    control: Arc<Control>,
+    ended: Mutex<Ended<T>>,
+}
+
+/// What a task is told.
+#[derive(Debug)]
+struct Control {
+    is_aborted: AtomicBool,
+    is_finished: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+impl Control {
+    fn abort(&self) {
+        self.is_aborted.store(true, SeqCst);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(thread) = thread {
+            thread.unpark();
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    fn ended(&self) -> MutexGuard<'_, Ended<T>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Aborts a task.
+#[derive(Clone, Debug)]
+pub struct AbortHandle(Arc<Control>);
+
+impl AbortHandle {
+    /// Aborts the task, before its next poll.
+    pub fn abort(&self) {
+        self.0.abort();
+    }
+
+    /// Returns `true` if the task has ended.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished.load(SeqCst)
+    }
+}
+
+/// A task.
+pub struct JoinHandle<T>(Arc<Shared<T>>);
+
+impl<T> JoinHandle<T> {
+    /// Aborts the task, before its next poll.
+    pub fn abort(&self) {
+        self.0.control.abort();
+    }
+
+    /// Returns `true` if the task has ended.
+    pub fn is_finished(&self) -> bool {
+        self.0.control.is_finished.load(SeqCst)
+    }
+
+    /// A handle that aborts the task.
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle(self.0.control.clone())
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut ended = self.0.ended();
+        match ended.result.take() {
+            Some(result) => Poll::Ready(result),
+            None if ended.is_finished => panic!("a handle is polled after it was ready"),
+            None => {
+                ended.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A value that moves to another thread, whatever its type.
+struct Moved<T>(T);
+
+// SAFETY: shuttle polls the tasks of a test on one thread of the system, one at a time. So does the engine. On real
+// threads it is the test that promises it.
+unsafe impl<T> Send for Moved<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Moved<T> {}
+
+impl<T> Moved<T> {
+    /// Takes the value, so that a closure captures the whole of `self`.
+    fn take(self) -> T {
+        self.0
+    }
+}
+
+/// Spawns a task.
+///
+/// # Panics
+/// If the system refuses a thread.
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    spawn_local(future)
+}
+
+/// Spawns a task that is not `Send`.
+///
+/// # Panics
+/// If the system refuses a thread.
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let control = Arc::new(Control {
+        is_aborted: AtomicBool::new(false),
+        is_finished: AtomicBool::new(false),
+        thread: Mutex::new(None),
+    });
+    let ended = Mutex::new(Ended { result: None, is_finished: false, waker: None });
+    let shared = Arc::new(Shared { control: control.clone(), ended });
+    let moved = Moved((future, shared.clone()));
+    let task = thread::spawn(move || {
+        let (future, shared) = moved.take();
+        let result =
+            failing(|| run(future, &shared.control.is_aborted)).ok_or(JoinError::Cancelled);
+        let waker = {
+            let mut ended = shared.ended();
+            (ended.result, ended.is_finished) = (Some(result), true);
+            ended.waker.take()
+        };
+        shared.control.is_finished.store(true, SeqCst);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    });
+    *control.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.thread().clone());
+    JoinHandle(shared)
+}

@@ -1,0 +1,3 @@
+//! shuttle's `hint`: std's.
+
+pub use std::hint::*;

@@ -1,0 +1,45 @@
+//! shuttle's names over std. Tests that were written for [shuttle] 0.9 run under the scheduler of unpause, unchanged:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! shuttle = { package = "unpause-shuttle", version = "0.1" }
+//! ```
+//!
+//! ```sh
+//! cargo unpause test --any
+//! ```
+//!
+//! Under this command [`check_random`] and its kind make the runs under unpause: [`check_dfs`] is its exhaustive
+//! search, the others are its strategies. A failure is shrunk, shown, kept and replayed like each failure of unpause.
+//! Without the command the closure runs on real threads some times, and a note says so.
+//!
+//! | shuttle | here |
+//! |---|---|
+//! | `check_random`, `check` | runs of the default strategy, `portfolio` |
+//! | `check_pct`, `check_urw` | the strategies `pct` and `urw` |
+//! | `check_dfs` | `exhaustive`, which makes one run for each class of equal interleavings |
+//! | `replay`, `replay_from_file` | refused: a run of unpause is replayed by the command on its screen |
+//! | `sync`, `thread`, `hint` | std's |
+//! | `future` | tasks as threads that poll |
+//! | `rand` | rand 0.8, with random bytes of the run |
+//! | `thread_local!`, `lazy_static!` | new in each run |
+//!
+//! [shuttle]: https://docs.rs/shuttle
+
+mod check;
+pub mod current;
+pub mod future;
+pub mod hint;
+pub mod lazy_static;
+mod macros;
+pub mod rand;
+mod runner;
+pub mod scheduler;
+pub mod sync;
+pub mod thread;
+
+pub use self::check::{
+    check, check_dfs, check_pct, check_random, check_random_with_seed,
+    check_uncontrolled_nondeterminism, check_urw, replay, replay_from_file,
+};
+pub use self::runner::{Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner};

@@ -1,0 +1,54 @@
+//! shuttle's macros. A run of the engine begins with new thread-locals, and with statics as they were at first.
+
+/// `std::thread_local!`, in runs.
+#[macro_export]
+macro_rules! thread_local {
+    ($($tokens:tt)*) => {
+        ::std::thread_local! { $($tokens)* }
+    };
+}
+
+/// The `lazy_static!` of the crate of this name: the value is made once in each run, and dropped at its end.
+#[macro_export]
+macro_rules! lazy_static {
+    ($(#[$attribute:meta])* static ref $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {
+        $crate::__lazy_static! { $(#[$attribute])* () $name: $type = $value }
+        $crate::lazy_static! { $($rest)* }
+    };
+    ($(#[$attribute:meta])* pub static ref $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {
+        $crate::__lazy_static! { $(#[$attribute])* (pub) $name: $type = $value }
+        $crate::lazy_static! { $($rest)* }
+    };
+    ($(#[$attribute:meta])* pub ($($where:tt)+) static ref $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {
+        $crate::__lazy_static! { $(#[$attribute])* (pub ($($where)+)) $name: $type = $value }
+        $crate::lazy_static! { $($rest)* }
+    };
+    () => {};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lazy_static {
+    ($(#[$attribute:meta])* ($($visible:tt)*) $name:ident: $type:ty = $value:expr) => {
+        #[allow(non_camel_case_types, dead_code, missing_docs, missing_copy_implementations)]
+        $(#[$attribute])*
+        $($visible)* struct $name {
+            _private: (),
+        }
+        #[doc(hidden)]
+        $($visible)* static $name: $name = $name { _private: () };
+        impl ::std::ops::Deref for $name {
+            type Target = $type;
+
+            fn deref(&self) -> &$type {
+                static LAZY: $crate::lazy_static::Lazy<$type> = $crate::lazy_static::Lazy::new(|| $value);
+                LAZY.get()
+            }
+        }
+        impl $crate::lazy_static::LazyStatic for $name {
+            fn initialize(lazy: &Self) {
+                let _: &$type = lazy;
+            }
+        }
+    };
+}

@@ -1,0 +1,176 @@
+//! The schedulers of shuttle, as settings of unpause.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+
+/// A scheduler: the strategy and the runs.
+pub trait Scheduler: Debug {
+    /// The settings of unpause, with blanks between them.
+    #[doc(hidden)]
+    fn settings(&self) -> String;
+}
+
+impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
+    fn settings(&self) -> String {
+        (**self).settings()
+    }
+}
+
+/// The setting of this number of runs from a seed on.
+fn seeds(first: u64, runs: usize) -> String {
+    format!("SIM_SEEDS={first}..{}", first.saturating_add(runs.max(1) as u64))
+}
+
+/// Runs of unpause's default strategy.
+#[derive(Clone, Debug)]
+pub struct RandomScheduler(String);
+
+impl RandomScheduler {
+    /// This number of runs.
+    pub fn new(max_iterations: usize) -> Self {
+        RandomScheduler::new_from_seed(0, max_iterations)
+    }
+
+    /// This number of runs, from a seed on.
+    pub fn new_from_seed(seed: u64, max_iterations: usize) -> Self {
+        RandomScheduler(seeds(seed, max_iterations))
+    }
+}
+
+impl Scheduler for RandomScheduler {
+    fn settings(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// Runs of the strategy `urw`.
+#[derive(Clone, Debug)]
+pub struct UrwRandomScheduler(String);
+
+impl UrwRandomScheduler {
+    /// This number of runs.
+    pub fn new(max_iterations: usize) -> Self {
+        UrwRandomScheduler::new_from_seed(0, max_iterations)
+    }
+
+    /// This number of runs, from a seed on.
+    pub fn new_from_seed(seed: u64, max_iterations: usize) -> Self {
+        UrwRandomScheduler(format!("SIM_STRATEGY=urw {}", seeds(seed, max_iterations)))
+    }
+}
+
+impl Scheduler for UrwRandomScheduler {
+    fn settings(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// Runs of the strategy `pct`.
+#[derive(Clone, Debug)]
+pub struct PctScheduler(String);
+
+impl PctScheduler {
+    /// This number of runs, for bugs of this depth.
+    pub fn new(max_depth: usize, max_iterations: usize) -> Self {
+        PctScheduler::new_from_seed(0, max_depth, max_iterations)
+    }
+
+    /// The same, from a seed on.
+    ///
+    /// # Panics
+    /// If the depth is 0.
+    pub fn new_from_seed(seed: u64, max_depth: usize, max_iterations: usize) -> Self {
+        assert!(max_depth > 0, "the depth of a bug must be greater than 0");
+        PctScheduler(format!("SIM_STRATEGY=pct:{max_depth} {}", seeds(seed, max_iterations)))
+    }
+}
+
+impl Scheduler for PctScheduler {
+    fn settings(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// A search.
+#[derive(Clone, Debug)]
+pub struct DfsScheduler(String);
+
+impl DfsScheduler {
+    /// All runs, or this number of them. Random numbers are always allowed.
+    pub fn new(max_iterations: Option<usize>, _allow_random_data: bool) -> Self {
+        let runs = max_iterations.map_or(String::new(), |runs| format!(" {}", seeds(0, runs)));
+        DfsScheduler(format!("SIM_STRATEGY=exhaustive{runs}"))
+    }
+}
+
+impl Scheduler for DfsScheduler {
+    fn settings(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// Runs without preemptions.
+#[derive(Clone, Debug)]
+pub struct RoundRobinScheduler(String);
+
+impl RoundRobinScheduler {
+    /// This number of runs.
+    pub fn new(max_iterations: usize) -> Self {
+        RoundRobinScheduler(seeds(0, max_iterations))
+    }
+}
+
+impl Scheduler for RoundRobinScheduler {
+    fn settings(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// The runs of another scheduler: unpause always repeats some runs.
+#[derive(Clone, Debug)]
+pub struct UncontrolledNondeterminismCheckScheduler<S>(S);
+
+impl<S: Scheduler> UncontrolledNondeterminismCheckScheduler<S> {
+    /// The runs of `scheduler`.
+    pub fn new(scheduler: S) -> Self {
+        UncontrolledNondeterminismCheckScheduler(scheduler)
+    }
+}
+
+impl<S: Scheduler> Scheduler for UncontrolledNondeterminismCheckScheduler<S> {
+    fn settings(&self) -> String {
+        self.0.settings()
+    }
+}
+
+/// Refused: a schedule of shuttle means nothing here.
+#[derive(Clone, Debug)]
+pub struct ReplayScheduler(());
+
+impl ReplayScheduler {
+    /// Refused.
+    ///
+    /// # Panics
+    /// Always, with what to do.
+    pub fn new_from_encoded(_schedule: &str) -> Self {
+        panic!("{}", crate::check::REFUSED);
+    }
+
+    /// Refused.
+    ///
+    /// # Errors
+    /// Never.
+    ///
+    /// # Panics
+    /// Always, with what to do.
+    pub fn new_from_file<P: AsRef<Path>>(_path: P) -> io::Result<Self> {
+        panic!("{}", crate::check::REFUSED);
+    }
+}
+
+impl Scheduler for ReplayScheduler {
+    fn settings(&self) -> String {
+        panic!("{}", crate::check::REFUSED);
+    }
+}

@@ -171,7 +171,7 @@ impl PendingOp {
         WORLD.with(|world| {
             let (word, asked) = {
                 let state = world.retract_to_do(&self.announcement);
-                (state.memory.load(object), state.memory.raised(asked, self.place))
+                (state.memory.load(object), state.memory.with_raised(asked, self.place))
             };
             let op = WordOp { object: Some(object), access: self.op.access, asked, change };
             let Seen { old, new, missed, order } = world.choose_store(&op, word);

@@ -7,7 +7,7 @@ use super::memory::weak::{Asked, Record, Weak, WordOp};
 use super::memory::{self, Weaker};
 use super::state::RunState;
 use super::world::World;
-use crate::run::memory_model::{MISSED, OrderMark, PRECEDED};
+use crate::run::memory_model::{MISSED, OrderMark, PRECEDED, Raise};
 use crate::run::op::{Access, Op};
 use crate::run::store_choice::Decision;
 use crate::run::untried::Untried;
@@ -50,7 +50,8 @@ impl World {
         }
         let task = state.current();
         let weak = state.memory.weak()?;
-        if weak.candidates(task, op, word) < 2 {
+        let mut bound = weak.candidates(task, op, word);
+        if bound < 2 {
             return Some(0);
         }
         if let Some(decision) = weak.choices.moves() {
@@ -61,13 +62,13 @@ impl World {
             weak.choices.set_moves(moves);
             if !moves {
                 weak.forbid_moves();
+                bound = weak.candidates(task, op, word);
+                if bound < 2 {
+                    return Some(0);
+                }
             }
         }
         let weak = state.memory.weak()?;
-        let bound = weak.candidates(task, op, word);
-        if bound < 2 {
-            return Some(0);
-        }
         let decision = weak.choices.store(bound, op.asked.may_only_read());
         drop(state);
         Some(self.answer(decision))
@@ -96,6 +97,12 @@ impl World {
 }
 
 impl World {
+    /// The orders that are strengthened in the runs of this worker.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn raised(&self) -> Vec<Raise> {
+        self.state().memory.raised.clone()
+    }
+
     /// Records the order of the last operation.
     pub(crate) fn mark_order(&self, order: Ordering) {
         let mut state = self.state();

@@ -48,6 +48,16 @@ pub(crate) struct Known {
     is_strong: bool,
 }
 
+/// The places that an operation was offered last.
+#[derive(Clone, Copy, Default, Debug)]
+struct Offer {
+    /// The number of events before it.
+    step: u32,
+    thread: usize,
+    word: usize,
+    places: [u8; KEPT],
+}
+
 /// The stores and clocks of one run.
 #[derive(Clone, Debug)]
 pub struct Orders {
@@ -72,6 +82,8 @@ pub struct Orders {
     step: u32,
     /// All threads know the stores up to this event.
     settled: u32,
+    /// For the operation that follows.
+    offer: Offer,
 }
 
 impl Default for Orders {
@@ -92,6 +104,7 @@ impl Default for Orders {
             s: 0,
             step: 0,
             settled: 0,
+            offer: Offer::default(),
         }
     }
 }
@@ -114,7 +127,7 @@ impl Orders {
         self.fences.clear();
         self.published.clear();
         self.freed.clear();
-        (self.s, self.step, self.settled) = (0, 0, 0);
+        (self.s, self.step, self.settled, self.offer) = (0, 0, 0, Offer::default());
     }
 
     /// Makes each store take effect after the stores that were executed before it, from now on.
@@ -325,7 +338,11 @@ impl Orders {
         }
         self.known(thread);
         let word = self.word(operation, memory);
-        self.places(thread, operation, &self.words[word]).1
+        let (places, number) = self.places(thread, operation, &self.words[word]);
+        if number > 1 {
+            self.offer = Offer { step: self.step, thread, word, places };
+        }
+        number
     }
 
     /// Does an operation that finds `memory` in memory, on one of its [candidates](Self::candidates): 0 is the newest
@@ -342,13 +359,15 @@ impl Orders {
             self.fence(thread, operation.order_if(false));
             return Done { old: 0, new: 0, in_memory: true };
         }
-        self.step += 1;
         self.known(thread);
         let at = self.word(operation, memory);
+        let Offer { step, thread: to, word: of, places } = self.offer;
         let place = match nth {
             0 => self.words[at].newest(),
+            _ if (step, to, of) == (self.step, thread, at) => places[nth].into(),
             _ => self.places(thread, operation, &self.words[at]).0[nth].into(),
         };
+        self.step += 1;
         let Orders { threads, words, spare, s, step, rules, .. } = self;
         let Known { clock, pending, released, is_strong } = &mut threads[thread];
         let word = &mut words[at];

@@ -72,7 +72,7 @@ pub(crate) struct Memory {
     /// The older stores; `None` if no run of this thread had weak memory.
     weak: Option<Box<Weak>>,
     /// Orders that are strengthened, in all runs.
-    raised: Vec<Raise>,
+    pub(super) raised: Vec<Raise>,
     /// The effect of weaker orders in the last run.
     weaker: Weaker,
 }
@@ -87,7 +87,9 @@ impl Memory {
     /// Begins a run that does this with weaker orders. `seed` is none in a search.
     #[inline]
     pub(super) fn begin(&mut self, weaker: Weaker, seed: Option<u64>) {
-        if weaker != Weaker::Nothing || self.weaker != Weaker::Nothing {
+        // A worker on the same thread may have left another effect.
+        let are_strong = [weaker, self.weaker, WEAKER.get()].map(|each| each == Weaker::Nothing);
+        if are_strong != [true; 3] {
             self.begin_weaker(weaker, seed);
         }
     }
@@ -113,7 +115,7 @@ impl Memory {
     }
 
     /// The orders of an operation at this place.
-    pub(super) fn raised(&self, mut asked: Asked, place: Place) -> Asked {
+    pub(super) fn with_raised(&self, mut asked: Asked, place: Place) -> Asked {
         for raise in self.raised.iter().filter(|raise| raise.place == place) {
             asked = asked.raised(*raise);
         }

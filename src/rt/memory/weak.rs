@@ -22,7 +22,12 @@ use crate::run::op::{Access, Op};
 use crate::run::store_choice::StoreChoices;
 
 /// The kind of objects whose operations have memory orders.
-pub(crate) const ATOMIC: &str = "atomic";
+const ATOMIC: &str = "atomic";
+
+/// Returns `true` for an object whose operations have memory orders.
+fn is_word(object: ObjectId, objects: &Objects) -> bool {
+    objects.rows[object.index()].record.kind == ATOMIC
+}
 
 /// The memory orders that an operation asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,7 +194,7 @@ impl Weak {
 
     /// Returns `true` for an event with a memory order.
     pub(crate) fn has_order(event: &Event, objects: &Objects) -> bool {
-        let is_word = |object: ObjectId| objects.rows[object.index()].record.kind == ATOMIC;
+        let is_word = |object| is_word(object, objects);
         event.object.map_or(*event.op == Op::FENCE, is_word) && event.op.access != Access::Peek
     }
 
@@ -221,17 +226,16 @@ impl Weak {
         }
         let mut contacts = std::mem::take(&mut self.contacts);
         let mut left = contacts.drain(..).peekable();
-        for (nth, event) in board.events.iter().enumerate().skip(self.seen) {
+        for nth in self.seen..=board.events.len() {
             while let Some((_, first, then)) = left.next_if(|(at, ..)| *at <= nth) {
                 self.spawn_up_to(first.max(then), board);
                 self.orders.joined(then.index(), first.index());
             }
-            self.learn(event, board, objects, begins);
+            if let Some(event) = board.events.get(nth) {
+                self.learn(event, board, objects, begins);
+            }
         }
-        for (_, first, then) in left {
-            self.spawn_up_to(first.max(then), board);
-            self.orders.joined(then.index(), first.index());
-        }
+        drop(left);
         self.contacts = contacts;
         self.seen = board.events.len();
     }
@@ -239,8 +243,7 @@ impl Weak {
     fn learn(&mut self, event: &Event, board: &Board, objects: &Objects, begins: bool) {
         let Event { task, object, op, values, .. } = *event;
         self.spawn_up_to(task, board);
-        let is_word = |object: ObjectId| objects.rows[object.index()].record.kind == ATOMIC;
-        if let Some(object) = object.filter(|object| is_word(*object)) {
+        if let Some(object) = object.filter(|object| is_word(*object, objects)) {
             // The machine has done all operations since it began.
             if begins && op.access != Access::Peek {
                 self.redo(task, object, (op.access, values));

@@ -179,6 +179,7 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
         let load = Access { operation: Operation::Load, ..access };
         let shown = if again { values(&load, value, value) } else { Values::None };
         word.note(with(|threads| threads.op(&load, site)), site.place, shown);
+        orders::mark(&load, value, site);
     }
     again
 }
@@ -220,6 +221,7 @@ async fn hold(
     };
     with(|threads| awaited.iter().for_each(|address| threads.begin_await(*address)));
     let done = word.held(op, site.place, (objects, seen), effect).await;
+    orders::mark(&access, done.0, site);
     with(|threads| awaited.iter().for_each(|address| threads.end_await(*address)));
     if with(|threads| threads.has_locks()) {
         locks::changed_otherwise(access.address, done.1, site);

@@ -15,9 +15,9 @@ use unpause_native::{Access, Execution, Operation, Rule};
 use super::ops;
 use super::sites::Site;
 use super::threads::with;
-use crate::rt::WORLD;
+use crate::rt::{WORLD, World};
 use crate::run::event::Values;
-use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED};
+use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED, Raise};
 use crate::run::store_choice::{Decision, StoreChoices};
 use crate::seam::{draw, given, seed};
 
@@ -48,6 +48,7 @@ pub(crate) fn set(memory: MemoryModel) {
 /// Begins a run.
 pub(super) fn begin(execution: &Execution) {
     RUN.set(None);
+    with(|threads| threads.raised = WORLD.with(World::raised));
     if !WANTED.load(Ordering::Relaxed) {
         return;
     }
@@ -105,6 +106,24 @@ fn answer(Decision { bound, value, why }: Decision) -> u64 {
     }
 }
 
+/// Returns the operation with the orders that `raised` gives to operations of its place.
+#[cold]
+pub(super) fn raise(raised: &[Raise], access: Access, site: Site) -> Access {
+    let of_place = raised.iter().filter(|raise| raise.place == site.place && !is_trusted(site));
+    of_place.fold(access, |access, raise| {
+        let raised = |number: u8| number_of(raise.of(order(number)));
+        match access.operation {
+            Operation::Fence => access,
+            Operation::Load if raise.releases => access,
+            Operation::Store if !raise.releases => access,
+            Operation::CompareExchange if !raise.releases => {
+                Access { order: raised(access.order), failure: raised(access.failure), ..access }
+            }
+            _ => Access { order: raised(access.order), ..access },
+        }
+    })
+}
+
 /// Returns `true` if the operations of a place see the newest store: operations of std's primitives and of locks do.
 fn is_trusted(site: Site) -> bool {
     let is_primitive = site.primitive.is_some() || site.lock.is_some();
@@ -140,5 +159,15 @@ fn order(number: u8) -> MemoryOrder {
         3 => MemoryOrder::Release,
         4 => MemoryOrder::AcqRel,
         _ => MemoryOrder::SeqCst,
+    }
+}
+
+fn number_of(order: MemoryOrder) -> u8 {
+    match order {
+        MemoryOrder::Relaxed => 0,
+        MemoryOrder::Acquire => 2,
+        MemoryOrder::Release => 3,
+        MemoryOrder::AcqRel => 4,
+        _ => SEQ_CST,
     }
 }

@@ -13,10 +13,12 @@ use super::detail::Detail;
 use super::families::Family;
 use super::notes;
 use super::ops;
+use super::orders;
 use super::sites::{Site, Sites};
 use super::spin::Looks;
 use crate::rt::WORLD;
 use crate::run::ids::TaskId;
+use crate::run::memory_model::Raise;
 use crate::run::op::Op;
 use crate::run::panics::{Panicked, with_causes};
 use crate::run::points::Points;
@@ -64,6 +66,8 @@ pub(super) struct Threads {
     pub(super) points: Points,
     /// The part of the run beyond its step limit.
     pub(super) beyond: Beyond,
+    /// Memory orders that are strengthened.
+    pub(super) raised: Vec<Raise>,
     /// The memory awaited by held threads and by threads that wait for a lock: a change of it lets
     /// them continue.
     pub(super) awaited: Vec<usize>,
@@ -160,7 +164,7 @@ impl Threads {
     #[inline]
     pub(super) fn resume(&mut self, thread: usize, reply: u64) -> (Request, Site, bool) {
         let execution = self.execution();
-        let request = loop {
+        let mut request = loop {
             match execution.resume(thread, reply) {
                 Request::Noted => notes::repeat(&execution.take_note()),
                 request => break request,
@@ -170,6 +174,13 @@ impl Threads {
             Request::End | Request::Key | Request::Fault => Site::NOWHERE,
             _ => SITES.with_borrow_mut(|sites| sites.find(execution, thread)),
         };
+        if !self.raised.is_empty()
+            && let Request::Access(access) = &mut request
+        {
+            *access = orders::raise(&self.raised, *access, site);
+            let orders = (access.order, access.failure);
+            self.execution().set_orders(thread, orders);
+        }
         (request, site, !self.lets_pass)
     }
 

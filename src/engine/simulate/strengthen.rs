@@ -14,6 +14,7 @@ use super::session::Session;
 use crate::report::{Strengthening, WeakLink, weak_links};
 use crate::run::Run;
 use crate::run::ids::Seed;
+use crate::run::isolation::Isolation;
 use crate::run::memory_model::{MemoryModel, Raise};
 
 /// The number of rounds in which links are added.
@@ -26,16 +27,27 @@ const SEEDS: (u64, u64) = (300, 3_000);
 const TIMES: u64 = 20;
 /// Steps that all of this may take: less than a second.
 const STEPS: u64 = 2_000_000;
+/// The same for plain threads, whose steps take longer.
+const STEPS_NATIVE: u64 = 1_000_000;
+/// The number of steps of a run of plain threads that take as long as its begin and its end.
+const BEGIN_NATIVE: u64 = 50;
+/// The same in a process of its own.
+const BEGIN_APART: u64 = 500;
 
 /// The smallest strengthening that was found for a failing run, which was found in so many runs.
 pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Option<Strengthening> {
     let config = session.config;
-    let is_weak = config.memory == MemoryModel::C11 && !config.is_native();
-    if !is_weak || config.strategy.is_search() || !config.shrink {
+    if config.memory != MemoryModel::C11 || config.strategy.is_search() || !config.shrink {
         return None;
     }
     let seeds = (TIMES * runs).clamp(SEEDS.0, SEEDS.1);
-    let mut judge = Judge { runner: SeedRunner::new(session), run, seeds, steps: 0 };
+    let (steps_max, begin) = match config.isolate {
+        _ if !config.is_native() => (STEPS, 0),
+        Isolation::Process => (STEPS_NATIVE, BEGIN_APART),
+        Isolation::Run => (STEPS_NATIVE, BEGIN_NATIVE),
+    };
+    let runner = SeedRunner::new(session);
+    let mut judge = Judge { runner, run, seeds, begin, steps: 0, steps_max };
     let mut links = weak_links(run);
     for _ in 0..ROUNDS {
         if links.is_empty() || links.len() > LINKS {
@@ -66,8 +78,11 @@ struct Judge<'a, 'b> {
     /// The failing run.
     run: &'a Run,
     seeds: u64,
+    /// The number of steps that the begin and the end of a run count as.
+    begin: u64,
     /// Steps so far.
     steps: u64,
+    steps_max: u64,
 }
 
 impl Judge<'_, '_> {
@@ -83,12 +98,12 @@ impl Judge<'_, '_> {
             let failure = self.runner.make(seed);
             let fails = failure.map(|failure| failure.signature()) == wanted;
             let failing = fails.then(|| self.runner.extract(seed));
-            self.steps += self.runner.worker.steps();
+            self.steps += self.runner.worker.steps() + self.begin;
             self.runner.worker.forget_histories();
             if failing.is_some() {
                 return Some(failing);
             }
-            if self.steps > STEPS {
+            if self.steps > self.steps_max {
                 return None;
             }
         }

@@ -56,6 +56,19 @@ impl Local {
         Some(values)
     }
 
+    /// Gives the operation that `thread` has requested last another order, and another order of a failure.
+    ///
+    /// # Panics
+    /// If its last request was not an access.
+    pub(crate) fn set_orders(&mut self, thread: usize, (order, failure): (u8, u8)) {
+        // SAFETY: the thread is suspended while the carrier runs, so that this is the only reference.
+        let suspended = unsafe { self.run.threads[thread].as_mut() };
+        match &mut suspended.request {
+            Request::Access(access) => (access.order, access.failure) = (order, failure),
+            other => panic!("thread {thread} has requested {other:?} and no access"),
+        }
+    }
+
     /// The number of stores that the operation requested last by `thread` may choose: 1 if the run sees the newest.
     ///
     /// # Panics

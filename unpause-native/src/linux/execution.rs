@@ -8,7 +8,6 @@ use super::fault::Fault;
 use super::heap::{self, Memory};
 use super::local::{Body, Local, Workers};
 use super::net::Effect;
-use super::orders;
 use super::passing;
 use super::places::{self, Frame};
 use super::request::Request;
@@ -67,6 +66,8 @@ macro_rules! answer {
         }
     };
 }
+
+mod memory_orders;
 
 impl Execution {
     /// Begins a run whose first thread, number 0, calls `body` when it is resumed. Waits while the process
@@ -190,44 +191,6 @@ impl Execution {
     /// If its last request was not a compare-exchange.
     pub fn perform_failing(&mut self, thread: usize) -> Option<(u64, u64)> {
         answer!(22, &mut self.0, None, |local| local.perform_failing(thread))
-    }
-
-    /// Gives the run weak memory: operations have [candidates](Self::candidates). For the begin of a run.
-    pub fn weaken(&self) {
-        if let Some(Side::Here(_) | Side::Child(_)) = &self.0 {
-            orders::weaken();
-        }
-    }
-
-    /// Makes each store take effect after the stores that were executed before it, from now on. Without a call it may
-    /// take effect earlier.
-    pub fn forbid_moves(&mut self) {
-        if let Some(Side::Here(_) | Side::Child(_)) = &self.0
-            && let Some(orders) = orders::orders()
-        {
-            orders.forbid_moves();
-        }
-    }
-
-    /// The number of stores that the operation requested last by `thread` may choose: a load sees the chosen store, and
-    /// a store follows it in modification order. 1 in a run without [weak memory](Self::weaken).
-    ///
-    /// # Panics
-    /// If its last request was not an access.
-    #[inline]
-    pub fn candidates(&mut self, thread: usize) -> u32 {
-        answer!(29, &mut self.0, 1, |local| local.candidates(thread))
-    }
-
-    /// Does the operation that `thread` has requested last, on one of its candidates. 0 is the newest store, like in
-    /// [`perform`](Self::perform). Any other one leaves the memory as it is. Returns the value that the operation has
-    /// seen and the value that it has left.
-    ///
-    /// # Panics
-    /// If its last request was not an access, or if it has fewer candidates.
-    #[inline]
-    pub fn perform_seeing(&mut self, thread: usize, nth: u32) -> (u64, u64) {
-        answer!(30, &mut self.0, (0, 0), |local| local.perform_seeing(thread, nth))
     }
 
     /// Does the operation on a file that `thread` has requested last.

@@ -1,0 +1,211 @@
+//! The smallest strengthening of orders with which a failure does not come again.
+
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize, fence};
+use std::thread;
+
+use sim::report::Report;
+
+use super::{Program, alone, runner, screen};
+
+/// Asserts that a store before the flag is visible to a thread that has seen the flag.
+fn passes_a_message(store: Ordering, load: Ordering) {
+    let (data, flag) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, Relaxed);
+            flag.store(1, store);
+        });
+        if flag.load(load) == 1 {
+            assert_eq!(data.load(Relaxed), 1);
+        }
+    });
+}
+
+/// The same with a thread that waits for the flag.
+fn waits_for_a_message(store: Ordering, load: Ordering) {
+    let (data, flag) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, Relaxed);
+            flag.store(1, store);
+        });
+        while flag.load(load) == 0 {
+            spin_loop();
+        }
+        assert_eq!(data.load(Relaxed), 1);
+    });
+}
+
+/// A message through a third thread.
+fn hands_on(first: Ordering, second: Ordering) {
+    let (data, flags) = (AtomicU32::new(0), [AtomicU32::new(0), AtomicU32::new(0)]);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, Relaxed);
+            flags[0].store(1, first);
+        });
+        scope.spawn(|| {
+            if flags[0].load(Acquire) == 1 {
+                flags[1].store(1, second);
+            }
+        });
+        if flags[1].load(Acquire) == 1 {
+            assert_eq!(data.load(Relaxed), 1);
+        }
+    });
+}
+
+/// Two owners of data. The last one must see what the other one has written.
+fn counts_owners(order: Ordering) {
+    let (owners, data) = (AtomicUsize::new(2), AtomicU32::new(0));
+    let leave = |writes: bool| {
+        if writes {
+            data.store(1, Relaxed);
+        }
+        if owners.fetch_sub(1, order) == 1 {
+            assert_eq!(data.load(Relaxed), 1);
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| leave(true));
+        leave(false);
+    });
+}
+
+/// A slot that is claimed by a compare-exchange, and looked at by one that fails.
+fn claims(success: Ordering, failure: Ordering) {
+    let (slot, data) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, Relaxed);
+            _ = slot.compare_exchange(0, 1, success, Relaxed);
+        });
+        if slot.compare_exchange(5, 6, Relaxed, failure) == Err(1) {
+            assert_eq!(data.load(Relaxed), 1);
+        }
+    });
+}
+
+/// A message whose store is behind a fence.
+fn passes_behind_a_fence(load: Ordering) {
+    let (data, flag) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            data.store(1, Relaxed);
+            fence(Release);
+            flag.store(1, Relaxed);
+        });
+        if flag.load(load) == 1 {
+            assert_eq!(data.load(Relaxed), 1);
+        }
+    });
+}
+
+/// Of two threads that each store a word and load the other one, one sees the other.
+fn see_each_other(store: Ordering, load: Ordering) {
+    let (x, y) = (AtomicU32::new(0), AtomicU32::new(0));
+    let seen = thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            x.store(1, store);
+            y.load(load)
+        });
+        y.store(1, store);
+        let seen = x.load(load);
+        (seen, first.join().unwrap())
+    });
+    assert_ne!(seen, (0, 0));
+}
+
+/// A store that takes effect before a store that was executed before it.
+fn stores_early() {
+    let (x, y) = (AtomicU32::new(0), AtomicU32::new(0));
+    let both = |first: &AtomicU32, second: &AtomicU32| {
+        first.store(1, Release);
+        second.store(2, Release);
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| both(&x, &y));
+        both(&y, &x);
+    });
+    assert_ne!((x.load(SeqCst), y.load(SeqCst)), (1, 1));
+}
+
+/// A failure that has nothing to do with orders, behind a read that may be stale.
+fn fails_anyway() {
+    waits_for_a_message(Release, Acquire);
+    let word = AtomicU32::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| word.store(1, Relaxed));
+        assert_ne!(word.load(Relaxed), 1);
+    });
+}
+
+/// A program with its hint: orders and operations.
+const HINTS: &[(&[&str], Program)] = &[
+    (&["Release for the store"], || passes_a_message(Relaxed, Acquire)),
+    (&["Acquire for the load"], || passes_a_message(Release, Relaxed)),
+    (&["Release for the store", "Acquire for the load"], || passes_a_message(Relaxed, Relaxed)),
+    (&["Release for the store"], || waits_for_a_message(Relaxed, Acquire)),
+    (&["Acquire for the load"], || waits_for_a_message(Release, Relaxed)),
+    (&["Release for the store"], || hands_on(Relaxed, Release)),
+    (&["Release for the store"], || hands_on(Release, Relaxed)),
+    (&["AcqRel for the fetch_sub"], || counts_owners(Relaxed)),
+    (&["AcqRel for the fetch_sub"], || counts_owners(Release)),
+    (&["Release for the compare_exchange"], || claims(Relaxed, Acquire)),
+    (&["Acquire for the compare_exchange"], || claims(Release, Relaxed)),
+    (&["Acquire for the load"], || passes_behind_a_fence(Relaxed)),
+    // Only `SeqCst` would do.
+    (&[], || see_each_other(Release, Acquire)),
+    (&[], || see_each_other(Relaxed, Relaxed)),
+    // No stale read.
+    (&[], stores_early),
+    (&[], fails_anyway),
+];
+
+/// The programs with the orders of their hints.
+const MENDED: &[Program] = &[
+    || passes_a_message(Release, Acquire),
+    || waits_for_a_message(Release, Acquire),
+    || hands_on(Release, Release),
+    || counts_owners(AcqRel),
+    || claims(Release, Acquire),
+    || passes_behind_a_fence(Acquire),
+];
+
+fn hinted(report: &Report) -> Vec<String> {
+    let finding = report.finding.as_ref().expect("a failure");
+    let operations = finding.strengthening.iter().flat_map(|hint| &hint.operations);
+    operations.map(|hint| format!("{:?} for the {}", hint.order, hint.op)).collect()
+}
+
+#[test]
+fn a_hint_has_the_orders_that_mend_the_program() {
+    let _alone = alone();
+    for (nth, (hint, program)) in HINTS.iter().enumerate() {
+        let report = runner("c11", 500).shrink(true).run_native(*program);
+        let shown = screen(&report);
+        assert_eq!(hinted(&report), *hint, "program {nth}: {shown}");
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let has_hint = shown.contains("it did not come again in");
+        assert_eq!(has_hint, !hint.is_empty(), "program {nth}: {shown}");
+        for operation in *hint {
+            let place = format!("{operation} at tests/all/orders/hints.rs:");
+            assert!(shown.contains(&place), "program {nth}: {shown}");
+        }
+    }
+    for (nth, program) in MENDED.iter().enumerate() {
+        let report = runner("c11", 500).run_native(*program);
+        assert!(report.passed(), "program {nth}: {}", screen(&report));
+    }
+}
+
+#[test]
+fn a_hint_needs_a_run_that_was_shrunk_and_is_the_same_in_a_process_of_its_own() {
+    let _alone = alone();
+    let program = || passes_a_message(Relaxed, Relaxed);
+    assert!(hinted(&runner("c11", 500).run_native(program)).is_empty());
+    let apart = runner("c11", 500).shrink(true).isolate("process").run_native(program);
+    assert_eq!(hinted(&apart), HINTS[2].0);
+}

@@ -48,4 +48,5 @@ mod statistics;
 mod strategies;
 mod time;
 mod time_any;
+mod weak_orders;
 mod written;

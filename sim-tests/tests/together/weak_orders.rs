@@ -1,0 +1,150 @@
+//! Bugs of memory orders in tasks: the runs until they are found, beside a prototype. The programs are those of plain
+//! threads.
+
+use sim::report::{Report, Style, text};
+use sim::{Runner, fence, spawn, spin_until};
+use sim_tests::histories::long;
+
+/// Begins a program.
+macro_rules! program {
+    ($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $body:block) => {
+        $(#[$doc])*
+        async fn $name($($argument: $type),*) $body
+    };
+}
+
+/// Does an operation of an atomic.
+macro_rules! op {
+    ($operation:expr) => {
+        $operation.await
+    };
+}
+
+/// Spawns a task with clones of these owners.
+macro_rules! task {
+    (($($shared:ident),*) $body:block) => {{
+        $(let $shared = $shared.clone();)*
+        super::super::spawn(async move $body)
+    }};
+}
+
+/// Joins a task.
+macro_rules! end {
+    ($task:expr) => {
+        $task.await.unwrap()
+    };
+}
+
+/// Waits for a condition.
+macro_rules! until {
+    ($condition:expr) => {
+        super::super::spin_until(async || $condition).await
+    };
+}
+
+/// Does a fence, unless the order is `Relaxed`.
+macro_rules! order_by {
+    ($order:expr) => {
+        if $order != Relaxed {
+            super::super::fence($order).await;
+        }
+    };
+}
+
+/// A bug with the runs that a prototype needed: to a wrong value; or to a data race, which it finds without a stale
+/// read; or `lost` if the order S of the wrong value is not the order of execution.
+macro_rules! bug {
+    ($name:literal, race $runs:literal, $weak:expr, $mended:expr) => {
+        bug!($name, Runs::ToRace($runs), $weak, $mended)
+    };
+    ($name:literal, lost, $weak:expr, $mended:expr) => {
+        bug!($name, Runs::Never, $weak, $mended)
+    };
+    ($name:literal, $runs:literal, $weak:expr, $mended:expr) => {
+        bug!($name, Runs::ToValue($runs), $weak, $mended)
+    };
+    ($name:literal, $runs:expr, $weak:expr, $mended:expr) => {
+        Bug { name: $name, runs: $runs, weak: || Box::pin($weak), mended: || Box::pin($mended) }
+    };
+}
+
+mod names {
+    use std::pin::Pin;
+    use std::sync::Arc;
+
+    use sim::Atomic;
+
+    /// A program.
+    pub(super) type Program = fn() -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// The runs that a prototype needed, as a mean.
+    pub(super) enum Runs {
+        /// To a wrong value.
+        ToValue(f64),
+        /// To a data race.
+        ToRace(f64),
+        /// The model does not have the wrong value.
+        Never,
+    }
+
+    /// A bug, and the mended program.
+    pub(super) struct Bug {
+        pub(super) name: &'static str,
+        pub(super) runs: Runs,
+        pub(super) weak: Program,
+        pub(super) mended: Program,
+    }
+
+    /// A shared word.
+    pub(super) fn word(value: u64) -> Arc<Atomic<u64>> {
+        Arc::new(Atomic::new(value))
+    }
+}
+
+#[path = "../../../native-tests/tests/all/orders/programs/mod.rs"]
+mod programs;
+
+use self::names::{Bug, Program, Runs};
+use self::programs::{LOCKS, MESSAGES, QUEUES};
+
+fn run(memory: &str, seeds: std::ops::Range<u64>, program: Program) -> Report {
+    Runner::new().hermetic().memory(memory).shrink(false).seeds(seeds).run(program)
+}
+
+fn screen(report: &Report) -> String {
+    text(report, &Style::default())
+}
+
+/// The mean number of runs to a failure, over so many failures; `None` if a failure takes more runs than `most`.
+fn mean(bug: &Bug, failures: u64, most: u64) -> Option<f64> {
+    let mut from = 0;
+    for _ in 0..failures {
+        from = run("c11", from..from + most, bug.weak).finding?.run.seed.0 + 1;
+    }
+    Some(from as f64 / failures as f64)
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
+    // A mean over few failures is off by a quarter.
+    let (failures, times, silent) = if long() { (300, 1.5, 20_000) } else { (60, 1.7, 300) };
+    let mut late = Vec::new();
+    for bug in [MESSAGES, LOCKS, QUEUES].into_iter().flatten() {
+        let name = bug.name;
+        let report = run("sc", 0..silent, bug.weak);
+        assert!(report.passed(), "{name}: {}", screen(&report));
+        let report = run("c11", 0..silent, bug.mended);
+        assert!(report.passed(), "{name}: {}", screen(&report));
+        let mean = mean(bug, failures, 2000);
+        let (known, is_late) = match bug.runs {
+            Runs::ToValue(known) => (known, mean.is_none_or(|mean| mean > times * known)),
+            Runs::ToRace(known) => (known, mean.is_none()),
+            Runs::Never => (f64::INFINITY, mean.is_some()),
+        };
+        println!("{name:<42} {:>6.1} {known:>6.1}", mean.unwrap_or(f64::INFINITY));
+        if is_late {
+            late.push((name, mean));
+        }
+    }
+    assert!(late.is_empty(), "{late:?}");
+}

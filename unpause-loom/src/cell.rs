@@ -25,6 +25,7 @@ struct Access {
 }
 
 impl Access {
+    #[track_caller]
     fn begin(accesses: &AtomicUsize, number: usize) -> Access {
         let others = accesses.fetch_add(number, Relaxed);
         let is_allowed = others == 0 || (number == 1 && others < WRITE);
@@ -63,6 +64,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     ///
     /// # Panics
     /// If another thread writes meanwhile.
+    #[track_caller]
     pub fn with<F, R>(&self, act: F) -> R
     where
         F: FnOnce(*const T) -> R,
@@ -75,6 +77,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     ///
     /// # Panics
     /// If another thread reads or writes meanwhile.
+    #[track_caller]
     pub fn with_mut<F, R>(&self, act: F) -> R
     where
         F: FnOnce(*mut T) -> R,
@@ -87,6 +90,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     ///
     /// # Panics
     /// If another thread writes meanwhile.
+    #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
         ConstPtr { _access: Access::begin(&self.accesses, 1), pointer: self.value.get() }
     }
@@ -95,6 +99,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     ///
     /// # Panics
     /// If another thread reads or writes meanwhile.
+    #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr { _access: Access::begin(&self.accesses, WRITE), pointer: self.value.get() }
     }
@@ -181,11 +186,13 @@ impl<T> Cell<T> {
     }
 
     /// Stores a value.
+    #[track_caller]
     pub fn set(&self, value: T) {
         drop(self.replace(value));
     }
 
     /// Swaps the values of two cells.
+    #[track_caller]
     pub fn swap(&self, other: &Self) {
         if std::ptr::eq(self, other) {
             return;
@@ -197,12 +204,14 @@ impl<T> Cell<T> {
     }
 
     /// Stores a value. Returns the previous one.
+    #[track_caller]
     pub fn replace(&self, value: T) -> T {
         // SAFETY: no reference to the value leaves this module.
         self.0.with_mut(|own| unsafe { std::mem::replace(&mut *own, value) })
     }
 
     /// A copy of the value.
+    #[track_caller]
     pub fn get(&self) -> T
     where
         T: Copy,
@@ -212,6 +221,7 @@ impl<T> Cell<T> {
     }
 
     /// Takes the value, and leaves the default.
+    #[track_caller]
     pub fn take(&self) -> T
     where
         T: Default,

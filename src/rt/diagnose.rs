@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::object::ObjectRow;
 use super::state::RunState;
 use super::world::World;
-use crate::run::board::{Status, TaskRow, Watch};
+use crate::run::board::{Status, TaskRow};
 use crate::run::event::Event;
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -30,8 +30,8 @@ fn waits(state: &RunState) -> Vec<Wait> {
             waits.push(Wait { task, op, object, target, place, holder, unpolled });
         }
         for announced in row.announced.iter() {
-            let is_watch = |watch: &&Watch| watch.task == task && watch.key == announced.key;
-            if let Some(watch) = state.board.watches.iter().find(is_watch) {
+            let mut watches = state.board.watches.of(task);
+            if let Some(watch) = watches.find(|watch| watch.key == announced.key) {
                 waits.extend(watch.objects.iter().map(|object| Wait {
                     task,
                     op: Some(&Op::SPIN_UNTIL),

@@ -221,14 +221,8 @@ impl RunState {
     /// Lets a task continue that is held until a change, without a change. Returns `false` if none
     /// is held.
     fn let_go(&mut self, task: TaskId) -> bool {
-        let step = self.board.step;
-        let watches = self.board.watches.iter_mut();
-        let Some(watch) = watches.into_iter().find(|watch| watch.task == task) else {
-            return false;
-        };
-        watch.changes.push(step);
-        let id = AnnouncementId::new(task, watch.key);
-        self.set_enabled(id, true);
+        let Some(key) = self.board.watches.let_go(task) else { return false };
+        self.set_enabled(AnnouncementId::new(task, key), true);
         true
     }
 

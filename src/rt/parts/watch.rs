@@ -17,12 +17,12 @@ use crate::rt::object::AnnouncementId;
 use crate::rt::part::Part;
 use crate::rt::state::RunState;
 use crate::rt::world::{WORLD, World};
-use crate::run::board::Watch;
-use crate::run::event::Event;
-use crate::run::event::Values;
+use crate::run::board::Board;
+use crate::run::event::{Event, Values};
 use crate::run::ids::{ObjectId, Place};
 use crate::run::op::kind::Kind;
 use crate::run::op::{Access, Op};
+use crate::run::watches::Watch;
 
 /// The waits for changes. They are on the board, because strategies read them.
 #[derive(Default)]
@@ -45,8 +45,8 @@ impl Part for Watches {
 #[derive(Debug)]
 pub(crate) struct ReadSet {
     objects: Vec<ObjectId>,
-    /// The steps in which one of these objects was changed since it was read.
-    changes: Vec<u32>,
+    /// True if one of these objects was changed since it was read.
+    changed: bool,
     /// True if the condition did anything besides reads.
     more: bool,
     /// The numbers of events, drawn values and contacts in the run when the condition was last polled.
@@ -80,17 +80,16 @@ impl World {
     /// Begins an evaluation of a condition.
     pub(crate) fn begin_reads(&self) -> ReadSet {
         let events = self.state().board.events.len();
-        let (objects, changes) = (Vec::new(), Vec::new());
-        let (more, draws, contacts, announcements) = (false, 0, 0, (0, false));
-        ReadSet { objects, changes, more, events, draws, contacts, announcements, by_hand: 0 }
+        let (objects, changed, more) = (Vec::new(), false, false);
+        let (draws, contacts, announcements) = (0, 0, (0, false));
+        ReadSet { objects, changed, more, events, draws, contacts, announcements, by_hand: 0 }
     }
 
     /// Called before each poll of the condition.
     pub(crate) fn before_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
-        for event in &state.board.events[reads.events..] {
-            note_change(event, &reads.objects, &mut reads.changes);
-        }
+        let mut events = state.board.events[reads.events..].iter();
+        reads.changed |= events.any(|event| changes(event, &reads.objects));
         reads.events = state.board.events.len();
         reads.draws = state.record.draws.len();
         reads.contacts = state.board.contacts.len();
@@ -148,9 +147,9 @@ impl World {
         if waits || announced.object.is_none() {
             return None;
         }
-        let ReadSet { objects, changes, .. } = before;
+        let ReadSet { objects, changed, .. } = before;
         let (key, seen) = (announced.key, state.board.events.len());
-        state.watch(Watch { task, key, place, objects, changes, seen });
+        state.watch(Watch { task, key, place, objects, changed, seen });
         Some(HeldOp { run: state.run, step: state.board.step, id: AnnouncementId::new(task, key) })
     }
 
@@ -165,7 +164,7 @@ impl World {
     ) -> HeldOp {
         let mut state = self.state();
         let (task, key) = (id.task(), id.key());
-        state.watch(Watch { task, key, place, objects, changes: Vec::new(), seen });
+        state.watch(Watch { task, key, place, objects, changed: false, seen });
         HeldOp { run: state.run, step: state.board.step, id }
     }
 
@@ -207,7 +206,7 @@ impl Drop for HeldOp {
         }
         let (task, key) = (self.id.task(), self.id.key());
         WORLD.with(|world| {
-            world.state().board.watches.retain(|watch| (watch.task, watch.key) != (task, key));
+            world.state().board.watches.end(task, key);
         });
     }
 }
@@ -215,23 +214,19 @@ impl Drop for HeldOp {
 impl RunState {
     fn watch(&mut self, watch: Watch) {
         self.parts.get_mut::<Watches>();
-        self.board.watches.push(watch);
+        self.board.watches.begin(watch);
         self.needs_work();
     }
 
     /// At the end of a step, enables the held operations whose objects it changed. Disables the
     /// operations that it began to hold.
     fn update_watches(&mut self) {
-        let mut watches = std::mem::take(&mut self.board.watches);
-        for watch in &mut watches {
-            for event in &self.board.events[watch.seen..] {
-                note_change(event, &watch.objects, &mut watch.changes);
-            }
-            watch.seen = self.board.events.len();
-            let id = AnnouncementId::new(watch.task, watch.key);
-            self.set_enabled(id, !watch.changes.is_empty());
+        let Board { events, watches, .. } = &mut self.board;
+        watches.settle(events, changed_object);
+        while let Some(watch) = self.board.watches.next_settled() {
+            let (id, changed) = (AnnouncementId::new(watch.task, watch.key), watch.changed);
+            self.set_enabled(id, changed);
         }
-        self.board.watches = watches;
     }
 }
 
@@ -239,16 +234,13 @@ fn is_beside_a_point(event: &Event) -> bool {
     event.op.kind.is_some_and(Kind::is_beside_a_point)
 }
 
-/// Records the step of an event if it changed one of the objects.
-fn note_change(event: &Event, objects: &[ObjectId], steps: &mut Vec<u32>) {
-    if changes(event, objects) && steps.last() != Some(&event.step) {
-        steps.push(event.step);
-    }
-}
-
 /// Returns `true` if an event changed one of the objects.
 pub(super) fn changes(event: &Event, objects: &[ObjectId]) -> bool {
-    let of_these = event.object.is_some_and(|object| objects.contains(&object));
+    changed_object(event).is_some_and(|object| objects.contains(&object))
+}
+
+/// The object that an event changed, if any.
+fn changed_object(event: &Event) -> Option<ObjectId> {
     // A write, of another value as far as that is known, or an unlock.
     let changed = match event.op.access {
         Access::Write | Access::Unlock | Access::UnlockShared => true,
@@ -256,5 +248,5 @@ pub(super) fn changes(event: &Event, objects: &[ObjectId]) -> bool {
         Access::Act | Access::Wait | Access::Tell => !event.is_look(),
         _ => false,
     };
-    of_these && changed
+    event.object.filter(|_| changed)
 }

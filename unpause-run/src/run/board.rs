@@ -9,6 +9,7 @@ use super::event::Event;
 use super::ids::{ObjectId, Place, TaskId};
 use super::op::{Access, Op};
 use super::pool::Pool;
+use super::watches::Watches;
 
 /// An operation a task will do when it steps next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -368,22 +369,6 @@ pub struct TimeMove {
     pub to: Duration,
 }
 
-/// A condition that was false, and the objects it read: it is evaluated again when one of them has changed.
-#[derive(Clone, Debug)]
-pub struct Watch {
-    pub task: TaskId,
-    /// The pending operation: the first one of the condition when it is evaluated again.
-    pub key: u32,
-    /// The place where the task waits.
-    pub place: Place,
-    /// The objects that the condition read, sorted, without duplicates.
-    pub objects: Vec<ObjectId>,
-    /// The steps in which one of these was changed since.
-    pub changes: Vec<u32>,
-    /// The number of operations of the run already searched for changes.
-    pub seen: usize,
-}
-
 /// The part of a run's state that strategies see.
 //
 // In this order: an event takes `step` and `current`, which are stored one by one. Side by side they
@@ -414,5 +399,5 @@ pub struct Board {
     /// The changes of recorded calls.
     pub calls: Vec<CallMark>,
     /// The conditions of tasks in `spin_until`.
-    pub watches: Vec<Watch>,
+    pub watches: Watches,
 }

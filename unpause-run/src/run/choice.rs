@@ -6,9 +6,10 @@
 //! partial-order reduction and coverage need.
 
 use crate::run::Failure;
-use crate::run::board::{Board, CallMark, ContactMark, Life, TaskRow, Watch};
+use crate::run::board::{Board, CallMark, ContactMark, Life, TaskRow};
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, Seed, TaskId};
+use crate::run::watches::Watch;
 
 /// Answers the choices of runs. One value serves many runs, one after the other.
 ///
@@ -231,7 +232,7 @@ impl<'a> View<'a> {
     /// The conditions that tasks wait for or are about to evaluate again.
     #[doc(hidden)]
     pub fn watches_of(&self, task: TaskId) -> impl Iterator<Item = &'a Watch> {
-        self.board.watches.iter().filter(move |watch| watch.task == task)
+        self.board.watches.of(task)
     }
 
     /// Returns the changes of recorded calls so far.

@@ -53,6 +53,7 @@ pub mod trace;
 #[doc(hidden)]
 pub mod untried;
 mod waits;
+pub mod watches;
 #[cfg(unpause_native)]
 mod written;
 

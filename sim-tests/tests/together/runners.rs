@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use sim::report::{Report, Style, text};
@@ -63,6 +64,27 @@ fn a_search_without_time_makes_a_run() {
         assert!(passed.passed() && passed.runs > 0);
         let screen = text(&passed, &Style::default());
         assert!(!screen.contains("100.00 %") && !screen.contains("estimated 0"), "{screen}");
+    }
+}
+
+/// A run is not ended before its step limit. The report says so if the run takes much longer than the test may.
+#[cfg_attr(feature = "sim", test)]
+fn a_run_that_takes_longer_than_the_test_may_is_noted() {
+    let runner = Runner::new().hermetic().time(Duration::ZERO).out(folder("overtime"));
+    // The first run takes a second.
+    let is_noted = |sleeps: bool, strategy: &str| {
+        let sleeps = Arc::new(AtomicBool::new(sleeps));
+        let report = runner.clone().strategy(strategy).run(async move || {
+            if sleeps.swap(false, SeqCst) {
+                std::thread::sleep(Duration::from_millis(1_100));
+            }
+        });
+        assert!(report.passed() && report.runs > 0);
+        report.notes.iter().any(|note| note.contains("s instead of 0.0 s, because no run"))
+    };
+    for strategy in ["random", "pct", "exhaustive"] {
+        assert!(is_noted(true, strategy), "{strategy}");
+        assert!(!is_noted(false, strategy), "{strategy}");
     }
 }
 

@@ -21,7 +21,7 @@ mod strengthen;
 mod times;
 mod watchdog;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::Config;
@@ -144,13 +144,15 @@ fn search(session: &Session<'_>) -> Account {
         return Account { warnings, notes, ..account };
     }
     let replays::Told { mut warnings, notes } = told;
-    native::set_deadline(session.config.time.map(|time| Instant::now() + time));
+    let begun = Instant::now();
+    native::set_deadline(session.config.time.map(|time| begun + time));
     let mut explored = match session.config.strategy.search() {
         Some(search) => exhaust(session, &search, RunVisitor::UntilFailure),
         None => explore::explore(session),
     };
     look_for_unseen(session, &mut explored);
     native::set_deadline(None);
+    let overtime = overtime(session, begun.elapsed());
     warnings.append(&mut explored.warnings);
     let mut account = match explored.found.take() {
         Some(found) => {
@@ -158,7 +160,7 @@ fn search(session: &Session<'_>) -> Account {
             let is_long = matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. }));
             if is_long && session.config.long_is_undecided && session.config.replay.is_none() {
                 let finding = Some(Finding::of(run, origin));
-                let runs = position + 1;
+                let (runs, notes) = (position + 1, [notes, Vec::from_iter(overtime)].concat());
                 return Account { runs, finding, warnings, notes, ..Account::default() };
             }
             let searched = explored.searched.take();
@@ -168,8 +170,27 @@ fn search(session: &Session<'_>) -> Account {
     };
     account.warnings.extend(warnings);
     account.notes.splice(0..0, notes);
+    account.notes.extend(overtime);
     account
 }
+
+/// Returns the note that the runs took much longer than the time of the test. The clock is read between runs: within a
+/// run it would make the same seed end here and there.
+fn overtime(session: &Session<'_>, lasted: Duration) -> Option<String> {
+    let time = session.config.time?;
+    (lasted > 2 * time + OVERTIME).then(|| {
+        let (test, lasted) = (&session.site.test, lasted.as_secs_f64());
+        format!(
+            "{test}: the runs took {lasted:.1} s instead of {:.1} s, because no run is ended before its step limit \
+             (SIM_STEPS={} makes long runs shorter)",
+            time.as_secs_f64(),
+            (session.config.steps_max / 10).max(1)
+        )
+    })
+}
+
+/// The time that runs may take beyond their time, and twice this time, without a note.
+const OVERTIME: Duration = Duration::from_secs(1);
 
 const UNCOUNTED: &str = "coverage and statistics are not shown: some of the seeds were run before without \
     them. Name another folder for the results to have them of all seeds";

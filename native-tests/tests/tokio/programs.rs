@@ -242,3 +242,26 @@ fn an_hour_takes_no_time_on_one_thread() {
 fn an_hour_takes_no_time_on_workers() {
     on_workers(an_hour());
 }
+
+/// Each task reads the clock for its time limit when it begins. They wait for one permit, which is added when all of
+/// them have begun.
+#[sim::test(native, seeds = 2)]
+fn a_thousand_tasks_keep_their_time_limits() {
+    on_one_thread(async {
+        let permits = Arc::new(Semaphore::new(0));
+        let tasks: Vec<_> = (0..1_000)
+            .map(|_| {
+                let permits = permits.clone();
+                tokio::spawn(async move {
+                    let waits = permits.acquire_owned();
+                    time::timeout(Duration::from_millis(300), waits).await.is_ok()
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        permits.add_permits(1);
+        for task in tasks {
+            assert!(task.await.unwrap());
+        }
+    });
+}

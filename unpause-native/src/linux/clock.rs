@@ -9,6 +9,7 @@
 use std::ffi::{c_int, c_long, c_void};
 use std::time::Duration;
 
+use super::heap;
 use super::local::{BEGIN, Run};
 use super::real::real;
 use super::request::Request;
@@ -30,6 +31,18 @@ const READS: u32 = 16;
 /// each timer. Before that the thread lets the others go first, once in [`READS`] readings.
 const POLLS: u32 = 128;
 
+/// A program with more live allocations than this may have a task or an entry in each of them, and may read the clock
+/// for each: so the readings of its threads are no loops as long as there are not many more of them.
+const MANY: u32 = 256;
+
+/// The number of such readings for each of the other allocations. A task of bb8 that waits for a connection reads the
+/// clock four times, and has two allocations.
+const FOR_EACH: u32 = 4;
+
+/// The nanoseconds that [`READS`] such readings take, for each of them: the nth one takes n/4 ns. So 100,000 of them
+/// take little more than a second, and a loop that adds an entry in each round still comes to any time.
+const SLEEP_FOR_MANY: u64 = 4;
+
 /// The length of the first of these sleeps, in nanoseconds.
 const SLEEP: u64 = 1_000;
 
@@ -47,6 +60,8 @@ pub(crate) struct Readings {
     idle: u32,
     /// The number of readings that followed a change.
     at_work: u32,
+    /// The number of readings for the allocations of a large program.
+    for_many: u32,
     /// True if it has changed memory by an atomic operation since the last one.
     pub(crate) has_changed: bool,
 }
@@ -59,8 +74,22 @@ impl Readings {
     /// time. A thread that changes something may do work with as many readings as needed, such as a
     /// cache that notes the time of each entry. Here the nth sleep is n times the first sleep, so
     /// that 1,400 readings take a second, and a million would take days.
-    fn count(&mut self) -> Option<u64> {
-        if std::mem::take(&mut self.has_changed) {
+    ///
+    /// `peak` is the largest number of live allocations in the run, and `all_for_many` the number of readings for them,
+    /// by all threads.
+    fn count(&mut self, peak: u32, all_for_many: &mut u32) -> Option<u64> {
+        let has_changed = std::mem::take(&mut self.has_changed);
+        let may_loop = match has_changed {
+            true => self.at_work + 1 >= READS,
+            false => self.idle + 1 >= POLLS,
+        };
+        if may_loop && *all_for_many / FOR_EACH < peak.saturating_sub(MANY) {
+            *all_for_many += 1;
+            self.for_many += 1;
+            let is_last = self.for_many.is_multiple_of(READS);
+            return is_last.then(|| SLEEP_FOR_MANY * u64::from(self.for_many));
+        }
+        if has_changed {
             self.idle = 0;
             self.at_work = self.at_work.saturating_add(1);
             return self.at_work.checked_sub(READS).map(|more| SLEEP * (u64::from(more) + 1));
@@ -140,7 +169,10 @@ pub fn processor_time() -> Duration {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
     if let Some(thread) = current() {
-        if let Some(sleep) = thread.readings.count() {
+        let mut all_for_many = thread.run().readings_for_many;
+        let sleep = thread.readings.count(heap::peak(), &mut all_for_many);
+        thread.run().readings_for_many = all_for_many;
+        if let Some(sleep) = sleep {
             let until = thread.run().now.saturating_add(sleep);
             thread.stop(Request::Sleep { until }, (0, frame_pointer()));
         }
@@ -249,10 +281,15 @@ mod tests {
 
     /// The time that passes in `count` readings, each after a change if `at_work`, in nanoseconds.
     fn passes(count: u32, at_work: bool) -> u64 {
-        let mut readings = Readings::default();
-        let sleeps = (0..count).filter_map(|_| {
+        passes_with(count, at_work, &|_| MANY)
+    }
+
+    /// The same in a program that has had `peak(n)` allocations at the nth reading.
+    fn passes_with(count: u32, at_work: bool, peak: &dyn Fn(u32) -> u32) -> u64 {
+        let (mut readings, mut all_for_many) = (Readings::default(), 0);
+        let sleeps = (0..count).filter_map(|n| {
             readings.has_changed = at_work;
-            readings.count()
+            readings.count(peak(n), &mut all_for_many)
         });
         sleeps.sum()
     }
@@ -265,5 +302,22 @@ mod tests {
         assert!(passes(60, true) < SECOND / 100);
         assert!((SECOND..2 * SECOND).contains(&passes(1_500, true)));
         assert!(passes(4_000, true) < 10 * SECOND);
+    }
+
+    #[test]
+    fn many_tasks_may_each_read_the_clock_and_a_loop_still_comes_to_any_time() {
+        let tasks = 25_000;
+        let of_tasks = |_| 2 * tasks;
+        for (readings, at_work) in [(tasks, true), (4 * tasks, true), (4 * tasks, false)] {
+            assert!(passes_with(readings, at_work, &of_tasks) < 2 * SECOND, "{readings}");
+        }
+        // A loop that has read for all of them waits for a time.
+        assert!(passes_with(8 * tasks + 5_000, true, &of_tasks) > 10 * SECOND);
+        assert!(passes_with(8 * tasks + POLLS + 44, false, &of_tasks) > 3_600 * SECOND);
+        // A loop that adds something in each round.
+        for at_work in [true, false] {
+            assert!(passes_with(100_000, at_work, &|n| 2 * n) > SECOND);
+            assert!(passes_with(300_000, at_work, &|n| 2 * n) > 10 * SECOND);
+        }
     }
 }

@@ -57,8 +57,9 @@ pub(crate) struct Heap {
     pub(crate) origins: Origins,
     /// True if memory outside of the run may refer to its allocations: see [`captured`](super::captured).
     is_referred_to: bool,
-    /// The number of allocations of the run that were not freed.
+    /// The number of allocations of the run that were not freed, and its maximum.
     live: usize,
+    peak: usize,
 }
 
 struct Shared(UnsafeCell<Heap>);
@@ -76,6 +77,7 @@ static HEAP: Shared = Shared(UnsafeCell::new(Heap {
     origins: Origins::NONE,
     is_referred_to: false,
     live: 0,
+    peak: 0,
 }));
 
 /// The name of an allocation, and an offset in it.
@@ -111,7 +113,7 @@ pub(crate) fn reset(memory: Memory, is_referred_to: bool) {
         if heap.is_referred_to && heap.live > 0 {
             heap.places.keep();
         }
-        (heap.is_referred_to, heap.live) = (is_referred_to, 0);
+        (heap.is_referred_to, heap.live, heap.peak) = (is_referred_to, 0, 0);
         let mut bytes = 0;
         for used in heap.places.used() {
             bytes += used.len();
@@ -127,6 +129,12 @@ pub(crate) fn reset(memory: Memory, is_referred_to: bool) {
         heap.memory = memory;
         heap.origins = Origins::NONE;
     }
+}
+
+/// The largest number of allocations that the run has had at one time.
+pub(crate) fn peak() -> u32 {
+    // SAFETY: see `Shared`.
+    unsafe { (*heap()).peak.try_into().unwrap_or(u32::MAX) }
 }
 
 /// Maps memory, at the address if that is free.
@@ -219,6 +227,7 @@ fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mu
         };
         start.map_or(null_mut(), |start| {
             heap.live += 1;
+            heap.peak = heap.peak.max(heap.live);
             heap.origins.note(thread, heap.base + start, frame);
             (heap.base + start) as *mut u8
         })

@@ -82,6 +82,8 @@ pub(crate) struct Run {
     pub(crate) now: u64,
     /// The number of readings of a clock; `None` if two readings at one time are equal.
     pub(crate) readings: Option<u64>,
+    /// The number of readings for its allocations: see [`Readings`](super::clock::Readings).
+    pub(crate) readings_for_many: u32,
     /// The first error in the use of memory.
     pub(crate) fault: Option<Fault>,
     /// Sockets and what waits for them.
@@ -175,6 +177,7 @@ impl Local {
             random,
             now,
             readings: None,
+            readings_for_many: 0,
             fault,
             net,
             shared_waits,

@@ -140,3 +140,63 @@ fn a_thread_that_polls_lets_the_others_go_first() {
     let time = told(40, 10);
     assert!(time < ms(21), "{time:?}");
 }
+
+/// Each of 3,000 entries reads the clock when it is made and when it is used, within a second. `change` is called before
+/// each reading.
+fn entries_are_in_time(change: fn(&AtomicU64)) {
+    let entries: Vec<_> = (0..3_000).map(|_| Box::new(AtomicU64::new(0))).collect();
+    let limit = |entry: &AtomicU64| {
+        change(entry);
+        Instant::now() + ms(1_000)
+    };
+    let limits: Vec<_> = entries.iter().map(|entry| limit(entry)).collect();
+    for (entry, limit) in entries.iter().zip(limits) {
+        change(entry);
+        assert!(Instant::now() < limit);
+    }
+}
+
+fn add(entry: &AtomicU64) {
+    entry.fetch_add(1, SeqCst);
+}
+
+#[sim::test(native, seeds = 3)]
+fn many_entries_that_change_keep_their_time_limits() {
+    entries_are_in_time(add);
+}
+
+#[sim::test(native, seeds = 3)]
+fn many_entries_keep_their_time_limits() {
+    entries_are_in_time(|_| ());
+}
+
+/// Calls `round` until 40 ms have passed.
+fn until_a_time(mut round: impl FnMut()) {
+    let (begin, mut rounds) = (Instant::now(), 0);
+    while begin.elapsed() < ms(40) {
+        round();
+        rounds += 1;
+        assert!(rounds < 50_000, "the loop does not come to its end");
+    }
+}
+
+#[sim::test(native, seeds = 3)]
+fn a_loop_until_a_time_ends() {
+    let count = AtomicU64::new(0);
+    until_a_time(|| ());
+    until_a_time(|| add(&count));
+    // Also in a program with many entries.
+    let entries: Vec<_> = (0..3_000).map(|_| Box::new(AtomicU64::new(0))).collect();
+    until_a_time(|| add(&entries[0]));
+    until_a_time(|| ());
+}
+
+#[sim::test(native, seeds = 3)]
+fn a_loop_that_adds_entries_until_a_time_ends() {
+    let mut entries = Vec::new();
+    until_a_time(|| entries.push(Box::new(AtomicU64::new(0))));
+    until_a_time(|| {
+        add(&entries[0]);
+        entries.push(Box::new(AtomicU64::new(0)));
+    });
+}

@@ -78,6 +78,22 @@ fn a_deadlock_has_the_lines_at_which_futures_await_and_were_spawned() {
     }
 }
 
+/// A runtime of one thread does not come to a task if another task blocks the thread.
+#[test]
+fn a_task_that_was_never_polled_has_the_line_of_its_spawn() {
+    let deadlock = deadlock(|| {
+        let (_sender, receiver) = std::sync::mpsc::channel::<()>();
+        on_one_thread(async move {
+            tokio::spawn(async { tokio::task::yield_now().await }).await.unwrap();
+            drop(tokio::spawn(async { tokio::task::yield_now().await }));
+            receiver.recv().unwrap();
+        });
+    });
+    let row = "a task of tokio was never polled spawned tests/tokio/awaits.rs:";
+    assert_eq!(deadlock.matches(row).count(), 1, "{deadlock}");
+    assert_eq!(deadlock.matches("a task of tokio").count(), 1, "{deadlock}");
+}
+
 /// The thread that runs the task has the line of the spawn.
 #[test]
 fn a_task_that_blocks_its_thread_has_the_line_of_its_spawn() {

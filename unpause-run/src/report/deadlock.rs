@@ -63,8 +63,11 @@ pub(super) fn draw(screen: &mut Screen, run: &Run, waits: &[Wait], names: &Displ
     }
     for task in of_tasks.iter().take(WAITS_MAX) {
         let mut line = Line::default();
-        let said =
-            if task.at.is_some() { "a task of tokio awaits" } else { "a task of tokio waits" };
+        let said = match (&task.at, task.was_polled) {
+            (Some(_), _) => "a task of tokio awaits",
+            (None, true) => "a task of tokio waits",
+            (None, false) => "a task of tokio was never polled",
+        };
         line.put(left, Paint::Plain, said);
         match &task.at {
             Some(at) => place(screen, line, at),

@@ -32,7 +32,7 @@ pub(in crate::report) struct Awaits {
     pub(in crate::report) of_threads: Map<TaskId, String>,
     /// The lines of the spawns of tasks that threads poll, by thread.
     pub(in crate::report) polled: Map<TaskId, String>,
-    /// The other tasks that have not ended, in the order of their first polls.
+    /// The other tasks that have not ended, in the order of the first operations on their states.
     pub(in crate::report) of_tasks: Vec<Pending>,
 }
 
@@ -43,12 +43,15 @@ pub(in crate::report) struct Pending {
     pub(in crate::report) at: Option<String>,
     /// The line of its spawn, if it is known.
     pub(in crate::report) spawned: Option<String>,
+    /// False if no thread has polled it.
+    pub(in crate::report) was_polled: bool,
 }
 
-/// A task of tokio that was polled.
+/// A task of tokio.
 #[derive(Debug)]
-struct Polled {
+struct Known {
     word: ObjectId,
+    was_polled: bool,
     has_ended: bool,
     line: Option<String>,
 }
@@ -67,21 +70,24 @@ pub(in crate::report) fn awaits(run: &Run) -> Awaits {
         }
     }
     let own: Set<usize> = run.threads.own.iter().copied().collect();
-    let mut tasks: Vec<Polled> = Vec::new();
+    let mut tasks: Vec<Known> = Vec::new();
     // The task that a thread polls.
     let mut polls: Map<TaskId, ObjectId> = Map::new();
     let mut of_threads = Map::new();
     for (index, event) in run.events.iter().enumerate() {
         if let (Some(word), true) = (event.object, is_task_state(event.place.file())) {
+            // A task that was not polled has an operation if its handle was polled or dropped.
+            if tasks.iter().all(|task| task.word != word) {
+                tasks.push(Known { word, was_polled: false, has_ended: false, line: None });
+            }
             let (old, new) = match event.values {
                 Values::Changed(old, new) => (old, new),
                 _ => continue,
             };
             if old & RUNNING == 0 && new & RUNNING != 0 {
                 polls.insert(event.task, word);
-                if tasks.iter().all(|task| task.word != word) {
-                    tasks.push(Polled { word, has_ended: false, line: None });
-                }
+                let begun = tasks.iter_mut().find(|task| task.word == word);
+                begun.into_iter().for_each(|task| task.was_polled = true);
             }
             if old & RUNNING != 0 && new & RUNNING == 0 {
                 polls.remove(&event.task);
@@ -120,7 +126,11 @@ pub(in crate::report) fn awaits(run: &Run) -> Awaits {
     };
     let pending = tasks.into_iter().filter(|task| !task.has_ended && !is_polled(task.word));
     let of_tasks = pending
-        .map(|task| Pending { at: task.line, spawned: spawned(task.word) })
+        .map(|Known { word, was_polled, line, .. }| Pending {
+            at: line,
+            spawned: spawned(word),
+            was_polled,
+        })
         .filter(|task| task.at.is_some() || task.spawned.is_some());
     let of_tasks = of_tasks.collect();
     Awaits { of_threads, polled, of_tasks }

@@ -50,8 +50,8 @@ impl<T> Drop for JoinHandle<T> {
         // SAFETY: taken once, as this is the end of `self`.
         let thread = Moved(unsafe { ManuallyDrop::take(&mut self.0) });
         let join = move || drop(thread.take().join());
-        // SAFETY: the run waits for the thread before it ends. What the thread returns lives as long as the values that
-        // its closure has captured, which is `'static`.
+        // SAFETY: the run waits for the thread before it ends. The result of the thread lives as long as the values
+        // that its closure has captured, which is `'static`.
         unpause_model::detach(unsafe { outliving(join) });
     }
 }
@@ -59,7 +59,7 @@ impl<T> Drop for JoinHandle<T> {
 /// The same closure without the lifetime of its captures.
 ///
 /// # Safety
-/// What it has captured lives until it is called.
+/// Its captured values live until it is called.
 unsafe fn outliving<'a>(act: impl FnOnce() + Send + 'a) -> impl FnOnce() + Send + 'static {
     let boxed: Box<dyn FnOnce() + Send + 'a> = Box::new(act);
     // SAFETY: the caller's.

@@ -1,4 +1,4 @@
-//! What is kept about a run: threads that nobody joins, actions at its end, and objects that must be gone then.
+//! Records about a run: threads that nobody joins, actions at its end, and objects that must be gone then.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

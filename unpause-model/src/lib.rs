@@ -19,7 +19,7 @@
 //! });
 //! ```
 //!
-//! The code of this crate is not instrumented, so what it keeps about a run is no shared memory of the run.
+//! The code of this crate is not instrumented, so its records about a run are no shared memory of the run.
 
 mod door;
 mod kept;
@@ -43,8 +43,8 @@ pub struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// Makes the runs of `body`, and returns their number. The thread that calls it waits. What `body` captures
-    /// outlives the runs.
+    /// Makes the runs of `body`, and returns their number. The thread that calls it waits. Values that `body`
+    /// captures outlive the runs.
     ///
     /// # Panics
     /// If a run fails: with the message of its panic, or with a line about the failure.

@@ -23,7 +23,7 @@ pub(crate) fn check(
              `cargo unpause test --any` tries its interleavings."
         );
     });
-    // What is kept about a run is that of one model.
+    // The records about a run are of one model.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();

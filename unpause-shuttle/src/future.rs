@@ -90,7 +90,7 @@ struct Shared<T> {
     ended: Mutex<Ended<T>>,
 }
 
-/// What a task is told.
+/// The control of a task by its handles.
 #[derive(Debug)]
 struct Control {
     is_aborted: AtomicBool,

@@ -7,7 +7,8 @@
 //! FAILED RUNS STEPS NANOS              true 31 1822 910400
 //! ```
 //!
-//! `TWIN` is `buggy`, `fixed`, or `size` for a program of [`native_tests::sizes`]. The seeds `FROM..TO` run until one
+//! `TWIN` is `buggy`, `fixed`, or `size` for a program of [`native_tests::sizes`]. `STRATEGY` may have a memory behind
+//! it: `random/c11`. The seeds `FROM..TO` run until one
 //! fails. `NANOS` is the processor time of all of it, rehearsals included.
 
 #![forbid(unsafe_code)]
@@ -36,7 +37,8 @@ fn answer(request: &str) -> Option<String> {
     let [twin, strategy, program, from, to] = words[..] else { return None };
     let body = body(twin, program)?;
     let seeds = from.parse().ok()?..to.parse().ok()?;
-    let runner = Runner::new().hermetic().strategy(strategy).shrink(false).prove(0);
+    let (strategy, memory) = strategy.split_once('/').unwrap_or((strategy, "sc"));
+    let runner = Runner::new().hermetic().strategy(strategy).memory(memory).shrink(false).prove(0);
     let began = ProcessTime::now();
     let report = runner.seeds(seeds).run_native(body);
     let nanos = began.elapsed().as_nanos();
@@ -49,6 +51,9 @@ fn body(twin: &str, program: &str) -> Option<fn()> {
         return match program {
             "tiny" => Some(sizes::tiny),
             "long" => Some(sizes::long),
+            "relaxed" => Some(sizes::relaxed),
+            "ordered" => Some(sizes::ordered),
+            "locks" => Some(sizes::locks),
             _ => None,
         };
     }

@@ -12,6 +12,7 @@ mod generated;
 mod measure;
 mod moments;
 mod net;
+mod orders;
 mod peers;
 // The corpus, compiled over shuttle: `tools` stands for the module of this name there. Items that
 // only their tests use are dead here.
@@ -40,13 +41,15 @@ fn main() -> ExitCode {
         Some("generated") => return generated(words),
         Some("moments") => return moments(words),
         Some("net") => return net(words),
+        Some("orders") => return orders(words),
         Some("threads") => return threads(words),
         _ => {}
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
         eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
         eprint!("{}{}", exhaustive::USAGE, generated::USAGE);
-        eprint!("{}{}{}", moments::USAGE, net::USAGE, threads::USAGE);
+        eprint!("{}{}", moments::USAGE, net::USAGE);
+        eprint!("{}{}", orders::USAGE, threads::USAGE);
         return ExitCode::from(2);
     };
     if cfg!(debug_assertions) {
@@ -135,6 +138,21 @@ fn net(words: impl Iterator<Item = String>) -> ExitCode {
     match net::table(words) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Memory orders: a bar that is missed is shown and fails nothing.
+fn orders(words: impl Iterator<Item = String>) -> ExitCode {
+    match orders::table(words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprint!("{}", orders::USAGE);
+            ExitCode::from(2)
+        }
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use sim::Ordering::SeqCst;
+use sim::Ordering::{self, SeqCst};
 use sim::task::yield_now;
 
 use super::Peer;
@@ -28,11 +28,14 @@ pub(crate) const PEER: Peer = Peer {
 pub(crate) struct Settings {
     pub(crate) strategy: &'static str,
     pub(crate) jobs: usize,
+    pub(crate) memory: &'static str,
+    /// The memory orders of loads and of stores.
+    pub(crate) orders: (Ordering, Ordering),
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { strategy: "random", jobs: 1 }
+        Settings { strategy: "random", jobs: 1, memory: "sc", orders: (SeqCst, SeqCst) }
     }
 }
 
@@ -43,8 +46,8 @@ pub(crate) fn run(workload: Workload, runs: u64, settings: Settings) -> u64 {
         Workload::W0 => go.run(async || {}),
         Workload::W1 => go.run(async || yields(W1).await),
         Workload::W1r8 => go.run(w1r8),
-        Workload::W2 => go.run(async || load_store(W2).await),
-        Workload::W3 => go.run(async || load_store(W3).await),
+        Workload::W2 => go.run(async || load_store(W2, settings.orders).await),
+        Workload::W3 => go.run(async || load_store(W3, settings.orders).await),
         Workload::W4 => go.run(w4),
         Workload::W4t => go.run(w4t),
         Workload::W5 => go.run(w5),
@@ -63,8 +66,8 @@ struct Go {
 
 impl Go {
     fn run<B: AsyncFn() + Sync>(&self, body: B) -> u64 {
-        let Settings { strategy, jobs } = self.settings;
-        let runner = sim::Runner::new().hermetic().jobs(jobs).strategy(strategy);
+        let Settings { strategy, jobs, memory, .. } = self.settings;
+        let runner = sim::Runner::new().hermetic().jobs(jobs).strategy(strategy).memory(memory);
         let report = runner.seeds(0..self.runs).run(body);
         assert!(report.passed(), "{report:?}");
         assert_eq!(report.runs, self.runs);
@@ -111,13 +114,13 @@ async fn w1r8() {
     assert_eq!(sum, W1.tasks * W1.rounds);
 }
 
-async fn load_store(shape: Shape) {
+async fn load_store(shape: Shape, (load, store): (Ordering, Ordering)) {
     let counter = Arc::new(sim::Atomic::new(0u64));
     let task = move |counter: Arc<sim::Atomic<u64>>| async move {
         let mut old = 0;
         for _ in 0..shape.rounds {
-            old = counter.load(SeqCst).await;
-            counter.store(old + 1, SeqCst).await;
+            old = counter.load(load).await;
+            counter.store(old + 1, store).await;
         }
         old
     };

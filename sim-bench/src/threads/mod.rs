@@ -9,7 +9,7 @@ mod shuttle;
 mod sizes;
 mod summary;
 
-use self::ours::Ours;
+pub(crate) use self::ours::Ours;
 use self::shuttle::{PEERS, programs};
 
 /// Its usage.

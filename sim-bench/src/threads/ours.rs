@@ -8,18 +8,18 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use super::{Effort, Seen};
 
 /// The running program; `native-tests/measure/main.rs` describes its requests and answers.
-pub(super) struct Ours {
+pub(crate) struct Ours {
     child: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
 /// The mean over some runs.
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Microseconds of processor time for a run.
-    pub(super) micros: f64,
+    pub(crate) micros: f64,
     /// Steps of a run.
-    pub(super) steps: f64,
+    pub(crate) steps: f64,
 }
 
 /// The answer to a request.
@@ -32,7 +32,7 @@ struct Answer {
 
 impl Ours {
     /// Builds and starts it.
-    pub(super) fn start() -> Result<Ours, String> {
+    pub(crate) fn start() -> Result<Ours, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the project");
         let mut command = Command::new("cargo");
         command.args(["run", "--quiet", "--package", "cargo-unpause", "--bin", "cargo-unpause"]);
@@ -61,8 +61,8 @@ impl Ours {
         Ok(Seen::new(first.collect::<Result<_, String>>()?, effort))
     }
 
-    /// The cost of a run of a program without a bug, rehearsals included.
-    pub(super) fn cost(
+    /// The cost of a run of a program without a bug, rehearsals included. `strategy` may name a memory, too.
+    pub(crate) fn cost(
         &mut self,
         twin: &str,
         strategy: &str,

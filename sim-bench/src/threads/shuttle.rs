@@ -18,7 +18,7 @@ mod names {
 #[path = "../../../native-tests/src/corpus/mod.rs"]
 mod corpus;
 
-#[allow(unreachable_pub)]
+#[allow(unreachable_pub, dead_code)]
 #[path = "../../../native-tests/src/sizes.rs"]
 pub(super) mod sizes;
 

@@ -9,10 +9,10 @@
 //! RUSTFLAGS="--cfg loom" cargo unpause test --any
 //! ```
 //!
-//! Under this command a [`model`](fn@model) is searched: all its interleavings if their number allows it, and otherwise runs of
-//! unpause's default strategy. Then memory orders that are weaker than `SeqCst` are tried in more runs. A failure is
-//! shrunk, shown, kept and replayed like each failure of unpause. Without the command a model runs on real threads some
-//! times, and a note says so.
+//! Under this command a [`model`](fn@model) is searched: all its interleavings if their number allows it, and otherwise
+//! runs of unpause's default strategy. Then memory orders that are weaker than `SeqCst` are tried in more runs. A
+//! failure is shrunk, shown, kept and replayed like each failure of unpause. Without the command a model runs on real
+//! threads some times, and a note says so.
 //!
 //! | loom | here |
 //! |---|---|

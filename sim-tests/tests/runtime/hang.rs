@@ -23,7 +23,7 @@ fn child(program: &str, replay: Option<&str>) -> Output {
     }
     let began = Instant::now();
     let output = command.output().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(20), "it was ended");
+    assert!(began.elapsed() < Duration::from_secs(300), "it was not ended");
     output
 }
 
@@ -79,7 +79,7 @@ fn child_hangs() {
                 let stuck = sim::task::Builder::new().name("stuck").spawn(async move {
                     while other.load(SeqCst).await == 0 {}
                     loop {
-                        std::thread::yield_now();
+                        std::hint::spin_loop();
                     }
                 });
                 value.store(1, SeqCst).await;

@@ -1,4 +1,5 @@
-//! Records about a run: threads that nobody joins, actions at its end, and objects that must be gone then.
+//! Records about a run: threads that nobody joins, actions at the end of the run, and the number of objects that must
+//! not outlive the run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

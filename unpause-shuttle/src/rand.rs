@@ -1,4 +1,4 @@
-//! shuttle's `rand`: version 0.8 of the crate. Its random bytes are those of the run.
+//! shuttle's `rand`: version 0.8 of the crate. The run gives the random bytes.
 
 pub use ::rand::{CryptoRng, Rng, RngCore, thread_rng};
 

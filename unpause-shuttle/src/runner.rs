@@ -26,7 +26,7 @@ pub struct Config {
     pub record_steps_in_span: bool,
 }
 
-/// What shuttle does with a failing schedule.
+/// The place where shuttle leaves a failing schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FailurePersistence {

@@ -41,7 +41,7 @@ fn values_of_all_runs_are_gathered() {
     assert_eq!(*seen.lock().unwrap(), BTreeSet::from([0, 1]));
     // The search repeats some of its runs to see that they are the same.
     assert!(runs.load(Relaxed) as u64 >= report.runs);
-    // The lock and the counter are no points: the search is that of the body alone.
+    // The lock and the counter are no points, so the search has as many runs as a search of the body alone.
     let alone = search().run_native(|| assert!(races_with_a_store() < 2));
     assert_eq!((alone.runs, is_proof(&alone)), (report.runs, true));
 }

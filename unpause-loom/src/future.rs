@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -59,15 +60,36 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future until it is ready. The thread is parked meanwhile.
+/// Polls a future until it is ready. The thread is parked meanwhile. In a run, the future may be polled once without a
+/// wake, at any moment after its first poll that was pending.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
+    let mut is_first = true;
     loop {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
+            Poll::Pending => {
+                if std::mem::take(&mut is_first) && unpause_model::is_stepped() {
+                    may_unpark();
+                }
+                thread::park();
+            }
         }
     }
+}
+
+/// Unparks the current thread later, or never: a thread of its own does it, if its first step is made before this
+/// function ends. So a wake that the future has lost is still a deadlock in other runs.
+fn may_unpark() {
+    let is_late = Arc::new(AtomicBool::new(false));
+    let (of_thread, this) = (is_late.clone(), thread::current());
+    let unparks = thread::spawn(move || {
+        if !of_thread.load(SeqCst) {
+            this.unpark();
+        }
+    });
+    is_late.store(true, SeqCst);
+    unpause_model::detach(move || drop(unparks.join()));
 }

@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Once;
 
-pub use crate::thread::AccessError;
+pub use crate::thread::{AccessError, panicking, yield_now};
 
 /// A static whose value is made at its first use in a run, and dropped at the end of the run.
 pub struct Lazy<T> {

@@ -3,8 +3,24 @@
 /// `std::thread_local!`, in runs.
 #[macro_export]
 macro_rules! thread_local {
-    ($($tokens:tt)*) => {
-        ::std::thread_local! { $($tokens)* }
+    () => {};
+    ($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = const $value:block; $($rest:tt)*) => {
+        $crate::thread_local! { $(#[$attribute])* $visible static $name: $type = $value; $($rest)* }
+    };
+    ($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = const $value:block) => {
+        $crate::thread_local! { $(#[$attribute])* $visible static $name: $type = $value; }
+    };
+    ($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = $value:expr; $($rest:tt)*) => {
+        ::std::thread_local! {
+            $(#[$attribute])* $visible static $name: $type = {
+                $crate::thread::__local();
+                $value
+            };
+        }
+        $crate::thread_local! { $($rest)* }
+    };
+    ($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = $value:expr) => {
+        $crate::thread_local! { $(#[$attribute])* $visible static $name: $type = $value; }
     };
 }
 

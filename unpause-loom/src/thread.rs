@@ -10,6 +10,11 @@ pub use std::thread::{
     AccessError, LocalKey, Thread, ThreadId, current, panicking, park, yield_now,
 };
 
+#[doc(hidden)]
+pub fn __local() {
+    unpause_model::local();
+}
+
 /// A value that moves to another thread, or is used by several, whatever its type.
 struct Moved<T>(T);
 

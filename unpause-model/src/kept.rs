@@ -1,6 +1,7 @@
 //! Records about a run: threads that nobody joins, actions at the end of the run, and the number of objects that must
 //! not outlive the run.
 
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Action = Box<dyn FnOnce() + Send>;
@@ -22,13 +23,25 @@ const KINDS: [(Kind, &str); 2] = [
 
 struct Kept {
     counts: [isize; KINDS.len()],
+    numbers: usize,
+    first_has_local: bool,
     detached: Vec<Action>,
     at_end: Vec<Action>,
 }
 
 // The engine gives a static its first value when a run begins. On real threads one model runs at a time.
-static KEPT: Mutex<Kept> =
-    Mutex::new(Kept { counts: [0; KINDS.len()], detached: Vec::new(), at_end: Vec::new() });
+static KEPT: Mutex<Kept> = Mutex::new(Kept {
+    counts: [0; KINDS.len()],
+    numbers: 0,
+    first_has_local: false,
+    detached: Vec::new(),
+    at_end: Vec::new(),
+});
+
+thread_local! {
+    /// `true` for the first thread of a run.
+    static FIRST: Cell<bool> = const { Cell::new(false) };
+}
 
 fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
@@ -37,6 +50,21 @@ fn kept() -> MutexGuard<'static, Kept> {
 /// Adds a number to the objects of a kind: 1 for a new one, -1 for one that is gone.
 pub fn count(kind: Kind, change: isize) {
     kept().counts[kind as usize] += change;
+}
+
+/// A number that the run has not given yet: 1 at first. It is no step of the run.
+pub fn number() -> usize {
+    let mut kept = kept();
+    kept.numbers += 1;
+    kept.numbers
+}
+
+/// Says that the current thread makes a value of a thread-local. The values of the first thread of a run are dropped
+/// after the run's end, and may own objects, so an object that is left is no failure then.
+pub fn local() {
+    if FIRST.get() {
+        kept().first_has_local = true;
+    }
 }
 
 /// Leaves a thread that nobody joins to the end of the run, which waits for it: `join` does.
@@ -49,10 +77,12 @@ pub fn at_end(act: impl FnOnce() + Send + 'static) {
     kept().at_end.push(Box::new(act));
 }
 
-/// Forgets an earlier run.
+/// Forgets an earlier run. The current thread is the first of the next one.
 pub(crate) fn begin() {
+    FIRST.set(true);
     let mut kept = kept();
     kept.counts = [0; KINDS.len()];
+    (kept.numbers, kept.first_has_local) = (0, false);
     let actions = (std::mem::take(&mut kept.detached), std::mem::take(&mut kept.at_end));
     drop(kept);
     drop(actions);
@@ -67,7 +97,11 @@ pub(crate) fn end() -> Result<(), String> {
     while let Some(act) = next() {
         act();
     }
-    let counts = kept().counts;
+    let kept = kept();
+    if kept.first_has_local {
+        return Ok(());
+    }
+    let counts = kept.counts;
     let left = KINDS.iter().find(|(kind, _)| counts[*kind as usize] > 0);
     left.map_or(Ok(()), |(_, message)| Err((*message).to_owned()))
 }

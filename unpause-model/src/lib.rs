@@ -28,7 +28,7 @@ mod real;
 use std::panic::{self, AssertUnwindSafe};
 
 pub use self::door::{fail, is_stepped};
-pub use self::kept::{Kind, at_end, count, detach};
+pub use self::kept::{Kind, at_end, count, detach, local, number};
 
 /// A model: how its runs are made.
 #[derive(Clone, Copy, Debug)]

@@ -30,6 +30,7 @@ mod check;
 pub mod current;
 pub mod future;
 pub mod hint;
+mod labels;
 pub mod lazy_static;
 mod macros;
 pub mod rand;
@@ -42,4 +43,7 @@ pub use self::check::{
     check, check_dfs, check_pct, check_random, check_random_with_seed,
     check_uncontrolled_nondeterminism, check_urw, replay, replay_from_file,
 };
-pub use self::runner::{Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner};
+pub use self::runner::{
+    Config, ContinuationFunctionBehavior, FailurePersistence, MaxSteps, PortfolioRunner, Runner,
+    UngracefulShutdownConfig,
+};

@@ -24,6 +24,36 @@ pub struct Config {
     pub silence_warnings: bool,
     /// Has no effect.
     pub record_steps_in_span: bool,
+    /// Has no effect: a run that fails ends with its threads.
+    pub ungraceful_shutdown_config: UngracefulShutdownConfig,
+}
+
+/// The end of a failing run, in shuttle. Here it has no effect.
+#[derive(Clone, Copy, Default, Debug)]
+#[non_exhaustive]
+pub struct UngracefulShutdownConfig {
+    /// Has no effect.
+    pub immediately_return_on_panic: bool,
+    /// Has no effect.
+    pub continuation_function_behavior: ContinuationFunctionBehavior,
+}
+
+impl UngracefulShutdownConfig {
+    /// The defaults.
+    pub fn new() -> UngracefulShutdownConfig {
+        UngracefulShutdownConfig::default()
+    }
+}
+
+/// The end of the functions of tasks, in shuttle. Here it has no effect.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ContinuationFunctionBehavior {
+    /// They are dropped.
+    Drop,
+    /// They are leaked.
+    #[default]
+    Leak,
 }
 
 /// The place where shuttle leaves a failing schedule.
@@ -60,6 +90,7 @@ impl Config {
             max_time: None,
             silence_warnings: false,
             record_steps_in_span: false,
+            ungraceful_shutdown_config: UngracefulShutdownConfig::new(),
         }
     }
 
@@ -140,7 +171,11 @@ impl PortfolioRunner {
 
 /// Makes the runs of a plan. Returns their number.
 fn check(plan: &str, body: &(dyn Fn() + Sync), has_captured: bool) -> usize {
-    match (Model { plan, tool: "unpause-shuttle" }).try_check(body, has_captured) {
+    let body = || {
+        crate::thread::begin();
+        body();
+    };
+    match (Model { plan, tool: "unpause-shuttle" }).try_check(&body, has_captured) {
         Ok(runs) => runs as usize,
         Err(message) => {
             // shuttle's words, which tests expect.

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 
+pub use crate::current::TaskId;
+
 /// A scheduler: the strategy and the runs.
 pub trait Scheduler: Debug {
     /// The settings of unpause, with blanks between them.

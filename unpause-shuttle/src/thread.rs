@@ -1,14 +1,86 @@
 //! shuttle's `thread`: std's. A panic of any thread fails the test.
 
+use std::cell::Cell;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
 pub use std::thread::{
-    AccessError, LocalKey, Result, Scope, ScopedJoinHandle, Thread, ThreadId, current, panicking,
-    park, park_timeout, scope, sleep, yield_now,
+    AccessError, LocalKey, Result, Scope, ScopedJoinHandle, panicking, park, park_timeout, scope,
+    sleep, yield_now,
 };
+
+use crate::labels;
+
+thread_local! {
+    /// The number of the thread in its run, if it has one.
+    static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Makes the current thread the first of its run.
+pub(crate) fn begin() {
+    NUMBER.set(Some(0));
+    labels::clear();
+}
+
+/// The number of the current thread. A thread of std gets it here.
+pub(crate) fn number() -> usize {
+    NUMBER.get().unwrap_or_else(|| {
+        let number = unpause_model::number();
+        NUMBER.set(Some(number));
+        number
+    })
+}
+
+/// The number of a thread in its run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ThreadId(usize);
+
+impl From<ThreadId> for usize {
+    fn from(id: ThreadId) -> usize {
+        id.0
+    }
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    thread: thread::Thread,
+    id: ThreadId,
+}
+
+impl Thread {
+    /// The name of the thread.
+    pub fn name(&self) -> Option<&str> {
+        self.thread.name()
+    }
+
+    /// The number of the thread in its run.
+    pub fn id(&self) -> ThreadId {
+        self.id
+    }
+
+    /// Lets the thread's current or next `park` return.
+    pub fn unpark(&self) {
+        self.thread.unpark();
+    }
+}
+
+/// The current thread.
+pub fn current() -> Thread {
+    Thread { thread: thread::current(), id: ThreadId(number()) }
+}
+
+/// The number of a new thread, and the function that it calls first: the thread has this number, and labels of the
+/// thread that spawns it.
+pub(crate) fn child() -> (usize, impl FnOnce() + Send + 'static) {
+    let (number, labels) = (unpause_model::number(), labels::inherited());
+    (number, move || {
+        NUMBER.set(Some(number));
+        labels::begin(labels);
+    })
+}
 
 /// Calls the function of a thread. Its panic fails the run.
 pub(crate) fn failing<T>(body: impl FnOnce() -> T) -> T {
@@ -30,12 +102,18 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    JoinHandle(ManuallyDrop::new(thread::spawn(move || failing(body))))
+    match Builder::new().spawn(body) {
+        Ok(handle) => handle,
+        Err(error) => panic!("the system refuses a thread: {error}"),
+    }
 }
 
-/// A thread. The run waits for its end, also if this is dropped.
+/// The handle of a thread. The run waits for its end, also if this is dropped.
 #[derive(Debug)]
-pub struct JoinHandle<T: Send + 'static>(ManuallyDrop<thread::JoinHandle<T>>);
+pub struct JoinHandle<T: Send + 'static> {
+    handle: ManuallyDrop<thread::JoinHandle<T>>,
+    thread: Thread,
+}
 
 impl<T: Send + 'static> JoinHandle<T> {
     /// Waits for the end of the thread. Returns its result.
@@ -45,24 +123,24 @@ impl<T: Send + 'static> JoinHandle<T> {
     pub fn join(self) -> Result<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: taken once, as `self` is not dropped.
-        unsafe { ManuallyDrop::take(&mut this.0) }.join()
+        unsafe { ManuallyDrop::take(&mut this.handle) }.join()
     }
 
     /// The thread.
     pub fn thread(&self) -> &Thread {
-        self.0.thread()
+        &self.thread
     }
 
     /// Returns `true` if the thread has ended.
     pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.handle.is_finished()
     }
 }
 
 impl<T: Send + 'static> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the end of `self`.
-        let thread = unsafe { ManuallyDrop::take(&mut self.0) };
+        let thread = unsafe { ManuallyDrop::take(&mut self.handle) };
         unpause_model::detach(move || drop(thread.join()));
     }
 }
@@ -105,6 +183,14 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.0.spawn(move || failing(body)).map(|thread| JoinHandle(ManuallyDrop::new(thread)))
+        let (number, begin) = child();
+        let run = move || {
+            begin();
+            failing(body)
+        };
+        self.0.spawn(run).map(|handle| {
+            let thread = Thread { thread: handle.thread().clone(), id: ThreadId(number) };
+            JoinHandle { handle: ManuallyDrop::new(handle), thread }
+        })
     }
 }

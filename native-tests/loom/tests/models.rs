@@ -2,10 +2,15 @@
 
 #![allow(unsafe_code, reason = "accesses of cells, which safe code cannot make")]
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use loom::cell::UnsafeCell;
+use loom::future::block_on;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicBool, AtomicI16, AtomicUsize};
 use loom::sync::{Arc, Mutex, Notify};
@@ -202,4 +207,69 @@ fn a_test_without_a_model_is_stepped() {
     });
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(number.load(SeqCst), 2);
+}
+
+/// Ready at the second poll, which nobody asks for.
+struct Twice(bool);
+
+impl Future for Twice {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match std::mem::replace(&mut self.0, true) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_lost_wake_is_a_deadlock() {
+    loom::model(|| block_on(Twice(false)));
+}
+
+#[test]
+fn a_future_is_polled_once_more_in_some_runs() {
+    let polls = std::sync::Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let of_runs = polls.clone();
+    loom::model(move || {
+        let is_set = Arc::new(AtomicBool::new(false));
+        let mut count = 0;
+        block_on(poll_fn(|context| {
+            count += 1;
+            if count == 1 {
+                let (is_set, waker) = (is_set.clone(), context.waker().clone());
+                thread::spawn(move || {
+                    is_set.store(true, SeqCst);
+                    waker.wake();
+                });
+            }
+            match is_set.load(SeqCst) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        }));
+        of_runs.lock().unwrap().insert(count);
+    });
+    assert_eq!(*polls.lock().unwrap(), BTreeSet::from([1, 2, 3]));
+}
+
+loom::thread_local! {
+    static KEPT: RefCell<Option<Arc<u8>>> = RefCell::new(None);
+}
+
+/// The value is dropped with the first thread, after the end of the run.
+#[test]
+fn a_thread_local_of_the_first_thread_may_own_an_arc() {
+    loom::model(|| KEPT.with(|kept| *kept.borrow_mut() = Some(Arc::new(1))));
+}
+
+#[test]
+#[should_panic(expected = "Arc leaked")]
+fn a_thread_local_of_another_thread_hides_no_leak() {
+    loom::model(|| {
+        thread::spawn(|| KEPT.with(|kept| *kept.borrow_mut() = Some(Arc::new(1)))).join().unwrap();
+        std::mem::forget(Arc::new(2));
+    });
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use shuttle::current::{get_label_for_task, me, set_label_for_task};
+use shuttle::future::batch_semaphore::{BatchSemaphore, Fairness};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::DfsScheduler;
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -120,4 +122,80 @@ fn random_numbers_differ_from_run_to_run() {
 #[should_panic(expected = "a schedule of shuttle means nothing to unpause")]
 fn a_schedule_of_shuttle_is_refused() {
     shuttle::replay(|| (), "91010100");
+}
+
+#[test]
+fn a_task_has_the_labels_of_the_task_that_spawns_it() {
+    shuttle::check_random(
+        || {
+            set_label_for_task(me(), 1_u8);
+            let first = me();
+            let child = thread::spawn(move || {
+                assert_eq!(get_label_for_task::<u8>(me()), Some(1));
+                set_label_for_task(me(), 2_u8);
+                set_label_for_task(first, 3_u16);
+                usize::from(me())
+            });
+            let number: usize = child.thread().id().into();
+            assert_eq!((usize::from(me()), number), (0, 1));
+            assert_eq!(child.join().unwrap(), number);
+            assert_eq!(get_label_for_task::<u8>(me()), Some(1));
+            assert_eq!(get_label_for_task::<u16>(me()), Some(3));
+        },
+        100,
+    );
+}
+
+/// Two of three permits are never held by more than the semaphore has.
+fn uses_permits(fairness: Fairness) {
+    let semaphore = Arc::new(BatchSemaphore::new(3, fairness));
+    let held = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = [2, 2, 1]
+        .map(|permits| {
+            let (semaphore, held) = (semaphore.clone(), held.clone());
+            thread::spawn(move || {
+                semaphore.acquire_blocking(permits).unwrap();
+                assert!(held.fetch_add(permits, SeqCst) + permits <= 3, "too many permits");
+                held.fetch_sub(permits, SeqCst);
+                semaphore.release(permits);
+            })
+        })
+        .into();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(semaphore.available_permits(), 3);
+}
+
+#[test]
+fn a_semaphore_gives_no_more_permits_than_it_has() {
+    shuttle::check_random(|| uses_permits(Fairness::StrictlyFair), 300);
+    shuttle::check_random(|| uses_permits(Fairness::Unfair), 300);
+}
+
+#[test]
+#[should_panic(expected = "deadlock!")]
+fn permits_that_are_not_released_are_a_deadlock() {
+    shuttle::check_random(
+        || {
+            let semaphore = Arc::new(BatchSemaphore::new(1, Fairness::StrictlyFair));
+            let other = semaphore.clone();
+            let thread = thread::spawn(move || other.acquire_blocking(1).unwrap());
+            semaphore.acquire_blocking(1).unwrap();
+            thread.join().unwrap();
+        },
+        100,
+    );
+}
+
+#[test]
+fn a_closed_semaphore_refuses_who_waits() {
+    shuttle::check_random(
+        || {
+            let semaphore = Arc::new(BatchSemaphore::new(0, Fairness::StrictlyFair));
+            let other = semaphore.clone();
+            let thread = thread::spawn(move || other.acquire_blocking(1).is_err());
+            semaphore.close();
+            assert!(thread.join().unwrap());
+        },
+        100,
+    );
 }

@@ -1,5 +1,7 @@
 //! shuttle's `future`: each task is a thread that polls its future and parks until it is woken.
 
+pub mod batch_semaphore;
+
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -9,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use crate::thread::failing;
+use crate::thread::{child, failing};
 
 /// Unparks a thread.
 struct Unpark(Thread);
@@ -217,7 +219,9 @@ where
     let ended = Mutex::new(Ended { result: None, is_finished: false, waker: None });
     let shared = Arc::new(Shared { control: control.clone(), ended });
     let moved = Moved((future, shared.clone()));
+    let (_, begin) = child();
     let task = thread::spawn(move || {
+        begin();
         let (future, shared) = moved.take();
         let result =
             failing(|| run(future, &shared.control.is_aborted)).ok_or(JoinError::Cancelled);

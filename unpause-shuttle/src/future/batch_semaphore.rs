@@ -1,0 +1,281 @@
+//! shuttle's semaphore of many permits, over std's `Mutex`. Requests that reserve the semaphore, and upgrades, are
+//! not here.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// The order in which requests get permits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fairness {
+    /// Earlier requests get permits first.
+    StrictlyFair,
+    /// Any request whose permits are available gets them.
+    Unfair,
+}
+
+/// The refusal of [`BatchSemaphore::try_acquire`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TryAcquireError {
+    /// The semaphore is closed.
+    Closed,
+    /// Not enough permits are available.
+    NoPermits,
+}
+
+impl fmt::Display for TryAcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TryAcquireError::Closed => "semaphore closed",
+            TryAcquireError::NoPermits => "no permits available",
+        })
+    }
+}
+
+impl Error for TryAcquireError {}
+
+/// The refusal of a request: the semaphore is closed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AcquireError(());
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("semaphore closed")
+    }
+}
+
+impl Error for AcquireError {}
+
+/// A request that waits for its permits.
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    permits: usize,
+    is_bypassable: bool,
+    waker: Waker,
+}
+
+#[derive(Debug)]
+struct State {
+    available: usize,
+    is_closed: bool,
+    /// The number of the next request that waits.
+    next: u64,
+    /// In the order of their first polls.
+    waiters: VecDeque<Waiter>,
+    /// The requests that have permits and do not know it yet.
+    granted: Vec<u64>,
+}
+
+impl State {
+    /// Takes permits, if a request behind these waiters may have them.
+    fn take(&mut self, permits: usize, fairness: Fairness) -> bool {
+        let is_behind = fairness == Fairness::StrictlyFair
+            && self.waiters.iter().any(|waiter| !waiter.is_bypassable);
+        let takes = permits <= self.available && !is_behind;
+        if takes {
+            self.available -= permits;
+        }
+        takes
+    }
+
+    /// Gives available permits to waiters. Returns the wakers to call.
+    fn grant(&mut self, fairness: Fairness) -> Vec<Waker> {
+        if fairness == Fairness::Unfair {
+            // Whoever polls first gets them.
+            let enough = self.waiters.iter().filter(|waiter| waiter.permits <= self.available);
+            return enough.map(|waiter| waiter.waker.clone()).collect();
+        }
+        let mut wakers = Vec::new();
+        let mut at = 0;
+        while let Some(waiter) = self.waiters.get(at) {
+            if waiter.permits <= self.available {
+                self.available -= waiter.permits;
+                self.granted.push(waiter.number);
+                wakers.extend(self.waiters.remove(at).map(|waiter| waiter.waker));
+            } else if waiter.is_bypassable {
+                at += 1;
+            } else {
+                break;
+            }
+        }
+        wakers
+    }
+}
+
+/// A semaphore. A request may ask for many permits.
+#[derive(Debug)]
+pub struct BatchSemaphore {
+    state: Mutex<State>,
+    fairness: Fairness,
+}
+
+impl BatchSemaphore {
+    /// A semaphore with this number of permits.
+    pub fn new(permits: usize, fairness: Fairness) -> BatchSemaphore {
+        BatchSemaphore::const_new(permits, fairness)
+    }
+
+    /// The same, for statics.
+    pub const fn const_new(permits: usize, fairness: Fairness) -> BatchSemaphore {
+        let state = State {
+            available: permits,
+            is_closed: false,
+            next: 0,
+            waiters: VecDeque::new(),
+            granted: Vec::new(),
+        };
+        BatchSemaphore { state: Mutex::new(state), fairness }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of available permits.
+    pub fn available_permits(&self) -> usize {
+        self.state().available
+    }
+
+    /// Closes the semaphore: requests that wait, and later ones, are refused.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        let waiters = std::mem::take(&mut state.waiters);
+        drop(state);
+        waiters.into_iter().for_each(|waiter| waiter.waker.wake());
+    }
+
+    /// The same: here each operation may be overtaken.
+    pub fn close_no_scheduling_point(&self) {
+        self.close();
+    }
+
+    /// Returns `true` if the semaphore is closed.
+    pub fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
+    /// Takes permits, if they are available.
+    ///
+    /// # Errors
+    /// If the semaphore is closed, or if not enough permits are available.
+    pub fn try_acquire(&self, permits: usize) -> Result<(), TryAcquireError> {
+        let mut state = self.state();
+        if state.is_closed {
+            return Err(TryAcquireError::Closed);
+        }
+        match state.take(permits, self.fairness) {
+            true => Ok(()),
+            false => Err(TryAcquireError::NoPermits),
+        }
+    }
+
+    /// Waits for permits.
+    pub fn acquire(&self, permits: usize) -> Acquire<'_> {
+        self.request(permits, false)
+    }
+
+    /// Waits for permits. Later requests may get theirs before.
+    pub fn acquire_bypassable(&self, permits: usize) -> Acquire<'_> {
+        self.request(permits, true)
+    }
+
+    fn request(&self, permits: usize, is_bypassable: bool) -> Acquire<'_> {
+        Acquire { semaphore: self, permits, is_bypassable, number: None, is_done: false }
+    }
+
+    /// Waits for permits. The thread is parked meanwhile.
+    ///
+    /// # Errors
+    /// If the semaphore is closed.
+    pub fn acquire_blocking(&self, permits: usize) -> Result<(), AcquireError> {
+        super::block_on(self.acquire(permits))
+    }
+
+    /// Gives permits back, or adds them.
+    pub fn release(&self, permits: usize) {
+        let mut state = self.state();
+        state.available += permits;
+        let wakers = state.grant(self.fairness);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Default for BatchSemaphore {
+    fn default() -> BatchSemaphore {
+        BatchSemaphore::new(0, Fairness::StrictlyFair)
+    }
+}
+
+/// A request. Dropping it ends the request, and gives permits back that it has not told of.
+#[derive(Debug)]
+#[must_use]
+pub struct Acquire<'a> {
+    semaphore: &'a BatchSemaphore,
+    permits: usize,
+    is_bypassable: bool,
+    /// Its number among the waiters, after the first poll that was pending.
+    number: Option<u64>,
+    is_done: bool,
+}
+
+impl Future for Acquire<'_> {
+    type Output = Result<(), AcquireError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        assert!(!this.is_done, "a request is polled after it was ready");
+        let mut state = this.semaphore.state();
+        if let Some(number) = this.number {
+            if let Some(at) = state.granted.iter().position(|granted| *granted == number) {
+                state.granted.swap_remove(at);
+                this.is_done = true;
+                return Poll::Ready(Ok(()));
+            }
+        }
+        if state.is_closed {
+            this.is_done = true;
+            return Poll::Ready(Err(AcquireError(())));
+        }
+        let queued = state.waiters.iter().position(|waiter| Some(waiter.number) == this.number);
+        let may_take = queued.is_none() || this.semaphore.fairness == Fairness::Unfair;
+        if may_take && state.take(this.permits, this.semaphore.fairness) {
+            queued.map(|at| state.waiters.remove(at));
+            this.is_done = true;
+            return Poll::Ready(Ok(()));
+        }
+        match queued {
+            Some(at) => state.waiters[at].waker = context.waker().clone(),
+            None => {
+                let number = state.next;
+                state.next += 1;
+                this.number = Some(number);
+                let (permits, is_bypassable) = (this.permits, this.is_bypassable);
+                let waker = context.waker().clone();
+                state.waiters.push_back(Waiter { number, permits, is_bypassable, waker });
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Acquire<'_> {
+    fn drop(&mut self) {
+        let (Some(number), false) = (self.number, self.is_done) else { return };
+        let mut state = self.semaphore.state();
+        state.waiters.retain(|waiter| waiter.number != number);
+        if let Some(at) = state.granted.iter().position(|granted| *granted == number) {
+            state.granted.swap_remove(at);
+            state.available += self.permits;
+        }
+        let wakers = state.grant(self.semaphore.fairness);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,215 @@
+//! Labels of tasks: a value for each type. A new task has the labels of the task that spawns it.
+//!
+//! A program without labels makes no step because of them: a thread-local of each task says whether it has any.
+
+use std::any::{Any, TypeId};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::current::{TaskId, me};
+
+/// Values of a task, one for each type.
+#[derive(Clone, Default)]
+pub struct Labels(Vec<(TypeId, Box<dyn Label>)>);
+
+trait Label: Any {
+    fn copied(&self) -> Box<dyn Label>;
+}
+
+impl<T: Clone + 'static> Label for T {
+    fn copied(&self) -> Box<dyn Label> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Label> {
+    fn clone(&self) -> Self {
+        (**self).copied()
+    }
+}
+
+impl Labels {
+    /// No labels.
+    pub fn new() -> Labels {
+        Labels::default()
+    }
+
+    fn at<T: 'static>(&self) -> Option<usize> {
+        self.0.iter().position(|(kind, _)| *kind == TypeId::of::<T>())
+    }
+
+    /// Sets the label of a type. Returns the previous one.
+    pub fn insert<T: Clone + 'static>(&mut self, value: T) -> Option<T> {
+        let previous = self.remove::<T>();
+        self.0.push((TypeId::of::<T>(), Box::new(value)));
+        previous
+    }
+
+    /// The label of a type.
+    pub fn get<T: 'static>(&self) -> Option<&T> {
+        let label: &dyn Any = &*self.0[self.at::<T>()?].1;
+        label.downcast_ref()
+    }
+
+    /// The label of a type, to change it.
+    pub fn get_mut<T: 'static>(&mut self) -> Option<&mut T> {
+        let at = self.at::<T>()?;
+        let label: &mut dyn Any = &mut *self.0[at].1;
+        label.downcast_mut()
+    }
+
+    /// The label of a type. A task without it gets `value`.
+    pub fn get_or_insert<T: Clone + 'static>(&mut self, value: T) -> &mut T {
+        self.get_or_insert_with(|| value)
+    }
+
+    /// The label of a type. A task without it gets what `make` returns.
+    pub fn get_or_insert_with<T: Clone + 'static, F: FnOnce() -> T>(&mut self, make: F) -> &mut T {
+        if self.at::<T>().is_none() {
+            self.insert(make());
+        }
+        match self.get_mut() {
+            Some(label) => label,
+            None => unreachable!("it is set above"),
+        }
+    }
+
+    /// The label of a type. A task without it gets the type's default.
+    pub fn get_or_insert_default<T: Default + Clone + 'static>(&mut self) -> &mut T {
+        self.get_or_insert_with(T::default)
+    }
+
+    /// Takes the labels of another task, in the place of those of the same types.
+    pub fn extend(&mut self, other: Labels) {
+        self.0.retain(|(kind, _)| other.0.iter().all(|(of_other, _)| of_other != kind));
+        self.0.extend(other.0);
+    }
+
+    /// Removes the label of a type, and returns it.
+    pub fn remove<T: 'static>(&mut self) -> Option<T> {
+        let label: Box<dyn Any> = self.0.swap_remove(self.at::<T>()?).1;
+        label.downcast().ok().map(|label| *label)
+    }
+
+    /// Removes all labels.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Returns `true` if there are no labels.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of labels.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl fmt::Debug for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Labels").finish()
+    }
+}
+
+/// The name of a task, as a label.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TaskName(String);
+
+impl From<String> for TaskName {
+    fn from(name: String) -> TaskName {
+        TaskName(name)
+    }
+}
+
+impl From<&str> for TaskName {
+    fn from(name: &str) -> TaskName {
+        TaskName(name.to_owned())
+    }
+}
+
+impl From<TaskName> for String {
+    fn from(name: TaskName) -> String {
+        name.0
+    }
+}
+
+impl<'a> From<&'a TaskName> for &'a String {
+    fn from(name: &'a TaskName) -> &'a String {
+        &name.0
+    }
+}
+
+impl fmt::Debug for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A label that changes the labels of each task that its task spawns.
+#[derive(Clone)]
+#[allow(clippy::type_complexity, reason = "shuttle's")]
+pub struct ChildLabelFn(pub Arc<dyn Fn(TaskId, &mut Labels) + 'static>);
+
+impl fmt::Debug for ChildLabelFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChildLabelFn")
+    }
+}
+
+/// Labels that move to other threads, whatever their types.
+pub(crate) struct Moved(Labels);
+
+// SAFETY: shuttle's labels need not be `Send`, because it runs all tasks of a test on one thread of the system, one at
+// a time. So does the engine. On real threads it is the test that promises it.
+unsafe impl Send for Moved {}
+
+/// The labels of tasks that have some. The engine makes the list empty when a run begins. On real threads a task of a
+/// later run may have the same number, so [`clear`] does it.
+static LABELS: Mutex<Vec<(TaskId, Moved)>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// `true` if the current task has labels.
+    static HAS: Cell<bool> = const { Cell::new(false) };
+}
+
+fn all() -> MutexGuard<'static, Vec<(TaskId, Moved)>> {
+    LABELS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forgets the labels of an earlier run, on real threads. The engine does it by itself.
+pub(crate) fn clear() {
+    HAS.set(false);
+    if !unpause_model::is_stepped() {
+        all().clear();
+    }
+}
+
+/// Calls `act` with the labels of a task.
+pub(crate) fn with<R>(task: TaskId, act: impl FnOnce(&mut Labels) -> R) -> R {
+    if task == me() {
+        HAS.set(true);
+    }
+    let mut all = all();
+    let at = all.iter().position(|(of, _)| *of == task).unwrap_or_else(|| {
+        all.push((task, Moved(Labels::new())));
+        all.len() - 1
+    });
+    act(&mut all[at].1.0)
+}
+
+/// The labels for a task that the current one spawns. `None` if it has none.
+pub(crate) fn inherited() -> Option<Moved> {
+    HAS.get().then(|| Moved(with(me(), |labels| labels.clone())))
+}
+
+/// Gives the current task its first labels.
+pub(crate) fn begin(labels: Option<Moved>) {
+    let Some(Moved(mut labels)) = labels else { return };
+    if let Some(ChildLabelFn(change)) = labels.get().cloned() {
+        change(me(), &mut labels);
+    }
+    with(me(), |own| *own = labels);
+}

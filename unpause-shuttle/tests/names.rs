@@ -1,0 +1,106 @@
+//! The public names of shuttle 0.9.9. A name that is missing here does not compile. Not here, as docs/from-shuttle.md
+//! says: `annotations`, `context_switches`, `reset_step_count`, tags, `DataSource`, `RandomDataSource`, `Schedule`,
+//! `Task`, `AnnotationScheduler`, `ResourceSignature`, `ResourceType`, and atomics of 128 bits.
+
+#![allow(unused_imports, reason = "the table is the test")]
+
+mod items {
+    pub(super) use shuttle::current::{
+        ChildLabelFn, Labels, TaskId, TaskName, clock, clock_for, get_current_task,
+        get_label_for_task, get_name_for_task, me, remove_label_for_task, set_label_for_task,
+        set_name_for_task, try_get_current_task, with_labels_for_task,
+    };
+    pub(super) use shuttle::future::batch_semaphore::{
+        Acquire, AcquireError, BatchSemaphore, Fairness, TryAcquireError,
+    };
+    pub(super) use shuttle::future::{
+        AbortHandle, JoinError, JoinHandle, block_on, spawn, spawn_local, yield_now,
+    };
+    pub(super) use shuttle::hint::{black_box, spin_loop, unreachable_unchecked};
+    pub(super) use shuttle::lazy_static::{Lazy, LazyStatic, initialize};
+    pub(super) use shuttle::rand::rngs::ThreadRng;
+    pub(super) use shuttle::rand::{Rng, RngCore, thread_rng};
+    pub(super) use shuttle::scheduler::{
+        DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler, RoundRobinScheduler,
+        Scheduler, TaskId as Task, UncontrolledNondeterminismCheckScheduler, UrwRandomScheduler,
+    };
+    pub(super) use shuttle::sync::atomic::{
+        AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8,
+        AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    };
+    pub(super) use shuttle::sync::mpsc::{
+        Iter, Receiver, RecvError, RecvTimeoutError, SendError, Sender, SyncSender, TryIter,
+        TryRecvError, TrySendError, channel, sync_channel,
+    };
+    pub(super) use shuttle::sync::{
+        Arc, Barrier, BarrierWaitResult, Condvar, LockResult, Mutex, MutexGuard, Once, OnceState,
+        PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult,
+        WaitTimeoutResult, Weak,
+    };
+    pub(super) use shuttle::thread;
+    pub(super) use shuttle::thread::{
+        AccessError, LocalKey, Scope, ScopedJoinHandle, ThreadId, current, panicking, park,
+        park_timeout, scope, sleep,
+    };
+    pub(super) use shuttle::{
+        Config, ContinuationFunctionBehavior, FailurePersistence, MaxSteps, PortfolioRunner,
+        Runner, UngracefulShutdownConfig,
+    };
+    pub(super) use shuttle::{
+        check, check_dfs, check_pct, check_random, check_random_with_seed,
+        check_uncontrolled_nondeterminism, check_urw, replay, replay_from_file,
+    };
+    pub(super) use shuttle::{lazy_static as a_macro, thread_local as another_macro};
+}
+
+use items::*;
+
+macro_rules! functions {
+    ($($type:ty: $($name:ident)+;)+) => {
+        #[test]
+        fn each_function_of_shuttle_exists() {
+            $($(let _ = <$type>::$name;)+)+
+        }
+    };
+}
+
+functions! {
+    AbortHandle: abort is_finished;
+    BatchSemaphore: new const_new available_permits close is_closed try_acquire acquire acquire_bypassable
+        acquire_blocking release;
+    Config: new;
+    DfsScheduler: new;
+    JoinHandle<u8>: abort is_finished abort_handle;
+    Labels: new clear is_empty len extend;
+    PctScheduler: new new_from_seed;
+    PortfolioRunner: new;
+    RandomScheduler: new new_from_seed;
+    Receiver<u8>: recv try_recv recv_timeout iter try_iter;
+    RoundRobinScheduler: new;
+    SyncSender<u8>: send try_send;
+    UncontrolledNondeterminismCheckScheduler<DfsScheduler>: new;
+    UngracefulShutdownConfig: new;
+    UrwRandomScheduler: new new_from_seed;
+    thread::Builder: new name stack_size;
+    thread::JoinHandle<u8>: join thread is_finished;
+    thread::Thread: id name unpark;
+}
+
+#[test]
+fn labels_have_a_value_for_each_type() {
+    let mut labels = Labels::new();
+    assert_eq!(labels.insert(1_u8), None);
+    assert_eq!(labels.insert(2_u8), Some(1));
+    *labels.get_or_insert(7_u16) += 1;
+    *labels.get_or_insert_default::<u32>() += 1;
+    *labels.get_or_insert_with(|| 5_u64) += 1;
+    let mut copied = labels.clone();
+    *copied.get_mut::<u8>().unwrap() = 3;
+    assert_eq!((labels.get::<u8>(), labels.get::<u16>()), (Some(&2), Some(&8)));
+    assert_eq!((labels.get::<u32>(), labels.get::<u64>()), (Some(&1), Some(&6)));
+    assert_eq!((labels.get::<i8>(), labels.len()), (None, 4));
+    labels.extend(copied);
+    assert_eq!((labels.remove::<u8>(), labels.len()), (Some(3), 3));
+    labels.clear();
+    assert!(labels.is_empty());
+}

@@ -8,6 +8,7 @@ mod arguments;
 mod checkers;
 mod corpus;
 mod exhaustive;
+mod facades;
 mod generated;
 mod measure;
 mod moments;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         }
         Some("corpus") => return corpus(words),
         Some("exhaustive") => return exhaustive(words),
+        Some("facades") => return facades(words),
         Some("generated") => return generated(words),
         Some("moments") => return moments(words),
         Some("net") => return net(words),
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
     }
     let Some(arguments) = Arguments::parse(std::env::args().skip(1)) else {
         eprint!("{USAGE}{}{}", checkers::USAGE, corpus::USAGE);
-        eprint!("{}{}", exhaustive::USAGE, generated::USAGE);
+        eprint!("{}{}{}", exhaustive::USAGE, facades::USAGE, generated::USAGE);
         eprint!("{}{}", moments::USAGE, net::USAGE);
         eprint!("{}{}", orders::USAGE, threads::USAGE);
         return ExitCode::from(2);
@@ -151,6 +153,21 @@ fn orders(words: impl Iterator<Item = String>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprint!("{}", orders::USAGE);
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Tests with the names of other tools: a bar that is missed is shown and fails nothing.
+fn facades(words: impl Iterator<Item = String>) -> ExitCode {
+    match facades::table(words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprint!("{}", facades::USAGE);
             ExitCode::from(2)
         }
         Err(error) => {

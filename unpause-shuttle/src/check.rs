@@ -49,7 +49,7 @@ where
     Runner::new(UrwRandomScheduler::new(iterations), Config::new()).run(body);
 }
 
-/// Makes this number of runs of the strategy `pct`, for bugs of this depth.
+/// Makes this number of runs of the strategy `pct`, for bugs of this depth. A larger depth than 8 is 8.
 ///
 /// # Panics
 /// If a run fails.

@@ -68,12 +68,15 @@ impl Scheduler for UrwRandomScheduler {
     }
 }
 
+/// The largest depth of unpause's `pct`.
+const DEEPEST: usize = 8;
+
 /// Runs of the strategy `pct`.
 #[derive(Clone, Debug)]
 pub struct PctScheduler(String);
 
 impl PctScheduler {
-    /// This number of runs, for bugs of this depth.
+    /// This number of runs, for bugs of this depth. A larger depth than 8 is 8.
     pub fn new(max_depth: usize, max_iterations: usize) -> Self {
         PctScheduler::new_from_seed(0, max_depth, max_iterations)
     }
@@ -84,7 +87,8 @@ impl PctScheduler {
     /// If the depth is 0.
     pub fn new_from_seed(seed: u64, max_depth: usize, max_iterations: usize) -> Self {
         assert!(max_depth > 0, "the depth of a bug must be greater than 0");
-        PctScheduler(format!("SIM_STRATEGY=pct:{max_depth} {}", seeds(seed, max_iterations)))
+        let depth = max_depth.min(DEEPEST);
+        PctScheduler(format!("SIM_STRATEGY=pct:{depth} {}", seeds(seed, max_iterations)))
     }
 }
 

@@ -34,6 +34,12 @@ fn pct_finds_it() {
 
 #[test]
 #[should_panic(expected = "an increment is lost")]
+fn pct_of_a_large_depth_finds_it() {
+    shuttle::check_pct(loses_an_increment, 100, 50);
+}
+
+#[test]
+#[should_panic(expected = "an increment is lost")]
 fn urw_finds_it() {
     shuttle::check_urw(loses_an_increment, 100);
 }

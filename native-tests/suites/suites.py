@@ -12,7 +12,7 @@ and tests among them are counted. Nothing else is changed. `parts` are words of 
 
 Each suite runs twice. `results.json` has each test by name. `reviews.json` has a written reason for each test that does
 not pass; `table` refuses to write without it. The first word of a reason is its kind, from `KINDS`. The variables of
-census.py count here, too.
+census.py count here, too. With `CENSUS_RUNS=1` a suite runs once.
 """
 
 import json
@@ -140,6 +140,17 @@ def one_part(suite, folder, environment, part):
     """One run of the tests with names that have a word of `part`."""
     tests = [*suite["arguments"], "--no-fail-fast", "--", "--test-threads=1", *part]
     code, output, errors, seconds = call(tests, folder, RUN_MAX, environment)
+    named, why, models = read(output, errors)
+    if code is None:
+        # Tests behind the one that took the time.
+        _, listed, told, _ = call([*tests, "--list"], folder, RUN_MAX, environment)
+        for name in read_list(listed, told):
+            named.setdefault(name, "not reached")
+    return code, named, why, models, seconds, f"exit {code}\n{output}\n==== errors\n{errors}\n"
+
+
+def read(output, errors):
+    """The result of each test by its name, causes, and what the facade says about models."""
     programs = re.findall(r"(?m)^ +Running (?:unittests )?(\S+) \(", errors)
     found, causes, _ = outcomes(output, errors)
     ignored, program = {}, 0
@@ -157,14 +168,29 @@ def one_part(suite, folder, environment, part):
     named, why = {}, {}
     for key, outcome in {**found, **ignored}.items():
         number, test = key.split(":", 1)
-        stem = Path(programs[int(number) - 1]).stem if int(number) <= len(programs) else number
-        name = test if stem in ("lib", "mod") else f"{stem}::{test}"
+        name = named_by(programs, int(number) - 1, test)
         named[name] = {"ok": "pass", "FAILED": "fail"}.get(outcome, outcome)
         if named[name] in ("fail", "undecided"):
             why[name] = (panics.get(test) or causes.get(test) or "?")[:200]
     notes = re.findall(r"(?m)^note: (\S+): ((?:explored|searched) .*)$", errors)
     models = {name: re.sub(r" \(assumes [^)]*\)", "", note) for name, note in notes}
-    return code, named, why, models, seconds, f"exit {code}\n{output}\n==== errors\n{errors}\n"
+    return named, why, models
+
+
+def read_list(output, errors):
+    """The names of the tests that `--list` shows."""
+    programs, names, program = re.findall(r"(?m)^ +Running (?:unittests )?(\S+) \(", errors), [], 0
+    for line in output.splitlines():
+        if test := re.match(r"(\S+): test$", line):
+            names.append(named_by(programs, program, test[1]))
+        program += bool(re.match(r"\d+ tests?, ", line))
+    return names
+
+
+def named_by(programs, number, test):
+    """The name of a test, with the name of its program if a suite has several."""
+    stem = Path(programs[number]).stem if number < len(programs) else str(number)
+    return test if stem in ("lib", "mod", "main") else f"{stem}::{test}"
 
 
 def panic_messages(output):
@@ -199,11 +225,13 @@ def run(suite):
         wrong = [line for line in errors.splitlines() if line.startswith("error")]
         return {**result, "not_run": "the build takes too long" if code is None else "does not compile: " + (wrong or ["?"])[0][:150]}
     runs = []
-    for number in (1, 2):
+    for number in range(1, 1 + int(os.environ.get("CENSUS_RUNS", "2"))):
         runs.append(one_run(suite, folder, environment.items()))
         (logs / f"{suite['name']}.run{number}").write_text(runs[-1][-1])
-    (code, first, why, models, seconds, _), (_, second, *_) = runs
-    both = [test for test in first if test in second]
+    (code, first, why, models, seconds, _), second = runs[0], runs[1][1] if len(runs) > 1 else {}
+    # A test behind the time limit of one run may have a result in the other one.
+    first.update({test: outcome for test, outcome in second.items() if first.get(test) == "not reached"})
+    both = [test for test in first if second.get(test) not in (None, "not reached")]
     return {
         **result, "tests": dict(sorted(first.items())), "why": why, "models": models,
         "left_out": left_out(suite, original), "compared": len(both),
@@ -221,7 +249,7 @@ def table():
         name, result = suite["name"], results.get(suite["name"], {"not_run": "no result"})
         title = f"{name} {suite['version']}"
         if "not_run" in result:
-            rows.append(f"| {title} | {suite['tool']} | | | | | | | {result['not_run']} |")
+            rows.append(f"| {title} | {suite['tool']} | | | | | | | | {result['not_run']} |")
             continue
         outcomes_ = result["tests"]
         open_ = [test for test, outcome in outcomes_.items() if outcome in ("fail", "undecided")]
@@ -232,14 +260,15 @@ def table():
         count = list(outcomes_.values()).count
         same = result["compared"] - len(result["differ"])
         says = suite.get("note", "") + ("; stopped by the time limit" if result["stopped"] else "")
-        cells = [title, suite["tool"], len(outcomes_), count("pass"), count("fail"), count("undecided"), count("ignored"),
+        cells = [title, suite["tool"], len(outcomes_), count("pass"), count("fail"), count("undecided"),
+                 count("not reached"), count("ignored"),
                  f"{same} of {result['compared']}", "; ".join(filter(None, [left(result), says]))]
         rows.append("| " + " | ".join(map(str, cells)) + " |")
         tests += [f"| {name} | `{test}` | {outcomes_[test]} | {say(why)} |" for test, why in reasons.items()]
     if missing:
         sys.exit("no reason in reviews.json:\n" + "\n".join(missing))
-    head = ["| suite | tool | tests | passed | failed | undecided | ignored there | the same twice | |",
-            "|---|---|--:|--:|--:|--:|--:|--:|---|"]
+    head = ["| suite | tool | tests | passed | failed | undecided | not reached | ignored there | the same twice | |",
+            "|---|---|--:|--:|--:|--:|--:|--:|--:|---|"]
     second = ["| suite | test | result | why |", "|---|---|---|---|"]
     text = "\n".join([*head, *rows, "", *second, *tests])
     page = PAGE.read_text()

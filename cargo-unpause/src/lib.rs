@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod document;
+
 mod terminal;
 
 mod usage;

@@ -162,6 +162,7 @@ fn the_architecture_names_the_renderers_that_there_are() {
     let named = sim::report::RENDERERS.iter().map(|renderer| match renderer.name {
         "text" => "the screen",
         "rust" => "Rust source",
+        "json" => "JSON",
         other => panic!("how does ARCHITECTURE.md name the renderer {other}?"),
     });
     let named: Vec<&str> = named.chain(["trace file"]).collect();

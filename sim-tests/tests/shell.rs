@@ -51,3 +51,6 @@ mod sums;
 
 #[path = "shell/programs.rs"]
 mod programs;
+
+#[path = "shell/reports.rs"]
+mod reports;

@@ -105,6 +105,7 @@ impl<'a> Assignment<'a> {
         self.results.end(&mut report);
         report.notes.extend(self.time_was_up(&report));
         report.notes.extend_from_slice(&self.notes);
+        persistence::write_json(&mut report, self.site, self.config);
         report
     }
 

@@ -11,6 +11,7 @@ mod faults;
 mod grammar;
 mod idle;
 mod invalid;
+mod json;
 mod list;
 mod meaning;
 mod memory;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 pub(crate) use self::idle::idle_text;
 pub use self::invalid::InvalidSetting;
+pub(crate) use self::json::JsonFiles;
 pub(crate) use self::list::{SETTINGS, Settings};
 pub(crate) use self::meaning::{SettingTexts, differing};
 use self::names::unknown;
@@ -142,6 +144,8 @@ pub(crate) struct Config {
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
+    /// The reports that are written as JSON.
+    pub(crate) json: JsonFiles,
 }
 
 /// Every `of`-th seed, beginning with number `number`, from 1.
@@ -322,6 +326,7 @@ impl Settings {
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
+            json: self.json.unwrap_or_default(),
         })
     }
 }

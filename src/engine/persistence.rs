@@ -1,10 +1,12 @@
 //! Trace files: where they are kept, how they are written and read.
 //!
-//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, with `<seed>.rs` if a program was generated
-//! and `<seed>.jsonl` if a history was violated. On real threads there is no trace; the other two are all that is
-//! left of the run. Traces that the user keeps are in `sim-regressions/<test>/` beside the package's `Cargo.toml` and
-//! are replayed before any seed; no program writes them. `<test>` names the target of the test too, because several
-//! targets of a package may have a test of the same path: see [`Site::key`].
+//! A failing run writes `target/sim/<package>/<test>/<seed>.simtrace`, with `<seed>.json`, the report for programs,
+//! `<seed>.rs` if a program was generated and `<seed>.jsonl` if a history was violated. On real threads there is no
+//! trace; the others are all that is left of the run. Traces that the user keeps are in `sim-regressions/<test>/`
+//! beside the package's `Cargo.toml` and are replayed before any seed; no test writes them. `<test>` names the target
+//! of the test too, because several targets of a package may have a test of the same path: see [`Site::key`].
+
+mod json;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -15,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use unpause_ordered::{Set, sort};
 
+pub(crate) use self::json::write_json;
 use crate::engine::runner::Site;
 use crate::report::{Origin, Report, Style, rust};
 use crate::run::program::ProgramRecord;
@@ -196,13 +199,18 @@ pub(crate) fn write_text(
     site: &Site,
     out: Option<&Path>,
 ) -> io::Result<PathBuf> {
-    let folder = folder(site, out);
+    let path = write_in(text, &folder(site, out), name)?;
+    Ok(shorter(path, site))
+}
+
+/// Writes a file of this name into a folder, which is made if it is not there. Returns its path.
+fn write_in(text: &str, folder: &Path, name: &str) -> io::Result<PathBuf> {
     let path = folder.join(name);
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
     };
-    fs::create_dir_all(&folder).map_err(|error| named("folder", &folder, error))?;
-    remove_old_drafts(&folder);
+    fs::create_dir_all(folder).map_err(|error| named("folder", folder, error))?;
+    remove_old_drafts(folder);
     // Another process or thread may be writing the same: each file appears whole.
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
     let (process, draft) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
@@ -213,7 +221,7 @@ pub(crate) fn write_text(
         let _ = fs::remove_file(&draft);
         return Err(named("file", &path, error));
     }
-    Ok(shorter(path, site))
+    Ok(path)
 }
 
 /// Removes drafts of processes that were killed while writing.

@@ -35,6 +35,36 @@ fn screen(body: fn()) -> String {
     screen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The report beside the trace has the screen, and the calls of the threads.
+#[test]
+fn a_failure_of_threads_leaves_its_report() {
+    let out = std::env::temp_dir().join(format!("unpause-reports-{}", std::process::id()));
+    let runner = sim::Runner::new().hermetic().seeds(0..3000).out(&out);
+    let report = runner.run_native(|| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = lock.clone();
+        let thread = thread::spawn(move || *other.lock().unwrap() += 1);
+        assert_eq!(*lock.lock().unwrap(), 1);
+        thread.join().unwrap();
+    });
+    let trace = report.finding.as_ref().unwrap().trace_file.clone().unwrap();
+    let file = std::path::Path::new(&trace).with_extension("json");
+    let written = std::fs::read_to_string(file).unwrap();
+    std::fs::remove_dir_all(out).unwrap();
+    let screen = |document: &str| {
+        let (_, after) = document.split_once(",\"screen\":").unwrap();
+        after.split_once(",\"places\":").unwrap().0.to_owned()
+    };
+    let width = screen(&written).split([':', ',']).nth(1).unwrap().parse().unwrap();
+    let style = sim::report::Style { width, color: false };
+    assert_eq!(screen(&written), screen(&sim::report::json(&report, &style)));
+    assert!(
+        written.contains("\"calls\":[{") && written.contains("\"function\":\"lock\""),
+        "{written}"
+    );
+    assert!(written.contains("let thread = thread::spawn(move || *other.lock().unwrap() += 1);"));
+}
+
 /// The line of this file that has the mark, as a place begins.
 fn line_of(mark: &str) -> String {
     let mark = format!("// {mark}");

@@ -182,8 +182,17 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// All files below a folder, by path relative to it.
+/// The reports in JSON below a folder, by path relative to it.
+pub(crate) fn names_of_reports(folder: &Path) -> Vec<String> {
+    all_files(folder).into_iter().filter(|file| file.ends_with(".json")).collect()
+}
+
+/// All files below a folder but reports, by path relative to it.
 pub(crate) fn files(folder: &Path) -> Vec<String> {
+    all_files(folder).into_iter().filter(|file| !file.ends_with(".json")).collect()
+}
+
+fn all_files(folder: &Path) -> Vec<String> {
     fn walk(folder: &Path, root: &Path, files: &mut Vec<String>) {
         let Ok(entries) = fs::read_dir(folder) else { return };
         for entry in entries {

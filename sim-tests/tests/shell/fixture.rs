@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use sim::check::models::{CounterOp, CounterRet};
 use sim::{Atomic, Cell, Mutex};
 
+mod answers;
 mod musts;
 mod threads;
 mod told;

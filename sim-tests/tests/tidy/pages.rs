@@ -13,6 +13,7 @@ const SHORT: &[(&str, usize)] = &[
     ("docs/cluster.md", 5),
     ("docs/found.md", 0),
     ("docs/guide.md", 3),
+    ("docs/json.md", 5),
     ("docs/known-bugs.md", 0),
     ("docs/memory.md", 5),
     ("docs/method.md", 3),

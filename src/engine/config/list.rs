@@ -17,7 +17,7 @@ use super::grammar::{
 };
 use super::row::Meaning::{Machine, Report, Run, Seed};
 use super::row::{ProofRuns, SettingRow, Value};
-use super::{LogMode, Shard, TestKind};
+use super::{JsonFiles, LogMode, Shard, TestKind};
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
 use crate::run::faults::{PATTERN_GRAMMAR, Progress};
@@ -284,5 +284,12 @@ settings! {
         meaning: Report,
         grammar: "the name of a folder",
         read: folder,
+    }
+    /// The reports that are written as JSON.
+    json: JsonFiles {
+        variable: "SIM_JSON", argument: false, on_threads: true,
+        meaning: Report,
+        grammar: JsonFiles::GRAMMAR,
+        read: JsonFiles::parse,
     }
 }

@@ -37,6 +37,7 @@ fn a_bad_value_names_variable_value_and_grammar() {
         ("SIM_STATISTICS", "all"),
         ("SIM_OUT", ""),
         ("SIM_RESULTS", ""),
+        ("SIM_JSON", ""),
     ] {
         let error = environment(&[(name, value)]).unwrap_err();
         assert_eq!((error.name.as_str(), error.value.as_str()), (name, value));

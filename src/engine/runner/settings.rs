@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Runner;
-use crate::engine::config::ProofRuns;
+use crate::engine::config::{JsonFiles, ProofRuns};
 use crate::strategy::{Numbered, Strategy};
 
 impl Runner {
@@ -241,6 +241,20 @@ impl Runner {
     #[must_use]
     pub fn results(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.settings.results = Some(folder.into());
+        self
+    }
+
+    /// Write the report of each test as JSON, also if it passes: into a file, if the path ends with `.json`, else into
+    /// a folder, in a file for each test. Without this a failure that leaves a trace has such a file beside the trace.
+    ///
+    /// ```
+    /// let file = std::env::temp_dir().join("sim-docs/of-a-pass.json");
+    /// sim::Runner::new().hermetic().seeds(0..1).json(&file).run(async || ());
+    /// assert!(std::fs::read_to_string(file).unwrap().contains("\"unpause pass\""));
+    /// ```
+    #[must_use]
+    pub fn json(mut self, path: impl Into<PathBuf>) -> Runner {
+        self.settings.json = Some(JsonFiles::At(path.into()));
         self
     }
 

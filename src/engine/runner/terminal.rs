@@ -6,7 +6,7 @@ use crate::report::Style;
 
 /// The style of the screens of a test. A harness may show the standard error of a test on its standard output, so both
 /// must be a terminal for colours.
-pub(super) fn style() -> Style {
+pub(crate) fn style() -> Style {
     let variable = |name: &str| std::env::var(name).ok();
     let terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
     Style { color: wants_color(terminal, &variable), width: width(terminal, &variable) }

@@ -160,6 +160,7 @@ impl Attributes {
             shrink: None,
             out: None,
             results: None,
+            json: None,
             kind: TestKind { native, ..TestKind::default() },
         }
     }

@@ -65,6 +65,32 @@ impl Paint {
             Paint::Notice => "\x1b[33m",
         }
     }
+
+    /// All paints.
+    const ALL: [Paint; 6] =
+        [Paint::Plain, Paint::Strong, Paint::Faint, Paint::Bad, Paint::Good, Paint::Notice];
+
+    /// The paint that this code begins; plain for the code that ends the others.
+    pub fn of_code(code: &str) -> Paint {
+        Paint::ALL.into_iter().find(|paint| paint.code() == code).unwrap_or(Paint::Plain)
+    }
+
+    /// The name of the paint, for files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Paint::Plain => "plain",
+            Paint::Strong => "strong",
+            Paint::Faint => "faint",
+            Paint::Bad => "bad",
+            Paint::Good => "good",
+            Paint::Notice => "notice",
+        }
+    }
+
+    /// The paint of this name.
+    pub fn named(name: &str) -> Option<Paint> {
+        Paint::ALL.into_iter().find(|paint| paint.name() == name)
+    }
 }
 
 /// A line of painted cells, one for each column.

@@ -1,8 +1,8 @@
 //! The result of a test as data, and its renderers.
 //!
 //! The runner fills a [`Report`] and hands it to a renderer, a pure function from the report and a
-//! [`Style`] to text. Nothing here prints, reads the environment or queries a terminal, and no
-//! program reads what a renderer wrote: a tool that wants to know something reads the [`Report`].
+//! [`Style`] to text. Nothing here prints, reads the environment or queries a terminal. No
+//! program reads the text: a tool reads the [`Report`], or its JSON.
 
 mod calls;
 mod clash;
@@ -12,6 +12,7 @@ mod differs;
 mod failure;
 mod faults;
 mod folds;
+mod json;
 mod lanes;
 mod legend;
 mod names;
@@ -33,6 +34,8 @@ mod unordered;
 mod waiting;
 
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod sample;
@@ -45,6 +48,9 @@ use crate::run::statistics::Statistics;
 use crate::run::{Failure, FaultCount, Outcome, Run};
 
 pub use clash::{Cause, Clash, StepText};
+pub use json::json;
+#[doc(hidden)]
+pub use json::json_with_sources;
 pub use one_line::one_line;
 pub use source::rust;
 pub use strengthened::{Strengthened, Strengthening};
@@ -421,5 +427,8 @@ pub struct Renderer {
 /// let screen = (renderer.render)(&report, &Style::default());
 /// assert_eq!(screen, "passed  queue::is_fifo: 10 runs, 70 steps\n");
 /// ```
-pub const RENDERERS: &[Renderer] =
-    &[Renderer { name: "text", render: text }, Renderer { name: "rust", render: rust }];
+pub const RENDERERS: &[Renderer] = &[
+    Renderer { name: "text", render: text },
+    Renderer { name: "rust", render: rust },
+    Renderer { name: "json", render: json },
+];

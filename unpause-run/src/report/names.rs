@@ -70,7 +70,12 @@ impl<'a> DisplayNames<'a> {
 
     /// Returns the text of an event, such as `load atomic = 0`.
     pub(super) fn event(&self, event: &Event) -> String {
-        self.operation(event) + &self.values(event) + &self.order(event)
+        self.unordered(event) + &self.order(event)
+    }
+
+    /// Returns the text of an event without its memory order.
+    pub(super) fn unordered(&self, event: &Event) -> String {
+        self.operation(event) + &self.values(event)
     }
 
     /// The memory order of an event, if the run has it.

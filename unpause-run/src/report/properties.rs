@@ -14,8 +14,8 @@ use crate::run::program::{
 };
 use crate::run::threads::ThreadFacts;
 use crate::run::{
-    DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome, StepRecord,
-    TaskRecord, Wait,
+    Condition, DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome,
+    StepRecord, TaskRecord, Wait,
 };
 use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::picture::screen::columns;
@@ -140,7 +140,7 @@ fn wait() -> impl Strategy<Value = Wait> {
     })
 }
 
-fn failure() -> impl Strategy<Value = Failure> {
+pub(super) fn failure() -> impl Strategy<Value = Failure> {
     let t = text_of_a_user;
     let task = || number().prop_map(TaskId);
     prop_oneof![
@@ -193,6 +193,13 @@ fn failure() -> impl Strategy<Value = Failure> {
             place
         }),
         (t(), t()).prop_map(|(message, place)| Failure::Misuse { message, place }),
+        (any::<u64>(), any::<bool>()).prop_map(|(runs, generated)| {
+            let place = here().into();
+            let condition = Condition { name: "it happens", place, percent: 30, runs: runs / 2 };
+            Failure::TooSeldom { conditions: vec![condition], runs, generated }
+        }),
+        t().prop_map(|why| Failure::Unproven { why }),
+        t().prop_map(|message| Failure::Unreadable { message }),
     ]
 }
 
@@ -279,7 +286,7 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     )
 }
 
-fn report() -> impl Strategy<Value = Report> {
+pub(super) fn report() -> impl Strategy<Value = Report> {
     let t = text_of_a_user;
     let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..5);
     parts.prop_map(|(run, test, warnings, real, runs, text, from)| {

@@ -77,7 +77,8 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         Some(fallback) => (fallback.runs, Some(&fallback.searched)),
         None => (0, None),
     };
-    let repeated = searched.repeated + fallback.map_or(0, |fallback| fallback.repeated);
+    let repeated =
+        searched.repeated.saturating_add(fallback.map_or(0, |fallback| fallback.repeated));
     if searched.blocked > 0 {
         let given_up = plural(searched.blocked, "run");
         say("", &format!("({given_up} abandoned as redundant)"));

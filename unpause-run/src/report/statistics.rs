@@ -90,7 +90,7 @@ pub(super) fn share(condition: &Condition, runs: u64) -> String {
 
 /// A part of a whole. Nothing that happened is shown as 0 %, and nothing that did not always as 100 %.
 fn in_percent(part: u64, whole: u64) -> String {
-    let percent = (part * 100).checked_div(whole).unwrap_or(0);
+    let percent = (u128::from(part) * 100).checked_div(u128::from(whole)).unwrap_or(0);
     match percent {
         0 if part > 0 => "< 1 %".to_owned(),
         percent => format!("{percent} %"),

@@ -370,11 +370,11 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(visits(&[]), [false; 1_000]);
-        assert_eq!(visits(&[ObjectId::new(2), ObjectId::new(9)]), []);
+        assert_eq!(visits(&[ObjectId::new(2), ObjectId::new(9)]), [false; 0]);
         assert_eq!(visits(&[ObjectId::new(2), ObjectId::new(9), ObjectId::new(1)]), [true; 500]);
         assert_eq!(
             visits(&[ObjectId::new(2), ObjectId::new(9), ObjectId::new(1), ObjectId::new(1)]),
-            []
+            [false; 0]
         );
     }
 }

@@ -1,0 +1,109 @@
+//! The report of a test as its JSON file has it: what tests write beside their traces, and all that the commands which
+//! show failures read. docs/json.md describes the format.
+//!
+//! [`Document::read`] checks the shape and names the field that is wrong. Fields that it does not know are ignored:
+//! a later version may add some without a new version number.
+
+mod fields;
+mod part;
+mod shown;
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+pub use self::fields::*;
+pub use self::part::{Maybe, Part, Word};
+
+/// The version of the format that this reads.
+const VERSION: u64 = 1;
+/// The values of the field `format`.
+const FORMATS: [&str; 2] = ["unpause failure", "unpause pass"];
+
+/// The reason why a file is no report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unreadable {
+    /// It is no JSON: the text says where.
+    Syntax(String),
+    /// It is JSON of something else.
+    Foreign,
+    /// It has another version of the format.
+    Version(u64),
+    /// A field is missing or wrong.
+    Field {
+        /// The path of the field, such as `finding.run.steps[3].task`.
+        field: String,
+        /// The problem.
+        problem: String,
+    },
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Syntax(error) => {
+                write!(f, "it is not JSON: {error}. If it was cut off, run the test again")
+            }
+            Unreadable::Foreign => write!(
+                f,
+                "it is no report of unpause: its `format` is neither {:?} nor {:?}",
+                FORMATS[0], FORMATS[1]
+            ),
+            Unreadable::Version(found) => write!(
+                f,
+                "it has version {found} of the format, and this command reads {VERSION}: use the command of the version \
+                 of unpause that wrote it"
+            ),
+            Unreadable::Field { field, problem } => {
+                write!(f, "`{field}` {problem}: the file was changed, or cut off")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+impl Document {
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// [`Unreadable`] names the place.
+    pub fn read(text: &str) -> Result<Document, Unreadable> {
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| Unreadable::Syntax(error.to_string()))?;
+        let format = value.get("format").and_then(Value::as_str);
+        if !format.is_some_and(|format| FORMATS.contains(&format)) {
+            return Err(Unreadable::Foreign);
+        }
+        match value.get("version").and_then(Value::as_u64) {
+            Some(VERSION) => {}
+            Some(other) => return Err(Unreadable::Version(other)),
+            None => {
+                let (field, problem) = ("version".to_owned(), "is no number".to_owned());
+                return Err(Unreadable::Field { field, problem });
+            }
+        }
+        Part::read(Some(&value)).map_err(|wrong| Unreadable::Field {
+            field: wrong.path(),
+            problem: wrong.problem.to_owned(),
+        })
+    }
+
+    /// The JSON schema of reports: docs/failure.schema.json.
+    pub fn schema() -> Value {
+        let mut structs = Map::new();
+        let root = <Document as Part>::schema(&mut structs);
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "A report of unpause, version 1",
+            "description": "The fields are described in json.md beside this file.",
+            "$ref": root["$ref"],
+            "$defs": structs,
+        })
+    }
+
+    /// The report as JSON.
+    pub fn value(&self) -> Value {
+        Part::write(self).unwrap_or_default()
+    }
+}

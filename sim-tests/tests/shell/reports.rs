@@ -1,0 +1,118 @@
+//! The report of a test as JSON, which it leaves beside its trace.
+
+use std::fs;
+use std::path::Path;
+
+use cargo_unpause::document::Document;
+use sim::run::trace::format;
+
+use crate::child::{Ended, child, folder, names_of_reports, root};
+
+/// The report in a file.
+pub(crate) fn read(path: &Path) -> Document {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    Document::read(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+/// Sees that a report has the screen that was printed.
+#[track_caller]
+fn has_the_screen(document: &Document, ended: &Ended) {
+    let screen = document.screen.text(false);
+    assert!(ended.stderr.contains(&screen), "{screen}\nis not in {ended}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn each_failure_leaves_a_report_beside_its_trace() {
+    for (test, seed, kind) in [
+        ("lost_update", 6, "panic"),
+        ("deadlocks", 1, "deadlock"),
+        ("never_ends", 0, "step limit"),
+        ("returns_an_error", 0, "error"),
+        ("generated", 1, ""),
+        ("holds_a_real_lock", 0, ""),
+    ] {
+        let out = folder(&format!("report-{test}"));
+        let ended = child(test).env("SIM_OUT", &out).run();
+        // Some seeds depend on the strategy; the trace says which one it was.
+        let trace = root().join(ended.after("trace:"));
+        let document = read(&trace.with_extension("json"));
+        let read = format::parse(&fs::read(&trace).unwrap()).unwrap();
+        let finding = document.finding.as_ref().unwrap();
+        assert_eq!(finding.run.step_count, read.steps.len() as u64, "{test}");
+        assert_eq!(finding.run.seed.0, read.header.seed.0);
+        let failure = finding.failure.as_ref().unwrap();
+        assert_eq!(failure.text, read.header.verdict);
+        if !kind.is_empty() {
+            assert_eq!(failure.kind, kind, "{test} {seed}");
+        }
+        has_the_screen(&document, &ended);
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_report_has_the_lines_of_the_source() {
+    let out = folder("report-sources");
+    child("lost_update").env("SIM_OUT", &out).fails();
+    let document = read(&out.join("test-shell.fixture.lost_update/6.json"));
+    let events = document.finding.iter().flat_map(|finding| &finding.run.events);
+    let sources: Vec<String> = events
+        .filter(|event| event.op == "store")
+        .map(|event| document.place(event.place).unwrap().source.clone().unwrap())
+        .collect();
+    assert_eq!(sources, ["false => hits.store(seen + 1, SeqCst).await,"; 2]);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_report_is_written_where_the_setting_says() {
+    let out = folder("report-where");
+    let run = |test: &str, json: &str| {
+        child(test).env("SIM_OUT", out.join("out")).env("SIM_JSON", json).run()
+    };
+    assert_eq!(run("lost_update", "0").code, Some(101));
+    assert_eq!(names_of_reports(&out), [""; 0]);
+    // A test that passes has one if that is requested.
+    assert_eq!(run("lost_update_of_another_test", "1").code, Some(0));
+    assert_eq!(
+        names_of_reports(&out),
+        ["out/test-shell.fixture.lost_update_of_another_test/passed.json"]
+    );
+    let passed = read(&out.join("out/test-shell.fixture.lost_update_of_another_test/passed.json"));
+    assert_eq!((&passed.format[..], passed.finding.is_none()), ("unpause pass", true));
+    assert!(
+        passed
+            .screen
+            .text(false)
+            .starts_with("passed  shell::fixture::lost_update_of_another_test: ")
+    );
+    let into = out.join("reports");
+    run("lost_update", &into.display().to_string());
+    run("lost_update_of_another_test", &into.display().to_string());
+    let expected = ["lost_update", "lost_update_of_another_test"];
+    let expected = expected.map(|test| format!("test-shell.fixture.{test}.json"));
+    assert_eq!(names_of_reports(&into), expected);
+    let one = out.join("one/report.json");
+    let ended = run("lost_update", &one.display().to_string());
+    has_the_screen(&read(&one), &ended);
+    // A replay leaves nothing, unless that is requested.
+    let trace = ended.after("trace:");
+    let replay = child("lost_update").env("SIM_REPLAY", &trace);
+    let ended = replay.env("SIM_JSON", &one).fails();
+    assert_eq!(read(&one).replayed.unwrap().kind, "file");
+    has_the_screen(&read(&one), &ended);
+    fs::write(out.join("file"), "").unwrap();
+    let ended = run("lost_update", &out.join("file/report.json").display().to_string());
+    ended.says(&["warning:", "the report could not be written: folder"]);
+}
+
+/// On real threads nothing else is left of a run.
+#[cfg_attr(not(feature = "sim"), test)]
+#[cfg_attr(feature = "sim", allow(dead_code))]
+fn a_failure_on_real_threads_leaves_a_report() {
+    let out = folder("report-real");
+    let ended = child("answers::fails_on_real_threads").env("SIM_OUT", &out).fails();
+    let names = names_of_reports(&out);
+    assert_eq!(names.len(), 1, "{names:?} {ended}");
+    let document = read(&out.join(&names[0]));
+    assert!(document.real_threads);
+    has_the_screen(&document, &ended);
+}

@@ -1,0 +1,234 @@
+//! Reports of every kind as JSON: the command reads them, and nothing is lost.
+
+use cargo_unpause::document::{Document, Unreadable};
+use expect_test::expect_file;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+use unpause_ordered::Set;
+
+use super::properties::{failure, report};
+use super::sample::*;
+use super::*;
+use crate::run::Failure;
+use crate::run::event::{ValueKind, Values};
+
+/// The field of the data of a failure. A new kind of failure gets a row here and in `failure()` of the properties.
+fn variant(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Panic { .. } => "panic",
+        Failure::Memory(_) => "memory",
+        Failure::Error { .. } => "error",
+        Failure::Deadlock { .. } => "deadlock",
+        Failure::Invariant { .. } => "invariant",
+        Failure::StepLimit { .. } => "step_limit",
+        Failure::Starved { .. } => "starved",
+        Failure::History { .. } => "history",
+        Failure::Diverged { .. } => "diverged",
+        Failure::NonDeterminism { .. } => "non_determinism",
+        Failure::Crash { .. } => "crash",
+        Failure::Hang { .. } => "hang",
+        Failure::TimeLimit { .. } => "time_limit",
+        Failure::TooSeldom { .. } => "too_seldom",
+        Failure::Unproven { .. } => "unproven",
+        Failure::Unreadable { .. } => "unreadable",
+        Failure::Misuse { .. } => "misuse",
+    }
+}
+
+/// Checks a value by a schema. Knows the keywords that the schema of reports has.
+fn check(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("{what}: {value} by {schema}"));
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        let name = name.strip_prefix("#/$defs/").ok_or("a reference of another form")?;
+        return check(value, &root["$defs"][name], root);
+    }
+    if let Some(any) = schema.get("anyOf").and_then(Value::as_array) {
+        return match any.iter().any(|schema| check(value, schema, root).is_ok()) {
+            true => Ok(()),
+            false => wrong("none fits"),
+        };
+    }
+    let is_of_type = match schema["type"].as_str() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("null") => value.is_null(),
+        _ => return wrong("no type"),
+    };
+    if !is_of_type {
+        return wrong("another type");
+    }
+    if schema.get("pattern").is_some()
+        && value.as_str().is_none_or(|text| text.parse::<u64>().is_err())
+    {
+        return wrong("no number");
+    }
+    for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+        match schema.get("prefixItems") {
+            Some(items) => check(item, items.get(at).ok_or("too many items")?, root)?,
+            None => check(item, &schema["items"], root)?,
+        }
+    }
+    let Some(object) = value.as_object() else { return Ok(()) };
+    for required in schema["required"].as_array().into_iter().flatten() {
+        if !object.contains_key(required.as_str().unwrap_or_default()) {
+            return wrong("a field is missing");
+        }
+    }
+    for (name, field) in object {
+        // Here unknown fields are wrong: the writer and the schema are of one version.
+        let schema = schema["properties"].get(name).ok_or(format!("`{name}` is not known"))?;
+        check(field, schema, root)?;
+    }
+    Ok(())
+}
+
+/// The report is read as it was written, by the schema, and its screen is the screen.
+fn round_trips(report: &Report, style: &Style, schema: &Value) -> Result<Document, String> {
+    let written = json(report, style);
+    let value: Value = serde_json::from_str(&written).map_err(|error| error.to_string())?;
+    check(&value, schema, schema)?;
+    let document = Document::read(&written).map_err(|error| error.to_string())?;
+    if document.value() != value {
+        return Err(format!("read as {}, and not as {value}", document.value()));
+    }
+    for color in [false, true] {
+        let (shown, screen) =
+            (document.screen.text(color), text(report, &Style { color, ..*style }));
+        if shown != screen {
+            return Err(format!("the screen is\n{screen}\nand was read as\n{shown}"));
+        }
+    }
+    Ok(document)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_report_is_read_as_it_was_written(report in report(), width in 0..160usize, color: bool) {
+        let read = round_trips(&report, &Style { color, width }, &Document::schema());
+        prop_assert!(read.is_ok(), "{}", read.err().unwrap_or_default());
+    }
+}
+
+#[test]
+fn each_kind_of_failure_is_read_as_it_was_written() {
+    let (mut runner, schema) = (TestRunner::deterministic(), Document::schema());
+    let fields = schema["$defs"]["Failure"]["properties"].as_object().unwrap();
+    let common = ["kind", "text", "signature"];
+    let kinds: Set<&str> = fields.keys().map(String::as_str).collect();
+    let kinds: Set<&str> = kinds.into_iter().filter(|name| !common.contains(name)).collect();
+    let mut seen = Set::new();
+    for _ in 0..400 {
+        let failure = failure().new_tree(&mut runner).unwrap().current();
+        let kind = variant(&failure);
+        seen.insert(kind);
+        let report = lost_update_that(failure);
+        let document = round_trips(&report, &Style::default(), &schema).unwrap();
+        let failure = document.value()["finding"]["failure"].clone();
+        let own: Vec<&String> =
+            failure.as_object().unwrap().keys().filter(|name| kinds.contains(&name[..])).collect();
+        assert_eq!(own, [kind]);
+    }
+    assert_eq!(seen, kinds);
+}
+
+#[test]
+fn every_sample_is_read_as_it_was_written() {
+    let schema = Document::schema();
+    let passed = Report { test: "a".to_owned(), runs: 3, ..Report::default() };
+    let samples = [
+        passed,
+        lost_update(),
+        deadlock(),
+        spin(),
+        panic(),
+        queue(),
+        crowd(),
+        undecided_on_real_threads(),
+        starved(),
+        long(),
+        calls(in_core()),
+        no_end_on_real_threads(),
+        fault_within_a_call(),
+    ];
+    for report in samples {
+        round_trips(&report, &Style::default(), &schema).unwrap();
+    }
+}
+
+#[test]
+fn the_steps_are_as_the_run_has_them() {
+    let report = lost_update();
+    let document = round_trips(&report, &Style::default(), &Document::schema()).unwrap();
+    let (finding, run) = (report.finding.unwrap(), document.finding.as_ref().unwrap());
+    let (own, read) = (&finding.run, &run.run);
+    assert_eq!(read.step_count, own.steps.len() as u64);
+    let tasks: Vec<u64> = own.steps.iter().map(|step| u64::from(step.task.0)).collect();
+    assert_eq!(read.steps.iter().map(|step| step.task).collect::<Vec<_>>(), tasks);
+    assert_eq!(read.events.len(), own.events.len());
+    let stores = read.events.iter().filter(|event| event.op == "store");
+    let texts: Vec<&str> = stores.map(|event| &event.text[..]).collect();
+    assert_eq!(texts, ["store atomic := 1"; 2]);
+    let place = document.place(read.events[0].place).unwrap();
+    assert!(place.file.ends_with("sample.rs") && place.line > Some(1), "{place:?}");
+}
+
+#[test]
+fn of_a_long_run_the_middle_is_left_out() {
+    let mut sample = Sample::of(&["worker"]);
+    let counter = Some(sample.object("atomic", ValueKind::Unsigned));
+    for n in 0..50_010 {
+        sample.step(1).did(&LOAD, counter, Values::Read(n));
+    }
+    let failure = Failure::Error { message: "too long".to_owned() };
+    let report = sample.report("long::it_is_cut", failure);
+    let document = Document::read(&json(&report, &Style::default())).unwrap();
+    let run = &document.finding.as_ref().unwrap().run;
+    let omitted = run.omitted_steps.as_ref().unwrap();
+    assert_eq!((omitted.from, omitted.to, run.step_count), (25_000, 25_010, 50_010));
+    assert_eq!((run.steps.len(), run.events.len()), (50_000, 50_000));
+    assert_eq!((run.steps[24_999].step, run.steps[25_000].step), (24_999, 25_010));
+    assert_eq!(run.events[25_000].event, 25_010);
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_refused_at_every_byte() {
+    let written = json(&panic(), &Style::default());
+    let written = written.trim_end();
+    for end in (0..written.len()).filter(|end| written.is_char_boundary(*end)) {
+        let error = Document::read(&written[..end]).unwrap_err();
+        assert!(matches!(error, Unreadable::Syntax(_)), "{end}: {error}");
+    }
+}
+
+#[test]
+fn a_field_that_is_wrong_is_named() {
+    let written = json(&panic(), &Style::default());
+    for (from, to, expected) in [
+        ("\"version\":1", "\"version\":7", "it has version 7 of the format"),
+        ("unpause failure", "a failure", "it is no report of unpause"),
+        ("\"preempts\":", "\"preempt\":", "`finding.run.steps[0].preempts` is missing"),
+        ("\"seed\":\"17\"", "\"seed\":17", "`finding.from.seed` is no whole number in a text"),
+        ("\"runs\":18", "\"runs\":null", "`runs` is no whole number"),
+    ] {
+        assert!(written.contains(from), "{from}");
+        let error = Document::read(&written.replace(from, to)).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    // Fields of later versions are ignored.
+    let more = written.replace("\"version\":1,", "\"version\":1,\"mood\":\"bright\",");
+    assert!(Document::read(&more).is_ok());
+}
+
+#[test]
+fn the_schema_of_the_manual_is_the_schema() {
+    let schema = serde_json::to_string_pretty(&Document::schema()).unwrap() + "\n";
+    expect_file!["../../../docs/failure.schema.json"].assert_eq(&schema);
+}

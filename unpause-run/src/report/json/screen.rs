@@ -1,0 +1,41 @@
+//! The screen as lines of painted pieces, so that a reader can show it in colour and without.
+
+use super::writer::Writer;
+use unpause_check::picture::Style;
+use unpause_check::picture::screen::Paint;
+
+/// Writes a screen that was rendered in colour.
+pub(super) fn write(w: &mut Writer, screen: &str, style: &Style) {
+    w.open_field("screen", '{');
+    w.number("width", style.width as u64);
+    w.open_field("lines", '[');
+    for line in screen.lines() {
+        w.open('[');
+        for (paint, text) in pieces(line) {
+            w.open('[');
+            w.item(paint.name());
+            w.item(text);
+            w.close(']');
+        }
+        w.close(']');
+    }
+    w.close(']');
+    w.close('}');
+}
+
+/// Cuts a line at its colours. Text of users has no escape character: the screen removes it.
+fn pieces(line: &str) -> Vec<(Paint, &str)> {
+    let mut pieces = Vec::new();
+    let (mut paint, mut rest) = (Paint::Plain, line);
+    while !rest.is_empty() {
+        let end = rest.find('\x1b').unwrap_or(rest.len());
+        if end > 0 {
+            pieces.push((paint, &rest[..end]));
+        }
+        rest = &rest[end..];
+        let Some(length) = rest.find('m') else { break };
+        paint = Paint::of_code(&rest[..=length]);
+        rest = &rest[length + 1..];
+    }
+    pieces
+}

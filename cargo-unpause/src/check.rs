@@ -1,5 +1,6 @@
 //! `cargo unpause check`: the verdict on recorded histories.
 
+mod as_json;
 mod files;
 mod several;
 
@@ -39,6 +40,7 @@ struct CheckArguments {
     memory: usize,
     threads: usize,
     tree: bool,
+    as_json: bool,
 }
 
 /// More branches than this are no picture.
@@ -56,6 +58,7 @@ const OPTIONS: &[&str] = &[
     "--memory",
     "--threads",
     "--tree",
+    "--json",
     "--help",
 ];
 
@@ -87,6 +90,7 @@ fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>,
         memory: Budget::default().memory,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         tree: false,
+        as_json: false,
     };
     while let Some(argument) = parser.next()? {
         match argument {
@@ -135,11 +139,17 @@ fn parse_arguments(mut parser: lexopt::Parser) -> Result<Option<CheckArguments>,
                 })?;
             }
             Long("tree") => asked.tree = true,
+            Long("json") => asked.as_json = true,
             Value(value) => asked.paths.push(value.into()),
             other => {
                 return Err(Usage::unknown_option(&other, OPTIONS, "cargo unpause check --help"));
             }
         }
+    }
+    if asked.tree && asked.as_json {
+        return Err(Usage(
+            "--tree is a picture, and --json is for programs: choose one".to_owned(),
+        ));
     }
     if asked.paths.is_empty() {
         let message = "which file? `cargo unpause check FILE`, or - for the standard input";
@@ -261,7 +271,11 @@ fn judge(
 /// Checks the only file, and shows all of it.
 fn check(asked: &CheckArguments, file: &Path, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (finding, tree) = judge(asked, file, terminal)?;
-    terminal.print(&finding.text(&called(file), terminal.style()));
+    let shown = match asked.as_json {
+        true => format!("{}\n", as_json::finding(&called(file), &finding)),
+        false => finding.text(&called(file), terminal.style()),
+    };
+    terminal.print(&shown);
     if let Some(tree) = tree {
         terminal.print(&format!(
             "\nall orders that real time allows, from the state at the start; ✗ ends one, ✓ explains all:\n\n{tree}"
@@ -327,6 +341,7 @@ options:
       --init VALUE           the state before the first operation, in EDN: 0, nil, {:x 0 :y 0}
       --keys auto|yes|no     whether values are [key value] on objects of their own; found out
       --nil nothing|anything what a completed read of nil saw; in EDN anything, else nothing
+      --json                 an object on a line for each history (docs/json.md describes it)
       --tree                 show all orders that real time allows, for about eight operations
       --threads NUMBER       how many threads search, to the same result; else one a core
   -t, --timeout TIME         give up after this, for each file: 500ms, 5s, 2m, 1h; 10 is 10s

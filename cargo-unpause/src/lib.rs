@@ -16,6 +16,20 @@ mod check;
 
 mod merge;
 
+mod failures;
+
+mod show;
+
+mod ls;
+
+mod replay;
+
+mod keep;
+
+mod discard;
+
+mod diff;
+
 mod progress;
 
 mod test;
@@ -81,6 +95,32 @@ pub const COMMANDS: &[Subcommand] = &[
         name: "merge",
         summary: "puts the results of shards together: what passed, what failed, what is left to run",
         run: merge::run,
+    },
+    Subcommand {
+        name: "show",
+        summary: "shows a failure from its files: all of it, a step, a task or an object",
+        run: show::run,
+    },
+    Subcommand {
+        name: "replay",
+        summary: "runs the test of a failure again, with its trace",
+        run: replay::run,
+    },
+    Subcommand { name: "ls", summary: "lists failures, newest first", run: ls::run },
+    Subcommand {
+        name: "keep",
+        summary: "keeps the trace of a failure, so that its test replays it from now on",
+        run: keep::run,
+    },
+    Subcommand {
+        name: "drop",
+        summary: "removes failures: named ones, or stale ones",
+        run: discard::run,
+    },
+    Subcommand {
+        name: "diff",
+        summary: "compares two failing runs: settings, and the first step that differs",
+        run: diff::run,
     },
     Subcommand {
         name: "test",

@@ -214,3 +214,35 @@ fn the_text_of_a_verdict_moves_no_cursor() {
     assert_eq!(ended.code, 1);
     assert!(!ended.out.contains('\u{1b}') && !ended.out.contains('\u{202e}'), "{:?}", ended.out);
 }
+
+#[test]
+fn a_finding_is_json_on_request() {
+    let check = |arguments: &[&str]| {
+        let arguments = ["check", "--json"].iter().chain(arguments).map(Into::into).collect();
+        let mut terminal = cargo_unpause::Terminal::silent();
+        let code = cargo_unpause::run(arguments, &mut terminal);
+        let lines = terminal.output().lines().map(|line| serde_json::from_str(line).unwrap());
+        (code, lines.collect::<Vec<serde_json::Value>>(), terminal.errors().to_owned())
+    };
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/histories");
+    let (stale, fresh) = (format!("{root}/stale.edn"), format!("{root}/fresh.edn"));
+    let (code, found, _) = check(&[&stale]);
+    assert_eq!((code, found.len()), (1, 1));
+    let found = &found[0];
+    assert_eq!(found["format"], "unpause check");
+    assert_eq!(found["verdict"]["kind"], "violated");
+    let operations = found["operations"].as_array().unwrap();
+    assert!(!operations.is_empty() && operations[0]["lines"][0].is_u64(), "{found}");
+    let misfit = found["verdict"]["misfit"].as_u64().unwrap() as usize;
+    assert!(operations[misfit]["result"].is_string(), "{found}");
+    assert!(found["screen"].to_string().contains("not linearizable"), "{found}");
+    let nothing = format!("{root}/nothing.edn");
+    let (code, found, _) = check(&[&fresh, &stale]);
+    assert_eq!(code, 1);
+    let kinds: Vec<_> = found.iter().map(|found| &found["verdict"]["kind"]).collect();
+    assert_eq!(kinds, ["consistent", "violated"]);
+    let (code, _, errors) = check(&[&nothing]);
+    assert!(code == 2 && errors.contains("nothing.edn"), "{errors}");
+    let (code, _, errors) = check(&["--tree", &fresh]);
+    assert!(code == 2 && errors.contains("choose one"), "{errors}");
+}

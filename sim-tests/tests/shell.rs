@@ -54,3 +54,6 @@ mod programs;
 
 #[path = "shell/reports.rs"]
 mod reports;
+
+#[path = "shell/commands.rs"]
+mod commands;

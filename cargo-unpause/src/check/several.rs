@@ -3,7 +3,7 @@
 use sim::check::picture::screen::plural;
 
 use super::files::{FoundFile, all, looks_like_a_history};
-use super::{CheckArguments, called, exit_of, judge};
+use super::{CheckArguments, as_json, called, exit_of, judge};
 use crate::{Exit, Terminal, Usage};
 
 /// Checks all that the command line means. The worst of the exits counts.
@@ -20,14 +20,23 @@ pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<E
             FoundFile::History(file) => file,
             FoundFile::Other(file) => {
                 others += 1;
-                terminal.print(&format!("no history  {}\n", file.display()));
+                if !asked.as_json {
+                    terminal.print(&format!("no history  {}\n", file.display()));
+                }
                 continue;
             }
         };
         let (exit, line) = match judge(asked, file, terminal) {
             Ok((finding, _)) => {
                 unchecked += finding.unchecked;
-                (exit_of(&finding.verdict), finding.line(&called(file)))
+                let line = match asked.as_json {
+                    true => as_json::finding(&called(file), &finding).to_string(),
+                    false => finding.line(&called(file)),
+                };
+                (exit_of(&finding.verdict), line)
+            }
+            Err(usage) if asked.as_json => {
+                (Exit::Usage, as_json::error(&called(file), &usage.0).to_string())
             }
             // An error in one file must not hide the findings in others, so it is a line like theirs.
             Err(usage) => (Exit::Usage, format!("ERROR  {usage}")),
@@ -47,8 +56,10 @@ pub(super) fn check(asked: &CheckArguments, terminal: &mut Terminal) -> Result<E
     if unchecked > 0 {
         summary += &format!("; {} of nil not checked", plural(unchecked as u64, "read"));
     }
-    terminal.print(&format!("\n{summary}\n"));
-    if violated > 0 {
+    if !asked.as_json {
+        terminal.print(&format!("\n{summary}\n"));
+    }
+    if violated > 0 && !asked.as_json {
         terminal.print("check a file alone to see why it is violated\n");
     }
     Ok(match () {

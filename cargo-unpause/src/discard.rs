@@ -1,0 +1,161 @@
+//! `cargo unpause drop`: removes the files of failures, by name, or of all that the sources have left behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lexopt::prelude::*;
+
+use crate::failures::{Loaded, Project, REPORT, TRACE};
+use crate::{Exit, Terminal, Usage};
+
+pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let (mut paths, mut stale, mut dry) = (Vec::new(), false, false);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                terminal.print(HELP);
+                return Ok(Exit::Good);
+            }
+            Long("stale") => stale = true,
+            Long("dry-run") => dry = true,
+            Value(path) => paths.push(PathBuf::from(path)),
+            other => {
+                let options = ["--stale", "--dry-run", "--help"];
+                return Err(Usage::unknown_option(&other, &options, "cargo unpause drop --help"));
+            }
+        }
+    }
+    let mut dropped = Vec::new();
+    match (paths.is_empty(), stale) {
+        (true, false) => {
+            return Err(Usage(
+                "which failures? `cargo unpause drop FILE …`, or --stale for those that the sources have left behind"
+                    .to_owned(),
+            ));
+        }
+        (false, true) => return Err(Usage("name files, or --stale, and not both".to_owned())),
+        (false, false) => {
+            // Nothing else than failures is removed, and nothing before all names are right.
+            for path in paths {
+                Loaded::read(&path)?;
+                dropped.push((path, String::new()));
+            }
+        }
+        (true, true) => {
+            let project = Project::here();
+            for found in project.failures() {
+                let Ok(loaded) = Loaded::read(&found.path) else { continue };
+                if let Some(why) = why_stale(&loaded, &project) {
+                    dropped.push((found.path, format!(": {why}")));
+                }
+            }
+        }
+    }
+    if dropped.is_empty() {
+        terminal.error("nothing is stale");
+    }
+    for (path, why) in dropped {
+        for file in files_of(&path) {
+            if !dry {
+                fs::remove_file(&file).map_err(|error| {
+                    Usage(format!("{} cannot be removed: {error}", file.display()))
+                })?;
+            }
+        }
+        let word = if dry { "would drop" } else { "dropped" };
+        terminal.print(&format!("{word} {}{why}\n", path.display()));
+    }
+    Ok(Exit::Good)
+}
+
+/// The file of a failure and the files beside it.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let endings = [TRACE, REPORT, "rs", "jsonl"];
+    let beside = endings.map(|ending| path.with_extension(ending));
+    beside.into_iter().filter(|file| file == path || file.exists()).collect()
+}
+
+/// The reason why the run of a failure cannot come again as it was: its package or a place of it is gone. `None` if
+/// nothing says so.
+fn why_stale(loaded: &Loaded, project: &Project) -> Option<String> {
+    let package = loaded.package();
+    let known = project.packages.iter().find(|(name, _)| name == package);
+    let folder = match known {
+        Some((_, folder)) => folder,
+        None if project.packages.is_empty() || package.is_empty() => return None,
+        None => return Some(format!("there is no package {package} any more")),
+    };
+    let mut sources: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for (file, line, source) in places_of(loaded) {
+        // Files of other packages and of the standard library are not judged.
+        if Path::new(&file).is_absolute() || file.starts_with('<') {
+            continue;
+        }
+        let text = sources.entry(file.clone()).or_insert_with(|| read(&file, folder));
+        let Some(text) = text else {
+            // A path of another crate begins with that crate's folder, so it may not be a file here.
+            if source.is_some() {
+                return Some(format!("{file} is not there any more"));
+            }
+            continue;
+        };
+        let found =
+            usize::try_from(line).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
+        match (found, source) {
+            (None, _) => return Some(format!("{file} has no line {line} any more")),
+            (Some(found), Some(source)) if !found.trim().starts_with(source.trim_end()) => {
+                return Some(format!("{file}:{line} was changed"));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The places of the operations of a run: file, line, and the line's text if it is known.
+fn places_of(loaded: &Loaded) -> Vec<(String, u64, Option<String>)> {
+    if let Some(report) = &loaded.report {
+        let events = report.finding.iter().flat_map(|finding| &finding.run.events);
+        let places = events.filter_map(|event| report.place(event.place));
+        return places
+            .filter_map(|place| Some((place.file.clone(), place.line?, place.source.clone())))
+            .collect();
+    }
+    let steps = loaded.trace.iter().flat_map(|trace| &trace.steps);
+    let places = steps.flat_map(|step| &step.operations).map(|operation| &operation.place);
+    let place = |place: &String| {
+        let (file, line) = place.rsplit_once(':')?.0.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse().ok()?, None))
+    };
+    places.filter_map(place).collect()
+}
+
+/// The text of a source file, which the compiler names from the root of the workspace.
+fn read(file: &str, package: &Path) -> Option<String> {
+    let manifest = std::path::absolute(package.join("Cargo.toml")).ok()?;
+    let package = manifest.parent()?;
+    let root = package.ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    let folders = root.into_iter().chain(package.ancestors());
+    let mut paths = folders.map(|folder| folder.join(file));
+    fs::read_to_string(paths.find(|path| path.is_file())?).ok()
+}
+
+const HELP: &str = "\
+Removes failures: the trace, and the report, history and programs beside it. Nothing is built or run.
+
+usage: cargo unpause drop FILE …
+       cargo unpause drop --stale [--dry-run]
+
+  --stale      all failures of the project, kept ones too, that the sources have left behind: the package is
+               gone, a file or a line of an operation is gone, or the line reads differently now. Lines are
+               compared only if there is a report beside the trace. A trace that is not stale by its sources
+               can still be: the test says so when it replays it
+  --dry-run    says what would be removed, and removes nothing
+
+examples:
+  cargo unpause drop target/sim/demo/bank.transfers/17.simtrace
+  cargo unpause drop --stale --dry-run
+
+exit codes: 0 they are removed, also if nothing was stale; 2 a file or an argument is invalid.
+";

@@ -1,0 +1,140 @@
+//! `cargo unpause keep`: puts the trace of a failure among the kept traces of its package.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lexopt::prelude::*;
+
+use crate::failures::{KEPT, Loaded, Project, TRACE};
+use crate::show::which;
+use crate::{Exit, Terminal, Usage};
+
+pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let (mut path, mut last, mut name) = (None, false, None);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                terminal.print(HELP);
+                return Ok(Exit::Good);
+            }
+            Long("last") => last = true,
+            Long("name") => name = Some(parser.value()?.to_string_lossy().into_owned()),
+            Value(value) if path.is_none() => path = Some(PathBuf::from(value)),
+            Value(value) => {
+                let value = value.to_string_lossy().into_owned();
+                return Err(Usage(format!("one failure at a time: what is {value:?}?")));
+            }
+            other => {
+                let options = ["--last", "--name", "--help"];
+                return Err(Usage::unknown_option(&other, &options, "cargo unpause keep --help"));
+            }
+        }
+    }
+    let loaded = Loaded::read(&which(path, last, "keep")?)?;
+    let Some(trace) = loaded.trace_file() else {
+        return Err(Usage(format!(
+            "{} has no trace beside it, and only a trace can be replayed",
+            loaded.path.display()
+        )));
+    };
+    let name = name.unwrap_or_else(|| name_of(&loaded));
+    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+        return Err(Usage(format!(
+            "--name is {name:?}, but should be the name of a file, without folders"
+        )));
+    }
+    let folder = folder_of(&loaded, &trace)?;
+    let kept = place(&trace, &folder, &name)?;
+    match kept {
+        Placed::New(file) => {
+            terminal.print(&format!("kept: {}\n", file.display()));
+            terminal.error(
+                "it is replayed before any seed, each time the test runs. Add it to the repository",
+            );
+        }
+        Placed::There(file) => terminal.print(&format!("already kept: {}\n", file.display())),
+    }
+    Ok(Exit::Good)
+}
+
+enum Placed {
+    New(PathBuf),
+    /// The same trace was there.
+    There(PathBuf),
+}
+
+/// Copies the trace, under this name or, if it is taken, this name with a number.
+fn place(trace: &Path, folder: &Path, name: &str) -> Result<Placed, Usage> {
+    let cannot =
+        |path: &Path, error| Usage(format!("{} cannot be written: {error}", path.display()));
+    let bytes = fs::read(trace).map_err(|error| Usage(format!("{}: {error}", trace.display())))?;
+    let same = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let same = same.filter(|path| path.extension().is_some_and(|ending| ending == TRACE));
+    if let Some(path) =
+        same.into_iter().find(|path| fs::read(path).is_ok_and(|known| known == bytes))
+    {
+        return Ok(Placed::There(path));
+    }
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
+    let numbered = (2..).map(|n: u32| format!("{name}-{n}"));
+    let names = std::iter::once(name.to_owned()).chain(numbered);
+    let mut files = names.map(|name| folder.join(format!("{name}.{TRACE}")));
+    let file = files.find(|file| !file.exists()).unwrap_or_else(|| folder.join(name));
+    fs::write(&file, bytes).map_err(|error| cannot(&file, error))?;
+    Ok(Placed::New(file))
+}
+
+/// A name that says what failed: `deadlock-17`.
+fn name_of(loaded: &Loaded) -> String {
+    let kind: String =
+        loaded.kind().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    loaded.seed().map_or_else(|| kind.clone(), |seed| format!("{kind}-{seed}"))
+}
+
+/// The folder with the kept traces of the test. It has the name of the folder that the trace is in.
+fn folder_of(loaded: &Loaded, trace: &Path) -> Result<PathBuf, Usage> {
+    let package = loaded.package();
+    let project = Project::here();
+    let found = project.packages.iter().find(|(name, _)| name == package);
+    let Some((_, folder)) = found else {
+        let names: Vec<&str> = project.packages.iter().map(|(name, _)| &name[..]).collect();
+        return Err(Usage(format!(
+            "the failure is of package {package:?}, which is not in the project of this folder (there is: {}): go to the \
+             folder of its workspace",
+            names.join(", ")
+        )));
+    };
+    let absolute = std::path::absolute(trace).unwrap_or_else(|_| trace.to_owned());
+    let test = absolute.parent().and_then(Path::file_name);
+    let test =
+        test.ok_or_else(|| Usage(format!("{} is in no folder of a test", trace.display())))?;
+    // Another folder would not be replayed.
+    let last = loaded.test().rsplit("::").next().unwrap_or_default().to_owned();
+    if !test.to_string_lossy().contains(&last) {
+        return Err(Usage(format!(
+            "{} is not in the folder of its test, {}, so the folder for it is not known: leave traces where the test has \
+             written them, or copy it into {KEPT}/<test> yourself",
+            trace.display(),
+            loaded.test()
+        )));
+    }
+    Ok(folder.join(KEPT).join(test))
+}
+
+const HELP: &str = "\
+Keeps the trace of a failure: copies it into sim-regressions/<test> beside the Cargo.toml of its
+package. Each run of the test then replays it before any seed. Nothing is built or run.
+
+usage: cargo unpause keep FILE [--name NAME]
+       cargo unpause keep --last [--name NAME]
+
+FILE is a trace (target/sim/<package>/<test>/<seed>.simtrace) or the report beside it. The name is the
+kind of the failure and the seed, such as deadlock-17.simtrace, if no other is given. A trace that is
+there already is not copied again.
+
+examples:
+  cargo unpause keep --last
+  cargo unpause keep target/sim/demo/bank.transfers/17.simtrace --name transfers-block
+
+exit codes: 0 it is kept, 2 the file or an argument is invalid.
+";

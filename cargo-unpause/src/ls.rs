@@ -1,0 +1,148 @@
+//! `cargo unpause ls`: the failures in files, newest first.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use lexopt::prelude::*;
+use serde_json::{Value as Json, json};
+use sim::check::picture::screen::{Line, Paint, Screen};
+
+use crate::failures::{Found, Loaded, Project, found_in};
+use crate::{Exit, Terminal, Usage};
+
+pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let (mut folders, mut as_json) = (Vec::new(), false);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                terminal.print(HELP);
+                return Ok(Exit::Good);
+            }
+            Long("json") => as_json = true,
+            Value(folder) => folders.push(PathBuf::from(folder)),
+            other => {
+                let options = ["--json", "--help"];
+                return Err(Usage::unknown_option(&other, &options, "cargo unpause ls --help"));
+            }
+        }
+    }
+    if let Some(folder) = folders.iter().find(|folder| !folder.is_dir()) {
+        return Err(Usage(format!("there is no folder {}", folder.display())));
+    }
+    let (found, searched) = match folders.is_empty() {
+        true => {
+            let project = Project::here();
+            (project.failures(), project.failures.display().to_string())
+        }
+        false => {
+            let names: Vec<String> =
+                folders.iter().map(|folder| folder.display().to_string()).collect();
+            (found_in(&folders), names.join(", "))
+        }
+    };
+    if found.is_empty() && !as_json {
+        terminal.error(&format!("no failures in {searched}"));
+    }
+    let now = SystemTime::now();
+    let mut all = Vec::new();
+    let mut screen = Screen::new(terminal.style());
+    for found in &found {
+        let loaded = Loaded::read(&found.path);
+        match as_json {
+            true => all.push(json_of(found, &loaded)),
+            false => screen.uncut(line_of(found, &loaded, now)),
+        }
+    }
+    let shown = if as_json { format!("{}\n", Json::Array(all)) } else { screen.finish() };
+    terminal.print(&shown);
+    Ok(Exit::Good)
+}
+
+fn line_of(found: &Found, loaded: &Result<Loaded, Usage>, now: SystemTime) -> Line {
+    let age = age(now.duration_since(found.modified).unwrap_or_default());
+    let mut line = Line::of(Paint::Faint, &format!("{age:>4}  "));
+    match loaded {
+        Ok(loaded) => {
+            let kind = loaded.kind();
+            let paint = if kind == "passed" { Paint::Good } else { Paint::Bad };
+            line = line
+                .with(paint, &format!("{kind:<12}"))
+                .with(Paint::Strong, &format!("  {}", loaded.test()));
+            let seed = loaded.seed().map_or_else(String::new, |seed| format!("  seed {seed}"));
+            line = line.with(Paint::Plain, &format!("{seed}, {} steps", loaded.step_count()));
+        }
+        Err(_) => line = line.with(Paint::Notice, "unreadable  "),
+    }
+    if found.is_kept {
+        line = line.with(Paint::Plain, "  kept");
+    }
+    line.with(Paint::Faint, &format!("  {}", found.path.display()))
+}
+
+fn json_of(found: &Found, loaded: &Result<Loaded, Usage>) -> Json {
+    let seconds = found.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (path, kept) = (found.path.display().to_string(), found.is_kept);
+    match loaded {
+        Ok(loaded) => json!({
+            "path": path,
+            "kept": kept,
+            "modified": seconds.as_secs(),
+            "kind": loaded.kind(),
+            "test": loaded.test(),
+            "package": loaded.package(),
+            "seed": loaded.seed().map(|seed| seed.to_string()),
+            "steps": loaded.step_count(),
+            "failure": loaded.text(),
+            "report": loaded.report.is_some(),
+            "error": null,
+        }),
+        Err(why) => json!({
+            "path": path,
+            "kept": kept,
+            "modified": seconds.as_secs(),
+            "error": why.0,
+        }),
+    }
+}
+
+/// A time in one unit: `3m`.
+fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let units = [(86_400, "d"), (3600, "h"), (60, "m")];
+    let unit = units.into_iter().find(|(length, _)| seconds >= *length);
+    unit.map_or_else(
+        || format!("{seconds}s"),
+        |(length, unit)| format!("{}{unit}", seconds / length),
+    )
+}
+
+const HELP: &str = "\
+Lists failures, newest first: their age, kind, test, seed, steps and file.
+
+usage: cargo unpause ls [FOLDER …] [--json]
+
+Without a folder: the failures in the target folder of the project, target/sim, and the kept traces in
+the sim-regressions of its packages.
+
+  --json     a list with an object for each failure: path, kind, test, package, seed, steps, failure, kept
+
+examples:
+  cargo unpause ls
+  cargo unpause ls traces-of-ci --json
+
+exit codes: 0 they were listed, also if there are none; 2 an argument is invalid.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_one_unit() {
+        for (seconds, expected) in
+            [(0, "0s"), (59, "59s"), (60, "1m"), (7199, "1h"), (200_000, "2d")]
+        {
+            assert_eq!(age(Duration::from_secs(seconds)), expected);
+        }
+    }
+}

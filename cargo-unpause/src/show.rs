@@ -1,0 +1,215 @@
+//! `cargo unpause show`: a failure from its files, without building anything.
+
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+use serde_json::{Value as Json, json};
+use sim::check::picture::Style;
+use sim::check::picture::screen::{Line, Paint, Screen, plural};
+
+use crate::failures::{Loaded, Project, StepView, line_of, object_named, steps_of, task_named};
+use crate::{Exit, Terminal, Usage};
+
+/// The part of a run that is requested.
+#[derive(Default)]
+struct Selection {
+    step: Option<u64>,
+    task: Option<String>,
+    object: Option<String>,
+}
+
+pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let (mut path, mut as_json, mut last) = (None, false, false);
+    let mut wanted = Selection::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                terminal.print(HELP);
+                return Ok(Exit::Good);
+            }
+            Long("json") => as_json = true,
+            Long("last") => last = true,
+            Long("step") => {
+                let text = parser.value()?.to_string_lossy().into_owned();
+                let step = text.parse().map_err(|_| {
+                    Usage(format!("--step is {text:?}, but should be the number of a step, from 0"))
+                })?;
+                wanted.step = Some(step);
+            }
+            Long("task") => wanted.task = Some(parser.value()?.to_string_lossy().into_owned()),
+            Long("object") => wanted.object = Some(parser.value()?.to_string_lossy().into_owned()),
+            Value(value) if path.is_none() => path = Some(PathBuf::from(value)),
+            Value(value) => {
+                let value = value.to_string_lossy().into_owned();
+                return Err(Usage(format!("one failure at a time: what is {value:?}?")));
+            }
+            other => {
+                let options = ["--step", "--task", "--object", "--last", "--json", "--help"];
+                return Err(Usage::unknown_option(&other, &options, "cargo unpause show --help"));
+            }
+        }
+    }
+    let loaded = Loaded::read(&which(path, last, "show")?)?;
+    if let Some(remark) = &loaded.remark {
+        terminal.error(&format!("note: {remark}"));
+    }
+    let all = wanted.step.is_none() && wanted.task.is_none() && wanted.object.is_none();
+    let steps = steps_of(&loaded);
+    let steps = select(&loaded, steps, &wanted)?;
+    let shown = match (as_json, &loaded.report) {
+        (true, Some(report)) if all => format!("{}\n", report.value()),
+        (true, _) => format!("{}\n", json_of(&loaded, &steps)),
+        (false, Some(report)) if all => report.screen.text(terminal.style().color),
+        (false, _) => text_of(&loaded, &steps, wanted.step.is_some(), terminal.style()),
+    };
+    terminal.print(&shown);
+    Ok(Exit::Good)
+}
+
+/// The failure that a command is about: a file, or the newest one.
+pub(crate) fn which(path: Option<PathBuf>, last: bool, command: &str) -> Result<PathBuf, Usage> {
+    match (path, last) {
+        (Some(path), false) => Ok(path),
+        (Some(_), true) => Err(Usage("name a file, or --last, and not both".to_owned())),
+        (None, true) => {
+            let project = Project::here();
+            let newest = project.failures().into_iter().find(|found| !found.is_kept);
+            let newest = newest.map(|found| found.path);
+            newest.ok_or_else(|| {
+                Usage(format!("there is no failure in {}", project.failures.display()))
+            })
+        }
+        (None, false) => Err(Usage(format!(
+            "which failure? `cargo unpause {command} FILE`, or --last for the newest one. `cargo unpause ls` lists them"
+        ))),
+    }
+}
+
+/// The steps and operations that are requested.
+fn select(
+    loaded: &Loaded,
+    mut steps: Vec<StepView>,
+    wanted: &Selection,
+) -> Result<Vec<StepView>, Usage> {
+    if let Some(step) = wanted.step {
+        let all = loaded.step_count();
+        if step >= all {
+            let range = match all {
+                0 => "it has none".to_owned(),
+                all => format!("it has 0 to {}", all - 1),
+            };
+            return Err(Usage(format!("the run has no step {step} ({range})")));
+        }
+        let found = steps.iter().any(|view| view.step == step);
+        if !found {
+            return Err(Usage(format!(
+                "step {step} is not in the report, which has the beginning and the end of a long run. The trace has it"
+            )));
+        }
+    }
+    if let Some(name) = &wanted.task {
+        let task = task_named(loaded, name)?;
+        steps.retain(|step| step.task == task);
+    }
+    if let Some(name) = &wanted.object {
+        let object = object_named(loaded, name)?;
+        for step in &mut steps {
+            step.operations.retain(|operation| operation.object == Some(object));
+        }
+        steps.retain(|step| !step.operations.is_empty());
+    }
+    if let Some(number) = wanted.step {
+        steps.retain(|step| step.step == number);
+    }
+    Ok(steps)
+}
+
+fn json_of(loaded: &Loaded, steps: &[StepView]) -> Json {
+    let step = |step: &StepView| {
+        let operation = |operation: &crate::failures::OperationView| {
+            json!({
+                "text": operation.text,
+                "object": operation.object,
+                "place": operation.place,
+                "source": operation.source,
+            })
+        };
+        let draw = |(value, bound): &(u64, u64)| json!({"value": value.to_string(), "bound": bound.to_string()});
+        json!({
+            "step": step.step,
+            "task": step.shown,
+            "path": step.path,
+            "preempts": step.preempts,
+            "operations": Vec::from_iter(step.operations.iter().map(operation)),
+            "draws": Vec::from_iter(step.draws.iter().map(draw)),
+        })
+    };
+    json!({
+        "format": "unpause steps",
+        "version": 1,
+        "test": loaded.test(),
+        "seed": loaded.seed().map(|seed| seed.to_string()),
+        "failure": loaded.text(),
+        "step_count": loaded.step_count(),
+        "steps": Vec::from_iter(steps.iter().map(step)),
+    })
+}
+
+/// The steps as text. With `detail` also source lines and drawn values.
+fn text_of(loaded: &Loaded, steps: &[StepView], detail: bool, style: &Style) -> String {
+    let mut screen = Screen::new(style);
+    let seed = loaded.seed().map_or_else(String::new, |seed| format!("  seed {seed}"));
+    screen.line(
+        Line::of(Paint::Bad, "FAILED")
+            .with(Paint::Strong, &format!("  {}", loaded.test()))
+            .with(Paint::Plain, &seed),
+    );
+    screen.paragraph(8, (Paint::Plain, ""), (Paint::Bad, &loaded.text()));
+    let count = loaded.step_count();
+    let remark = match steps.len() as u64 {
+        some if some == count => plural(count, "step"),
+        some => format!("{some} of {}", plural(count, "step")),
+    };
+    screen.heading("steps", &remark);
+    for step in steps {
+        if step.operations.is_empty() {
+            screen.line(line_of(step, None, screen.width()));
+        }
+        for operation in &step.operations {
+            screen.line(line_of(step, Some(operation), screen.width()));
+            if let Some(source) = operation.source.as_ref().filter(|_| detail) {
+                screen.line(Line::of(Paint::Faint, &format!("{:>11}{source}", "│ ")));
+            }
+        }
+        for (value, bound) in step.draws.iter().filter(|_| detail) {
+            screen.line(Line::of(
+                Paint::Plain,
+                &format!("{:>9}drew {value} of 0 to {}", "", bound.saturating_sub(1)),
+            ));
+        }
+    }
+    screen.finish()
+}
+
+const HELP: &str = "\
+Shows a failure from its files. Nothing is built or run.
+
+usage: cargo unpause show FILE [--step N] [--task T] [--object O] [--json]
+       cargo unpause show --last …
+
+FILE is a trace (target/sim/<package>/<test>/<seed>.simtrace) or the report beside it (<seed>.json).
+The report has the whole screen, as it was printed. If there is only a trace, its steps are shown.
+
+  --step N      the operations of step N, with their source lines and the drawn values
+  --task T      the steps of a task: its path, such as 0.1, or its name
+  --object O    the operations on an object, as the screen names it: counter, mutex#1
+  --last        the newest failure in target/sim
+  --json        the report as JSON, or the selected steps (docs/json.md describes both)
+
+examples:
+  cargo unpause show --last
+  cargo unpause show target/sim/demo/bank.transfers/17.simtrace --object mutex#0
+  cargo unpause show 17.json --task 0.1 --json
+
+exit codes: 0 it was shown, 2 the file or an argument is invalid.
+";

@@ -8,6 +8,7 @@ mod any;
 mod cache;
 mod conflicts;
 mod fallback;
+mod flags;
 mod scan;
 mod stdlib;
 mod tools;
@@ -45,8 +46,8 @@ decides nothing, and a note says so. If no run of a test decides anything, the t
 exit code is 3 if nothing failed.
 Needs `ld` and `objcopy` of GNU binutils. Documentation tests and programs without libtest run as they are.
 
-The program is built in target/unpause, with optimisation (opt-level 2), as code of std would not be instrumented
-otherwise. The functions that the standard library contains compiled and that synchronise threads are replaced by
+The program is built in target/unpause. Its crates are compiled like a debug build, with code of std that is
+instrumented with them; --release, or `opt-level = 3` for a package, optimises them. The functions that the standard library contains compiled and that synchronise threads are replaced by
 instrumented ones, which fit certain toolchains only: another one is refused. All `SIM_*` variables apply. Linux on
 x86-64 with glibc; on aarch64 it is untested, which a warning says.
 
@@ -130,7 +131,7 @@ fn run(
     started.env(conflicts::LEFT_OUT, &left_out).env(unseen::VARIABLE, &not_seen);
     started.env(wrapper::LIBRARIES, &replaced.libraries);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES).env_remove(wrapper::SEPARATE);
-    if wrapper::separates(&output(Command::new(&tools.rustc).arg("-vV"))?) {
+    if flags::separates(&output(Command::new(&tools.rustc).arg("-vV"))?) {
         started.env(wrapper::SEPARATE, "1");
     }
     let of_build = if races { target.join(FOLDER_RACES) } else { folder.clone() };

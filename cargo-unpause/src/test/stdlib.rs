@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use self::names::Names;
 pub(super) use self::names::functions;
 use super::cache::Cache;
-use super::{output, scan, wrapper};
+use super::{flags, output, scan};
 use crate::usage::Usage;
 
 /// A file of the replacements: its name and its text.
@@ -91,7 +91,7 @@ pub(super) fn build(
     let version = output(Command::new(rustc).arg("-vV"))?;
     let library = library(rustc, "libstd-")?;
     let mut hasher = DefaultHasher::new();
-    let made_of = (&version, &library, REPLACEMENTS, CHECK, fallback, wrapper::INSTRUMENTATION);
+    let made_of = (&version, &library, REPLACEMENTS, CHECK, fallback, flags::INSTRUMENTATION);
     (made_of, scan::END, FORM).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let refuse = |difference: String| {
@@ -157,13 +157,13 @@ fn make(
         let mut shown = folder.as_os_str().to_owned();
         shown.push(format!("={SHOWN_FOLDER}"));
         command.args(["--edition=2021", "-Copt-level=2", "-Ccodegen-units=1", "--cap-lints=allow"]);
-        command.args(["-Cdebuginfo=line-tables-only", wrapper::FRAMES, "--remap-path-prefix"]);
+        command.args(["-Cdebuginfo=line-tables-only", flags::FRAMES, "--remap-path-prefix"]);
         command.arg(shown).args(arguments).arg(folder.join(name));
         output(&mut command).map_err(|Usage(message)| format!("{name} does not compile: {message}"))
     };
     let [object, noted] = OBJECTS.map(|name| folder.join(name));
     let emit = |file: &Path| format!("--emit=obj={}", file.display());
-    let mut flags = wrapper::INSTRUMENTATION.to_vec();
+    let mut flags = flags::INSTRUMENTATION.to_vec();
     let emitted = emit(&object);
     flags.extend(["--crate-type=lib", "--crate-name=unpause_std", &emitted]);
     compile("lib.rs", &flags)?;

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
+use super::flags::{self, FRAMES, SPEED};
 use super::{conflicts, scan};
 
 /// The variable that makes this program the compiler's wrapper. Its value is the file with the
@@ -76,80 +77,17 @@ pub(super) fn is_of_unpause(name: &str) -> bool {
 /// The crates that do something at each step of a run.
 const OF_EACH_STEP: &[&str] = &["sim", "unpause_native", "unpause_orders", "unpause_run"];
 
-/// Flags of the [crates](OF_EACH_STEP) that do something at each step of a run: they are compiled for speed, unless the
-/// profile gives them a lower level than the [command](super) does. One unit, because functions of a crate are inlined
-/// within a unit only, and half of the time of a step would be calls between units. Cargo's flags come first, and the
-/// last one of a name counts.
-const SPEED: [&str; 3] = ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
-
-/// The flag for tested crates with a lower level of optimisation. At a lower level, the compiler would take some
-/// generic functions of std from std's binary, where they are not instrumented.
-const OPTIMIZED: &str = "-Copt-level=2";
-
-/// The flag for tested crates without debug information, by a profile of the user's own for example. Locks, channels
-/// and other code of libraries are recognised by the lines of their operations.
-const WITH_LINES: &str = "-Cdebuginfo=line-tables-only";
-
-/// Flags of all crates: frames can be followed.
-pub(super) const FRAMES: &str = "-Cforce-frame-pointers=yes";
-
-/// Flags of the crates that are tested: LLVM's pass makes each atomic operation a call.
-///
-/// The pass leaves `fetch_max` and `fetch_min` alone, because it has no functions for them. The second pass turns each
-/// of them into a loop with a compare-exchange, and the third pass turns the compare-exchange into a call. The second
-/// pass must not be the first: it would turn a `fetch_or` whose bit is tested into an instruction.
-pub(super) const INSTRUMENTATION: [&str; 3] = [
-    "-Cpasses=tsan,function(atomic-expand),tsan",
-    "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
-    "-Cllvm-args=-tsan-instrument-memintrinsics=0",
-];
-
 /// The variable that is set if plain accesses are instrumented too. The attribute `#[sim::test]` reads it.
 pub(crate) const RACES: &str = "UNPAUSE_RACES";
 
-/// Flags of the crates that are tested for data races: the pass makes each access a call, of all functions, which
-/// another pass marks. The passes are otherwise the passes of [`INSTRUMENTATION`]. Plain accesses are instrumented by
-/// both, and the second call of an access finds what the first call has recorded.
-pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
-    "-Cpasses=module(function(tsan,atomic-expand),forceattrs,function(tsan))",
-    "-Cllvm-args=-force-attribute=sanitize_thread",
-    "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
-];
-
-/// The variable that is set if the compiler takes the flag [`SEPARATED`].
+/// The variable that is set if the compiler takes the flag [`SEPARATED`](flags::SEPARATED).
 pub(super) const SEPARATE: &str = "UNPAUSE_SEPARATE";
-
-/// The flag for tested crates that keeps functions with the same code separate. Otherwise a pass of LLVM merges them,
-/// and the place of an operation would be a line of another function.
-const SEPARATED: &str = "-Cllvm-args=-opt-disable=mergefunc";
-
-/// The first version of LLVM with the flag [`SEPARATED`]. An unknown flag is an error.
-const SEPARATES_SINCE: u32 = 22;
-
-/// Returns `true` if a compiler with this `-vV` text takes the flag [`SEPARATED`].
-pub(super) fn separates(version: &str) -> bool {
-    let llvm = version.lines().find_map(|line| line.strip_prefix("LLVM version: "));
-    let major = llvm.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    major.is_some_and(|major| major >= SEPARATES_SINCE)
-}
 
 /// Returns the value of [`STAMP`] for a build with linked `parts`.
 pub(super) fn stamp(parts: &str) -> String {
     let mut hasher = DefaultHasher::new();
-    let version = env!("CARGO_PKG_VERSION");
-    (
-        version,
-        BY_LIBC,
-        OPTIMIZED,
-        WITH_LINES,
-        FRAMES,
-        INSTRUMENTATION,
-        INSTRUMENTATION_OF_ALL,
-        SEPARATED,
-        SPEED,
-        NOT_INSTRUMENTED,
-    )
-        .hash(&mut hasher);
+    (env!("CARGO_PKG_VERSION"), BY_LIBC, NOT_INSTRUMENTED).hash(&mut hasher);
+    flags::hash(&mut hasher);
     format!("{parts} {:016x}", hasher.finish())
 }
 
@@ -250,7 +188,7 @@ struct Build {
     races: bool,
     /// The package that is compiled.
     package: String,
-    /// `true` if the compiler has the flag [`SEPARATED`].
+    /// `true` if the compiler has the flag [`SEPARATED`](flags::SEPARATED).
     separates: bool,
 }
 
@@ -278,20 +216,11 @@ impl Build {
         // A linked runtime (`--any`) has its own copies of these crates, but for the one that programs call.
         let is_linked = self.tests.is_some() && name != MODEL;
         if is_linked || !steps_others(name, &self.package) {
-            let instrumentation = if self.races { INSTRUMENTATION_OF_ALL } else { INSTRUMENTATION };
-            flags.extend(instrumentation.map(OsString::from));
-            if self.separates {
-                flags.push(SEPARATED.into());
-            }
-            if !is_optimized(given) {
-                flags.push(OPTIMIZED.into());
-            }
-            if !has_lines(given) {
-                flags.push(WITH_LINES.into());
-            }
+            let of_tested = flags::of_tested(given, self.races, self.separates);
+            flags.extend(of_tested.into_iter().map(OsString::from));
         }
         let is_test = given.iter().any(|flag| flag == "--test");
-        if !is_test && is_optimized(given) && OF_EACH_STEP.contains(&name) {
+        if !is_test && flags::is_optimized(given) && OF_EACH_STEP.contains(&name) {
             flags.extend(SPEED.map(OsString::from));
         }
         // A test without libtest (`harness = false`) has neither `--test` nor a crate type: the default is a binary.
@@ -335,28 +264,6 @@ pub(super) fn after<'a>(given: &'a [OsString], name: &str) -> Option<&'a str> {
 /// `--target`.
 fn is_tested(given: &[OsString]) -> bool {
     after(given, "--crate-name").is_some() && after(given, "--target").is_some()
-}
-
-/// Returns `true` if the compiler writes the lines of functions.
-fn has_lines(given: &[OsString]) -> bool {
-    let mut levels = given.iter().filter_map(|argument| {
-        let text = argument.to_str()?;
-        if text == "-g" {
-            return Some("2");
-        }
-        text.strip_prefix("-C").unwrap_or(text).strip_prefix("debuginfo=")
-    });
-    levels.next_back().is_some_and(|level| !["0", "none", "line-directives-only"].contains(&level))
-}
-
-/// Returns `true` if the last level of optimisation among the arguments is 2 or 3. At these levels the compiler takes
-/// no generic functions of std from std's own binary.
-fn is_optimized(given: &[OsString]) -> bool {
-    let mut levels = given.iter().filter_map(|argument| {
-        let text = argument.to_str()?;
-        text.strip_prefix("-C").unwrap_or(text).strip_prefix("opt-level=")
-    });
-    levels.next_back().is_some_and(|level| level == "2" || level == "3")
 }
 
 /// The prefix of the flag that links a program with the arguments in a file.
@@ -426,24 +333,6 @@ mod tests {
     }
 
     #[test]
-    fn functions_with_the_same_code_are_kept_apart_if_the_compiler_can() {
-        assert!(flags_of("--crate-name demo --crate-type lib --target x").contains(SEPARATED));
-        assert!(flags_with("--crate-name demo --test --target x", None, true).contains(SEPARATED));
-        let old = Build {
-            programs: "/a".into(),
-            tests: None,
-            races: false,
-            separates: false,
-            package: "demo".into(),
-        };
-        let given = ["--crate-name", "demo", "--target", "x"].map(OsString::from);
-        assert!(!old.flags(&given).iter().any(|flag| flag == SEPARATED));
-        assert!(separates("rustc 1.95.0\nhost: x\nLLVM version: 22.1.2"));
-        assert!(!separates("rustc 1.85.0\nhost: x\nLLVM version: 19.1.7"));
-        assert!(!separates("rustc 1.85.0\nhost: x"));
-    }
-
-    #[test]
     fn plain_accesses_are_instrumented_for_races_only() {
         let of = |given: &str| flags_with(given, None, true);
         let given = "--crate-name dashmap --crate-type lib --target x";
@@ -462,23 +351,8 @@ mod tests {
         for other in ["--crate-name unpause_native --test", "--crate-name demo --crate-type lib"] {
             assert!(!with(other).contains("opt-level"), "{}", with(other));
         }
-        for lower in ["0", "1", "s", "z"] {
-            let last = format!("--crate-name demo -C opt-level=3 -Copt-level={lower} --target x");
-            assert!(flags_of(&last).contains(OPTIMIZED), "{}", flags_of(&last));
-        }
         let lower = flags_of("--crate-name sim --crate-type lib -C opt-level=1 --target x");
         assert!(!lower.contains("opt-level"), "{lower}");
-    }
-
-    #[test]
-    fn tested_crates_have_lines() {
-        let with = |given: &str| flags_of(&format!("--crate-name demo {given} --target x"));
-        for without in ["-C opt-level=3", "-C debuginfo=0", "-C debuginfo=2 -Cdebuginfo=none"] {
-            assert!(with(without).contains(WITH_LINES), "{without}");
-        }
-        for level in ["-g", "-C debuginfo=1", "-Cdebuginfo=line-tables-only", "-Cdebuginfo=full"] {
-            assert!(!with(level).contains(WITH_LINES), "{level}");
-        }
         assert!(!flags_of("--crate-name sim -C debuginfo=0 --target x").contains("debuginfo"));
     }
 

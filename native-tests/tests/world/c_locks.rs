@@ -155,7 +155,8 @@ fn a_deadlock_of_two_mutexes_names_the_holders() {
     let waits = waits.iter().filter(|wait| wait.op.is_some_and(|op| op.name == "lock"));
     let held: Vec<_> = waits
         .map(|wait| {
-            assert!(wait.place.file().ends_with("tests/world/c_locks.rs"), "{:?}", wait.place);
+            // The method that calls libc's function, or its caller if the compiler has made the call a jump.
+            assert!(wait.place.file().ends_with("/c_locks.rs"), "{:?}", wait.place);
             (wait.task.0, wait.holder.map(|held| held.task.0))
         })
         .collect();

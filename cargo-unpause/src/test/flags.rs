@@ -1,4 +1,4 @@
-//! The compiler's flags for an instrumented build: for the crates that are tested, and for those that step them.
+//! The compiler's flags for an instrumented build: for tested crates, and for the engine.
 
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};

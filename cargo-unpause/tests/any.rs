@@ -220,10 +220,12 @@ fn tests_over_smol_are_stepped() {
 #[test]
 #[ignore = "builds the runtime: run by .ci/run"]
 fn models_of_loom_are_searched() {
-    let (exit, output, errors) = run(&in_native_tests("loom"), &[], &[]);
+    let (exit, output, errors) = run(&in_native_tests("loom"), &["--no-fail-fast"], &[]);
     let failing = ["a_test_without_a_model_is_stepped", "an_increment_in_two_steps_is_lost"];
     let summary = "test result: FAILED. 17 passed; 2 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
+    assert!(output.contains("test a_run_begins_with_the_first_values_and_not"), "{output}{errors}");
+    assert!(!output.contains("FAILED  statics::"), "{output}{errors}");
     for test in failing {
         assert!(output.contains(&format!("FAILED  models::{test}")), "{output}{errors}");
     }

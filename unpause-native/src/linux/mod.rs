@@ -68,6 +68,7 @@ pub use self::polled::{Polled, on_abort};
 pub use self::race::{races, search_races};
 pub use self::request::{Access, Operation, Request};
 pub use self::signals::interrupt;
+pub use self::statics::save_statics;
 pub use self::std_state::streams::Streams;
 pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};
 pub use self::threads::own_next_thread;

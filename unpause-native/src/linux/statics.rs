@@ -62,6 +62,11 @@ pub(crate) fn save() -> Result<(), String> {
     SAVED.get_or_init(read).as_ref().map(drop).map_err(Clone::clone)
 }
 
+/// Saves the statics like [`save`]. If the program cannot be read, its first run fails with the reason.
+pub fn save_statics() {
+    let _ = save();
+}
+
 /// Puts the saved bytes back. For the carrier, between two runs.
 pub(crate) fn restore() {
     put_back(|_| true);

@@ -8,6 +8,7 @@
 mod assignment;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod config;
+mod live;
 mod patience;
 #[cfg_attr(not(all(feature = "sim", not(sim_real))), allow(dead_code))]
 mod persistence;

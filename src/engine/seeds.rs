@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use unpause_ordered::Set;
 
 use crate::engine::assignment::Assignment;
+use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;
 use crate::report::{Origin, Searched};
 use crate::run::Run;
@@ -119,6 +120,7 @@ pub(super) fn explore(
         next: AtomicU64::new(begin),
         lowest: AtomicU64::new(u64::MAX),
         late: AtomicBool::new(false),
+        live: Live::begin(&assignment.site.test),
         total: Mutex::default(),
     };
     if assignment.config.seed(begin).is_some() {
@@ -220,6 +222,7 @@ struct SharedProgress<'a> {
     lowest: AtomicU64,
     /// True if the time is up. False before the first run, because a test without a run would be no test.
     late: AtomicBool,
+    live: Live<'a>,
     total: Mutex<Explored>,
 }
 
@@ -262,6 +265,12 @@ impl SharedProgress<'_> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.late.store(true, Ordering::Relaxed);
         }
+        self.live.look(|now| {
+            let config = self.assignment.config;
+            let done = self.next.load(Ordering::Relaxed) - self.assignment.results.begin();
+            let all = config.positions().saturating_sub(self.assignment.results.begin());
+            live::seeds(done.min(all), all, config.time, now)
+        });
     }
 
     /// The result. If results are written, its counts include the seeds of earlier processes.

@@ -71,6 +71,19 @@ impl Child {
         self
     }
 
+    /// Runs it on a terminal, which Python makes, and returns what the terminal gets.
+    pub(crate) fn on_a_terminal(self) -> String {
+        const SPAWN: &str = "import pty, sys; pty.spawn(sys.argv[1:])";
+        let mut command = Command::new("python3");
+        command.args(["-c", SPAWN]).arg(self.command.get_program()).args(self.command.get_args());
+        clean(&mut command);
+        command.envs(self.variables).env("TERM", "xterm");
+        let folder = self.command.get_current_dir().unwrap_or(Path::new("."));
+        let output = command.current_dir(folder).stdin(Stdio::null()).output();
+        let output = output.expect("python3 starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     /// Starts it and does not wait. Its output is lost.
     pub(crate) fn start(mut self) -> std::process::Child {
         let silent = self.command.stdout(Stdio::null()).stderr(Stdio::null());

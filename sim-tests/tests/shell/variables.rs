@@ -106,6 +106,19 @@ fn shards_run_every_seed_once() {
     assert_eq!(borrowed, drawn(&[("SIM_SEED", "0")]));
 }
 
+#[cfg_attr(all(feature = "sim", unix), test)]
+fn a_test_that_takes_long_says_on_a_terminal_how_far_it_is() {
+    let long = || captured("does_nothing").env("SIM_SEEDS", "100000000").env("SIM_TIME", "2500ms");
+    let screen = long().on_a_terminal();
+    let begin = "::does_nothing: ";
+    let (_, line) = screen.split_once(begin).unwrap_or_else(|| panic!("{screen:?}"));
+    assert!(line.contains(" of 100,000,000 seeds, ") && line.contains(" s left\r"), "{line:?}");
+    // It is cleared before the harness says how the test ended.
+    let (_, end) = screen.rsplit_once("\x1b[2K").unwrap();
+    assert!(end.contains("test fixture::does_nothing ... "), "{screen:?}");
+    long().passes().says_not("\x1b[2K");
+}
+
 #[cfg_attr(feature = "sim", test)]
 fn time_stops_before_the_seeds_are_used_up() {
     let began = Instant::now();

@@ -235,6 +235,7 @@ pub(crate) use self::site::{SetVariable, Site};
 pub(crate) use self::terminal::style;
 pub use self::terminal::{wants_color, width};
 pub use self::test::{Attributes, TestSite, test, test_native};
+pub(crate) use self::told::is_line_open;
 pub use crate::engine::config::InvalidSetting;
 
 use self::outcome::FunctionBody;

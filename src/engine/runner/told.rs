@@ -78,15 +78,20 @@ fn write(lines: &str) {
     if lines.is_empty() {
         return;
     }
+    let begin = if is_line_open() { "\n" } else { "" };
+    // Not `eprint!`, because a test harness captures that and discards it if the test passes.
+    let _ = io::stderr().lock().write_all(format!("{begin}{lines}").as_bytes());
+}
+
+/// Returns `true` if the harness may have printed a part of a line while a test runs.
+pub(crate) fn is_line_open() -> bool {
     let arguments: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
     let threads = std::env::var("RUST_TEST_THREADS").ok();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let begin = if leaves_lines_open(&arguments, threads.as_deref(), cores) { "\n" } else { "" };
-    // Not `eprint!`, because a test harness captures that and discards it if the test passes.
-    let _ = io::stderr().lock().write_all(format!("{begin}{lines}").as_bytes());
+    leaves_lines_open(&arguments, threads.as_deref(), cores)
 }
 
 /// Returns `true` if libtest, called so, has printed a part of a line while a test runs: dots, or the name of the only

@@ -15,6 +15,7 @@ use super::passed::note;
 use super::reorder::{self, Reordered};
 use super::session::Session;
 use super::watchdog::WorkerJob;
+use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks, unchecked};
 use crate::native;
@@ -221,6 +222,9 @@ struct SearchLimits {
     give_up_at: Option<u64>,
 }
 
+/// A search looks at its [live view](Live) before each of its first runs, and then after so many runs.
+const RUNS_PER_LOOK: u64 = 64;
+
 /// Makes the runs of a search. Returns the number of the next run, too.
 fn explore_all(
     session: &Session<'_>,
@@ -239,6 +243,7 @@ fn explore_all(
     let mut runs = Runs { session, search, visit, explored, worker, number: 0 };
     let limits = session.limits();
     let mut next = within.numbers.start;
+    let live = Live::begin(&session.site.test);
     let ended = session.quietly(|| {
         for number in within.numbers {
             // A test without a run would be no test.
@@ -248,6 +253,12 @@ fn explore_all(
             }
             if within.give_up_at == Some(number) && search.progress().part < 0.5 {
                 return SearchEnd::GivenUp;
+            }
+            if number < RUNS_PER_LOOK || number.is_multiple_of(RUNS_PER_LOOK) {
+                live.look(|now| {
+                    let SearchProgress { runs, part, .. } = search.progress();
+                    live::search(runs, part, config.time, now)
+                });
             }
             watched.watched.begin(number);
             runs.number = number;

@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_command_of_a_screen_is_read() {
         let read = Invocation::parse(
-            r"SIM_REPLAY=sim2:0,0.1x2 SIM_CANCEL='a *' cargo test -p demo --test 'a b' x::it'\''s -- --exact",
+            r"SIM_REPLAY=sim2:0,0.1x2 SIM_CANCEL='a *' cargo test -p demo --test 'a b' 'x::it'\''s' -- --exact",
         )
         .unwrap();
         let expected = ["test", "-p", "demo", "--test", "a b", "x::it's", "--", "--exact"];

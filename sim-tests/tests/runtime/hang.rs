@@ -41,11 +41,13 @@ fn check(program: &str, last: &str) {
     assert_eq!(output.status.code(), Some(101), "{screen}");
     assert!(screen.contains("0.0 stuck") && screen.contains(last), "{screen}");
     assert!(screen.contains("unknown environment variable SIM_SEDE"), "{screen}");
-    // One folder for the test, one file in it.
+    // One folder for the test, and one trace in it, with its report beside it.
     let only = |folder: PathBuf| {
-        let files: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
-        assert_eq!(files.len(), 1);
-        files[0].as_ref().unwrap().path()
+        let paths = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let found: Vec<_> =
+            paths.filter(|path| path.extension().is_none_or(|kind| kind != "json")).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].clone()
     };
     let path = only(only(folder(program)));
     let trace = format::parse(&std::fs::read(&path).unwrap()).unwrap();

@@ -58,7 +58,7 @@ impl<'a> Live<'a> {
         };
         *written = Some(now);
         let line = line(self.test, &text(now));
-        // What is printed next begins at the first column.
+        // The next output begins at the first column.
         let _ = write!(to, "{begin}\r\x1b[2K{line}\r").and_then(|()| to.flush());
     }
 
@@ -99,6 +99,7 @@ pub(crate) fn seeds(done: u64, all: u64, limit: Option<Duration>, now: Duration)
 }
 
 /// The line of a search that has made `runs` runs in the time `now`. `part` is the share of the search, an estimate.
+#[allow(dead_code, reason = "the real build has no searches")]
 pub(crate) fn search(runs: u64, part: f64, limit: Option<Duration>, now: Duration) -> String {
     let seconds = now.as_secs_f64();
     let rate = grouped((runs as f64 / seconds) as u64);
@@ -123,7 +124,7 @@ fn left(seconds: f64) -> String {
 /// A number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let begin = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    let begin = |at: usize| at > 0 && (digits.len() - at) % 3 == 0;
     let parts = digits
         .chars()
         .enumerate()

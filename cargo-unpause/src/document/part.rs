@@ -1,4 +1,4 @@
-//! How each type of a report is read from JSON and written to it.
+//! The JSON of each type of a report: reading and writing.
 
 use serde_json::{Map, Value, json};
 

@@ -254,7 +254,7 @@ fn explore_all(
             if within.give_up_at == Some(number) && search.progress().part < 0.5 {
                 return SearchEnd::GivenUp;
             }
-            if number < RUNS_PER_LOOK || number.is_multiple_of(RUNS_PER_LOOK) {
+            if number < RUNS_PER_LOOK || number % RUNS_PER_LOOK == 0 {
                 live.look(|now| {
                     let SearchProgress { runs, part, .. } = search.progress();
                     live::search(runs, part, config.time, now)

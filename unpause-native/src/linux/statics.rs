@@ -62,7 +62,8 @@ pub(crate) fn save() -> Result<(), String> {
     SAVED.get_or_init(read).as_ref().map(drop).map_err(Clone::clone)
 }
 
-/// Saves the statics, the first time that it is called. If the program cannot be read, its first run fails with the reason.
+/// Saves the statics, the first time that it is called. If the program cannot be read, its first run fails with the
+/// reason.
 pub fn save_statics() {
     let _ = save();
 }

@@ -57,19 +57,30 @@ mod methods;
 #[path = "tidy/operations.rs"]
 mod operations;
 
-use source::Library;
+use source::{CHECKERS, Library, Sources};
 use tree::{Offence, Tree};
 
+/// All checks of syntax trees are one test, because each source is parsed once for them:
+///
+/// - Modules name only what their layer may, and the core of a run names no part.
+/// - Data and siblings touch nothing outside the run.
+/// - A panic of misuse names the line of the caller.
+/// - Every function of a run is an operation or says why not.
 #[test]
-fn modules_name_only_what_their_layer_may() {
+fn modules_and_functions_of_the_engine_keep_their_rules() {
     let tree = Tree::of_the_repository();
+    let sources = Sources::parse(&tree.files);
+    let library = Library::of(&sources);
     let dependencies = layers::dependencies(tree.text("Cargo.toml"));
-    assert_none(layers::check(&Library::parse(&tree.files), &dependencies));
-}
-
-#[test]
-fn the_core_of_a_run_names_no_part() {
-    assert_none(parts::check(&Tree::of_the_repository().files));
+    let offences = [
+        layers::check(&library, &dependencies),
+        parts::check(&sources, &library),
+        bans::check(&library),
+        bans::check_all(&Library::below(&[CHECKERS], &sources)),
+        callers::check(&sources),
+        operations::check(&tree.files, &sources),
+    ];
+    assert_none(offences.concat());
 }
 
 #[test]
@@ -78,20 +89,8 @@ fn the_feature_is_asked_for_in_few_files_only() {
 }
 
 #[test]
-fn data_and_siblings_touch_nothing_outside_the_run() {
-    let tree = Tree::of_the_repository();
-    assert_none(bans::check(&Library::parse(&tree.files)));
-    assert_none(bans::check_all(&Library::parse_below(&[bans::CHECKERS], &tree.files)));
-}
-
-#[test]
 fn what_users_compile_has_no_code_that_is_compiled_for_each_use() {
     assert_none(each(costly::check));
-}
-
-#[test]
-fn a_panic_of_misuse_names_the_line_of_the_caller() {
-    assert_none(callers::check(&Tree::of_the_repository().files));
 }
 
 #[test]
@@ -146,11 +145,6 @@ fn every_source_opens_with_what_it_is_for() {
 fn the_architecture_page_names_every_module() {
     let tree = Tree::of_the_repository();
     assert_none(form::modules_off_the_map(&tree.files));
-}
-
-#[test]
-fn every_function_of_a_run_is_an_operation_or_says_why_not() {
-    assert_none(operations::check(&Tree::of_the_repository().files));
 }
 
 #[test]

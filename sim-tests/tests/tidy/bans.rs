@@ -40,9 +40,6 @@ const PATHS: &[(&str, &str)] = &[
     ("getrandom", "`Strategy::draw`, or a generator made from the seed"),
 ];
 
-/// The folder of the crate of checkers, all of which is below the seam.
-pub(crate) const CHECKERS: &str = "unpause-check/src/";
-
 /// Files that may name a banned path all the same: the file, the path, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "unpause-check/src/parallel.rs",
@@ -131,7 +128,8 @@ const FEATURE_FILES: [&str; 4] =
 /// `feature = "sim"` and `sim_real` in a source of the library that is not for them.
 pub(crate) fn feature_outside_its_files(file: &File) -> Vec<Offence> {
     let held = ROOTS.iter().any(|root| file.path.starts_with(root)) && file.is_rust();
-    if !held || FEATURE_FILES.contains(&file.path.as_str()) {
+    let may_ask = ["feature", "sim_real"].iter().any(|word| file.text.contains(word));
+    if !held || !may_ask || FEATURE_FILES.contains(&file.path.as_str()) {
         return Vec::new();
     }
     let tokens = file.text.parse().unwrap_or_else(|e| panic!("{}: {e}", file.path));
@@ -163,12 +161,14 @@ fn collect_feature_lines(tokens: TokenStream, lines: &mut Vec<usize>) {
 
 mod tests {
     use super::*;
+    use crate::source::{CHECKERS, Sources};
 
     /// The messages against a file of this text.
     fn messages(path: &str, text: &str) -> Vec<String> {
         let file = [File::new(path, text)];
-        let mut found = check(&Library::parse(&file));
-        found.extend(check_all(&Library::parse_below(&[CHECKERS], &file)));
+        let sources = Sources::parse(&file);
+        let mut found = check(&Library::of(&sources));
+        found.extend(check_all(&Library::below(&[CHECKERS], &sources)));
         found.into_iter().map(|offence| offence.message).collect()
     }
 

@@ -11,7 +11,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Block, ImplItemFn, ItemFn, Macro, Signature, Visibility};
 
 use crate::methods::each_method;
-use crate::source::ROOTS;
+use crate::source::{ROOTS, Sources};
 use crate::tree::{File, Offence};
 
 /// Functions whose panics have no caller to name, with the reason.
@@ -34,20 +34,13 @@ const PANICS: [&str; 4] = ["panic", "assert", "assert_eq", "assert_ne"];
 const DEPTH: usize = 3;
 
 /// Returns the functions of the library that panic at a line of the library.
-pub(crate) fn check(files: &[File]) -> Vec<Offence> {
+pub(crate) fn check(sources: &Sources<'_>) -> Vec<Offence> {
     let mut functions = Vec::new();
     let mut offences = Vec::new();
-    let is_ours =
-        |file: &&File| file.is_rust() && ROOTS.iter().any(|root| file.path.starts_with(root));
-    for file in files.iter().filter(is_ours) {
-        match syn::parse_file(&file.text) {
-            Ok(syntax) => {
-                let mut found = Functions::default();
-                found.visit_file(&syntax);
-                functions.extend(found.0.into_iter().map(|function| (file, function)));
-            }
-            Err(error) => offences.push(Offence::new(file, 0, format!("no Rust: {error}"))),
-        }
+    for (file, syntax) in sources.below(&ROOTS) {
+        let mut found = Functions::default();
+        found.visit_file(syntax);
+        functions.extend(found.0.into_iter().map(|function| (file, function)));
     }
     let mut by_name = ByName::new();
     for function in &functions {
@@ -279,7 +272,7 @@ impl<'ast> Visit<'ast> for Functions {
 fn a_panic_at_a_line_of_the_library_is_an_offence() {
     let found = |texts: [&str; 2]| {
         let files = [File::new("src/x.rs", texts[0]), File::new("src/y.rs", texts[1])];
-        let found = check(&files);
+        let found = check(&Sources::parse(&files));
         found.iter().map(|offence| (offence.path.clone(), offence.line)).collect::<Vec<_>>()
     };
     let planted = [
@@ -304,7 +297,10 @@ fn a_panic_at_a_line_of_the_library_is_an_offence() {
 
 #[test]
 fn a_panic_in_a_method_of_two_kinds_is_an_offence() {
-    let found = |text: &str| check(&[File::new("src/x.rs", text)]).len();
+    let found = |text: &str| {
+        let files = [File::new("src/x.rs", text)];
+        check(&Sources::parse(&files)).len()
+    };
     let of = |attribute: &str| {
         format!(
             "impl Socket {{ two_kinds! {{ check_outside;\n{attribute}\n\

@@ -203,6 +203,7 @@ fn is_foreign(name: &Name, first: &str, dependencies: &[String]) -> bool {
 
 mod tests {
     use super::*;
+    use crate::source::Sources;
     use crate::tree::File;
 
     const SOME: &[Exception] = &[("rt", "census", "a reason")];
@@ -210,7 +211,7 @@ mod tests {
     /// The offences in a library of these files, as `path:line` and message.
     fn offences(files: &[(&str, &str)]) -> Vec<Offence> {
         let files: Vec<File> = files.iter().map(|(path, text)| File::new(path, text)).collect();
-        check_with(&Library::parse(&files), &["futures".to_owned()], SOME)
+        check_with(&Library::of(&Sources::parse(&files)), &["futures".to_owned()], SOME)
     }
 
     #[track_caller]

@@ -12,7 +12,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Type, Visibility};
 
 use crate::methods::each_method;
-use crate::source::is_test;
+use crate::source::{Sources, is_test};
 use crate::tree::{File, Offence};
 
 /// The modules of the library whose state belongs to a run.
@@ -101,17 +101,13 @@ fn names_of(line: &str) -> Vec<String> {
 }
 
 /// The public functions of the modules, as `node::find` and `node::Node::kill`.
-pub(crate) fn public_functions(files: &[File]) -> BTreeSet<String> {
+pub(crate) fn public_functions(sources: &Sources<'_>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for module in MODULES {
-        let own = |path: &str| {
-            path == format!("src/{module}.rs") || path.starts_with(&format!("src/{module}/"))
-        };
-        for file in files.iter().filter(|file| file.is_rust() && own(&file.path)) {
-            let syntax =
-                syn::parse_file(&file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
+        let own = [format!("src/{module}.rs"), format!("src/{module}/")];
+        for (_, syntax) in sources.below(&own.each_ref().map(String::as_str)) {
             let mut functions = Functions { found: &mut found, module };
-            functions.visit_file(&syntax);
+            functions.visit_file(syntax);
         }
     }
     found
@@ -246,11 +242,11 @@ fn calls(text: &str, name: &str) -> bool {
 }
 
 /// The functions that are missing in the list, those that the list has in vain, and operations that no pair has.
-pub(crate) fn check(files: &[File]) -> Vec<Offence> {
+pub(crate) fn check(files: &[File], sources: &Sources<'_>) -> Vec<Offence> {
     let list = files.iter().find(|file| file.path == LIST).expect("the list is there");
     let (listed, mut offences) = read(list);
     offences.extend(elsewhere(list, files));
-    let (public, compared) = (public_functions(files), compared(files));
+    let (public, compared) = (public_functions(sources), compared(files));
     let mut offend = |message: String| offences.push(Offence::new(list, 0, message));
     for name in public.iter().filter(|name| !listed.contains_key(*name)) {
         offend(format!(
@@ -281,7 +277,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        public_functions(&[File::new("src/net/some.rs", text)]).into_iter().collect()
+        let files = [File::new("src/net/some.rs", text)];
+        public_functions(&Sources::parse(&files)).into_iter().collect()
     }
 
     #[test]
@@ -321,7 +318,10 @@ mod tests {
             File::new("src/node/mod.rs", functions),
             File::new(&format!("{PAIRS}nodes.rs"), pairs),
         ];
-        check(&files).iter().map(|offence| offence.message.clone()).collect()
+        check(&files, &Sources::parse(&files))
+            .iter()
+            .map(|offence| offence.message.clone())
+            .collect()
     }
 
     #[test]

@@ -10,15 +10,14 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{ImplItem, Item, ItemImpl, Type};
 
-use crate::source::{Kind, Library, ROOTS, is_test};
+use crate::source::{Kind, Library, ROOTS, Sources, is_test};
 use crate::tree::{File, Offence};
 
 /// The file with the list of parts.
 const LIST: &str = "src/rt/mod.rs";
 
 /// Core files that name a part.
-pub(crate) fn check(files: &[File]) -> Vec<Offence> {
-    let library = Library::parse(files);
+pub(crate) fn check(sources: &Sources<'_>, library: &Library<'_>) -> Vec<Offence> {
     let of_parts = |name: &[String]| name.len() > 3 && name[..3] == ["crate", "rt", "parts"];
     let list = library.modules.iter().find(|module| module.file.path == LIST);
     let names = list.into_iter().flat_map(|module| &module.names);
@@ -39,7 +38,7 @@ pub(crate) fn check(files: &[File]) -> Vec<Offence> {
             }
         }
     }
-    offences.extend(calls_of_parts(files));
+    offences.extend(calls_of_parts(sources));
     offences
 }
 
@@ -55,18 +54,13 @@ fn names_a_part(what: &str) -> String {
 }
 
 /// Calls, in core files, of functions that parts add to types of the core.
-fn calls_of_parts(files: &[File]) -> Vec<Offence> {
-    let parsed = |file: &File| {
-        syn::parse_file(&file.text).unwrap_or_else(|error| panic!("{}: {error}", file.path))
-    };
-    let of_rt = files.iter().filter(|file| file.is_rust() && file.path.starts_with("src/rt/"));
-    let (core, parts): (Vec<&File>, Vec<&File>) = of_rt.partition(|file| is_core(file));
-    let parts = parts.into_iter().filter(|file| file.path != LIST);
-    let mut added: BTreeSet<String> = parts.flat_map(|file| methods(&parsed(file))).collect();
-    let core: Vec<(&File, syn::File)> = core.into_iter().map(|file| (file, parsed(file))).collect();
+fn calls_of_parts(sources: &Sources<'_>) -> Vec<Offence> {
+    let of_rt = sources.below(&["src/rt/"]);
+    let (core, parts): (Vec<_>, Vec<_>) = of_rt.partition(|(file, _)| is_core(file));
+    let parts = parts.into_iter().filter(|(file, _)| file.path != LIST);
+    let mut added: BTreeSet<String> = parts.flat_map(|(_, syntax)| methods(syntax)).collect();
     // A name alone does not tell a function of a part from one of the core, or of data.
-    let data = files.iter().filter(|file| file.is_rust() && file.path.starts_with(ROOTS[1]));
-    let data = data.flat_map(|file| all_methods(&parsed(file)));
+    let data = sources.below(&ROOTS[1..]).flat_map(|(_, syntax)| all_methods(syntax));
     let own = core.iter().flat_map(|(_, syntax)| all_methods(syntax));
     for name in own.chain(data) {
         added.remove(&name);
@@ -180,7 +174,8 @@ mod tests {
             File::new("src/rt/world.rs", "pub struct World; impl World { pub fn state(&self) {} }"),
             File::new(path, text),
         ];
-        let found = check(&files).into_iter();
+        let sources = Sources::parse(&files);
+        let found = check(&sources, &Library::of(&sources)).into_iter();
         found.filter(|it| it.path == path).map(|it| (it.line, it.message)).collect()
     }
 

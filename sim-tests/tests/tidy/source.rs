@@ -14,6 +14,38 @@ use syn::{Attribute, Item, Meta, UseTree};
 
 use crate::tree::File;
 
+/// Files of the engine with their syntax trees, which all checks share: parsing them takes most of the time.
+pub(crate) struct Sources<'a> {
+    files: Vec<(&'a File, syn::File)>,
+}
+
+impl<'a> Sources<'a> {
+    /// Parses the Rust files below [`ROOTS`] and [`CHECKERS`].
+    ///
+    /// # Panics
+    /// If one is not Rust; its own build reports that better.
+    pub(crate) fn parse(files: &'a [File]) -> Sources<'a> {
+        let is_ours = |file: &&File| {
+            let mut roots = ROOTS.iter().chain([&CHECKERS]);
+            file.is_rust() && roots.any(|root| file.path.starts_with(root))
+        };
+        let parsed = files.iter().filter(is_ours).map(|file| match syn::parse_file(&file.text) {
+            Ok(syntax) => (file, syntax),
+            Err(error) => panic!("{}: {error}", file.path),
+        });
+        Sources { files: parsed.collect() }
+    }
+
+    /// Returns the files below one of the folders `roots`.
+    pub(crate) fn below<'s>(
+        &'s self,
+        roots: &'s [&str],
+    ) -> impl Iterator<Item = (&'a File, &'s syn::File)> {
+        let files = self.files.iter().map(|(file, syntax)| (*file, syntax));
+        files.filter(|(file, _)| roots.iter().any(|root| file.path.starts_with(root)))
+    }
+}
+
 /// The sources of the library that a user's build compiles.
 pub(crate) struct Library<'a> {
     pub(crate) modules: Vec<Module<'a>>,
@@ -59,26 +91,22 @@ pub(crate) enum Kind {
 /// The roots of the library and of its crate of data.
 pub(crate) const ROOTS: [&str; 2] = ["src/", "unpause-run/src/"];
 
+/// The folder of the crate of checkers, all of which is below the seam.
+pub(crate) const CHECKERS: &str = "unpause-check/src/";
+
 impl<'a> Library<'a> {
-    /// Parses the sources of the library among `files`, with those of its crate of data: their modules are one tree.
-    ///
-    /// # Panics
-    /// If one is not Rust; its own build reports that better.
-    pub(crate) fn parse(files: &'a [File]) -> Library<'a> {
-        Library::parse_below(&ROOTS, files)
+    /// Returns the library among `sources`, with its crate of data: their modules are one tree.
+    pub(crate) fn of(sources: &Sources<'a>) -> Library<'a> {
+        Library::below(&ROOTS, sources)
     }
 
-    /// Parses the sources below the folders `roots`, which are the roots of crates.
-    pub(crate) fn parse_below(roots: &[&str], files: &'a [File]) -> Library<'a> {
-        let ours = files.iter().filter(|file| file.is_rust()).filter_map(|file| {
-            let path = roots.iter().find_map(|root| file.path.strip_prefix(root))?;
-            Some((file, path))
-        });
-        let parsed: Vec<(&File, Vec<String>, syn::File)> = ours
-            .map(|(file, path)| {
-                let syntax =
-                    syn::parse_file(&file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
-                (file, module_path(path), syntax)
+    /// Returns the modules below the folders `roots`, which are the roots of crates.
+    pub(crate) fn below(roots: &[&str], sources: &Sources<'a>) -> Library<'a> {
+        let parsed: Vec<(&File, Vec<String>, &syn::File)> = sources
+            .below(roots)
+            .filter_map(|(file, syntax)| {
+                let path = roots.iter().find_map(|root| file.path.strip_prefix(root))?;
+                Some((file, module_path(path), syntax))
             })
             .collect();
         let mut only_tests = Vec::new();
@@ -369,7 +397,7 @@ mod tests {
     /// macro names it.
     fn named(text: &str) -> Vec<String> {
         let file = [File::new("src/shrink/linear.rs", text)];
-        let library = Library::parse(&file);
+        let library = Library::of(&Sources::parse(&file));
         library.modules[0].names.iter().map(|name| name.segments.join("::")).collect()
     }
 
@@ -426,7 +454,8 @@ mod tests {
         let tests = File::new("src/shrink/tests.rs", "use crate::rt;");
         let of = |declaration: &str| {
             let check = File::new("src/shrink/mod.rs", declaration);
-            Library::parse(&[check, File::new(&tests.path, &tests.text)]).modules.len()
+            let files = [check, File::new(&tests.path, &tests.text)];
+            Library::of(&Sources::parse(&files)).modules.len()
         };
         assert_eq!((of("#[cfg(test)] mod tests;"), of("mod tests;")), (1, 2));
     }

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// A text file of the repository.
 pub(crate) struct File {
@@ -61,10 +62,13 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The repository this test was compiled in.
-    pub(crate) fn of_the_repository() -> Tree {
-        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Tree::read(package.parent().expect("the package stands in the repository"))
+    /// The repository this test was compiled in. All tests share it.
+    pub(crate) fn of_the_repository() -> &'static Tree {
+        static TREE: LazyLock<Tree> = LazyLock::new(|| {
+            let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+            Tree::read(package.parent().expect("the package stands in the repository"))
+        });
+        &TREE
     }
 
     /// The files below `root`. A file that is not UTF-8 is data and is left out.

@@ -378,12 +378,15 @@ mod tests {
                 .chain(last)
                 .collect();
             let (timeline, mut walk) = lay_out(&events, |_| true, |_, _| true);
-            let ends = |op: &usize| events.iter().position(|event| *event == (*op, true));
+            let places = |returns| {
+                let place = |op| events.iter().position(|event| *event == (op, returns));
+                (0..400).map(|op| place(op).unwrap()).collect::<Vec<usize>>()
+            };
+            let [begins, ends] = [false, true].map(places);
             for position in 0..events.len() {
                 let seen = in_flight(&timeline, &walk);
-                assert!(seen.is_sorted_by_key(ends), "{step}, {position}: {seen:?}");
-                let began = |op: &usize| events[..position].contains(&(*op, false));
-                let open = (0..400).filter(|op| began(op) && ends(op).unwrap() >= position);
+                assert!(seen.is_sorted_by_key(|op| ends[*op]), "{step}, {position}: {seen:?}");
+                let open = (0..400).filter(|op| begins[*op] < position && ends[*op] >= position);
                 assert_eq!(seen.len(), open.count(), "{step}, {position}");
                 walk.forward(&timeline);
             }

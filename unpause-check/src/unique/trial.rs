@@ -5,10 +5,7 @@
 //! makes histories longer and more.
 
 use super::{Action, Core, Plain, PlainObject, Ruling, Span, Values, decide};
-
-fn long() -> bool {
-    std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
-}
+use crate::long;
 
 /// The counts of verdicts.
 #[derive(Default, Debug)]
@@ -56,8 +53,9 @@ impl TrialTally {
     }
 }
 
-/// Every history of up to `count` operations by 3 clients, over these letters for operations with
-/// and without a return. No value is added or taken twice.
+/// Every history of fewer than `count` operations by 3 clients, over these letters for operations with and without a
+/// return; and those of `count` operations with every third shape, or with every shape in long tests. No value is added
+/// or taken twice.
 pub(super) fn every(
     object: PlainObject,
     initial: &[u32],
@@ -66,8 +64,10 @@ pub(super) fn every(
     pending: &[Action],
 ) -> TrialTally {
     let mut tally = TrialTally::default();
-    for count in 0..=count + usize::from(long()) {
-        for spans in shapes(count, 3) {
+    let longest = count + usize::from(long());
+    for count in 0..=longest {
+        let every = if count < longest || long() { 1 } else { 3 };
+        for spans in shapes(count, 3).into_iter().step_by(every) {
             let actions = Vec::with_capacity(count);
             let mut plain = Plain { object, initial: initial.to_vec(), actions };
             label(&mut plain, &spans, [letters, pending], &mut |plain| tally.judge(plain, &spans));
@@ -134,7 +134,7 @@ pub(super) fn random(
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) % bound as u64) as usize
     };
-    for _ in 0..if long() { 1_000_000 } else { 30_000 } {
+    for _ in 0..if long() { 1_000_000 } else { 10_000 } {
         let count = 2 + below(6);
         let mut times: Vec<u64> = (0..2 * count as u64).collect();
         // Shuffled a little or wholly: operations are short or long.

@@ -48,7 +48,7 @@ fn random_streams_are_decided_at_the_right_event() {
 fn all_is_the_same_on_any_number_of_threads() {
     let mut draw = Draw(3);
     let (mut most, mut violated, mut unknown) = (0, 0, 0);
-    for _ in 0..if long() { 1_000 } else { 25 } {
+    for _ in 0..if long() { 1_000 } else { 12 } {
         let (count, clients, lies) = (10 + draw.below(15), 3 + draw.below(4), draw.below(3));
         let history = random::<Queue>(&mut draw, count, clients, 30, lies);
         let mut whole = Online::new(Queue::initial()).limit(400);
@@ -79,7 +79,7 @@ fn what_is_kept_does_not_grow_with_the_stream() {
     let mut state = CasRegister::new(0);
     let mut open: [Option<(CasRegisterOp, Option<CasRegisterRet>)>; 3] = Default::default();
     let (mut kept, mut possibilities) = ([0; 2], [0; 2]);
-    let count = if long() { 2_000_000 } else { 100_000 };
+    let count = if long() { 2_000_000 } else { 40_000 };
     for number in 0..count {
         let client = draw.below(3);
         // Some calls are lost. Of those that took effect, all others see it soon.
@@ -116,7 +116,7 @@ fn what_is_kept_does_not_grow_with_the_stream() {
 
 #[test]
 fn after_many_events_little_is_kept_and_a_violation_is_shown_by_the_last_few() {
-    let items = if long() { 250_000 } else { 25_000 };
+    let items = if long() { 250_000 } else { 8_000 };
     let mut online = Online::new(Queue::<u64>::new());
     for item in 0..items {
         let _ = feed(&mut online, 0, QueueOp::Enqueue(item), QueueRet::Done);

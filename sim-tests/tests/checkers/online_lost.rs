@@ -256,7 +256,7 @@ fn a_register_of_few_values_is_decided_under_time_outs() {
     let mut draw = Draw(31);
     let few = Load { clients: 10, swaps: 33, repeated: 100, values: 4, ..JEPSEN };
     let two = Load { clients: 6, swaps: 100, lost: 20, repeated: 100, values: 1, ..JEPSEN };
-    let keys = if long() { 10_000 } else { 200 };
+    let keys = if long() { 10_000 } else { 60 };
     for load in
         [few, Load { swaps: 60, ..few }, two, Load { clients: 3, ..two }, Load { swaps: 60, ..two }]
     {

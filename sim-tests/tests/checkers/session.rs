@@ -126,7 +126,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
 fn verdicts_agree_with_trying_every_order_of_versions() {
     let mut draw = Draw(11);
     let mut counts = [[0u32; 2]; 16];
-    for _ in 0..if long() { 500_000 } else { 1_200 } {
+    for _ in 0..if long() { 500_000 } else { 400 } {
         let (history, mut known) = random(&mut draw);
         if draw.below(2) == 0 {
             known.clear();

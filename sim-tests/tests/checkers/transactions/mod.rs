@@ -15,13 +15,13 @@ use sim_tests::histories::{Draw, long};
 
 #[test]
 fn list_append_agrees_with_trying_every_order() {
-    let counts = agree(Workload::List, if long() { 200_000 } else { 1_500 });
+    let counts = agree(Workload::List, if long() { 200_000 } else { 500 });
     assert_eq!(counts[2], 0, "with a budget like that everything small is decided");
 }
 
 #[test]
 fn rw_register_agrees_with_trying_every_order() {
-    let counts = agree(Workload::Register, if long() { 200_000 } else { 1_500 });
+    let counts = agree(Workload::Register, if long() { 200_000 } else { 500 });
     assert_eq!(counts[2], 0, "with a budget like that everything small is decided");
 }
 

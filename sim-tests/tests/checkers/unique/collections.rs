@@ -294,7 +294,7 @@ pub(crate) fn all_short_histories<M: Collection>() {
 pub(crate) fn random_histories<M: Collection>(pending: bool) {
     let mut draw = Draw(7);
     let (mut short, mut longer) = (Tally::default(), Tally::default());
-    for case in 0..if long() { 1_000_000 } else { 7_000 } {
+    for case in 0..if long() { 1_000_000 } else { 2_000 } {
         let initial: Vec<u64> = (1..=[0, 0, 0, 1, 3][draw.below(5)]).collect();
         let sort = Sort {
             operations: 1 + draw.below(if case % 4 == 0 { 24 } else { 7 }),
@@ -317,7 +317,7 @@ pub(crate) fn random_histories<M: Collection>(pending: bool) {
     for tally in [short, longer] {
         let enough = if pending { 80 } else { 100 };
         assert!(tally.share() >= enough, "{}% decided: {tally:?}", tally.share());
-        assert!(tally.decided.iter().all(|decided| *decided > 300), "{tally:?}");
+        assert!(tally.decided.iter().all(|decided| *decided > 80), "{tally:?}");
     }
 }
 
@@ -325,7 +325,7 @@ pub(crate) fn random_histories<M: Collection>(pending: bool) {
 pub(crate) fn long_histories<M: Collection>() {
     for clients in [4, 16, 64] {
         let sort = Sort {
-            operations: 100_000,
+            operations: if long() { 100_000 } else { 30_000 },
             clients,
             backlog: 32,
             looks_one_in: 6,

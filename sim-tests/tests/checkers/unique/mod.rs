@@ -16,7 +16,7 @@ use sim_tests::odd_models::Searched;
 
 /// The number of random histories to try.
 fn cases() -> u32 {
-    if sim_tests::histories::long() { 1_000_000 } else { 6_000 }
+    if sim_tests::histories::long() { 1_000_000 } else { 2_000 }
 }
 
 /// The number of histories of each kind.

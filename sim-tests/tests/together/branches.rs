@@ -168,7 +168,7 @@ fn few_tasks() -> impl Strategy<Value = Vec<Branches>> {
 }
 
 proptest! {
-    #![proptest_config(cases(25, 2_000))]
+    #![proptest_config(cases(10, 2_000))]
 
     #[test]
     fn what_branches_see_is_found_by_an_exhaustive_search(tasks in few_tasks()) {
@@ -179,7 +179,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(100, 10_000))]
+    #![proptest_config(cases(30, 10_000))]
 
     #[test]
     fn branches_that_wait_for_each_other_all_end(tasks in tasks()) {

@@ -237,7 +237,7 @@ fn cases(usual: u32, long: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(40, 10_000))]
+    #![proptest_config(cases(12, 10_000))]
 
     #[test]
     fn every_run_ends_and_is_the_same_again(program in program(24, 4)) {
@@ -255,7 +255,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(25, 3_000))]
+    #![proptest_config(cases(10, 3_000))]
 
     #[test]
     fn what_a_seed_sees_is_found_by_an_exhaustive_search(program in program(9, 3)) {
@@ -342,7 +342,7 @@ fn finds_all(program: &[Act]) {
 }
 
 proptest! {
-    #![proptest_config(cases(25, 2_000))]
+    #![proptest_config(cases(10, 2_000))]
 
     #[test]
     fn what_fails_is_shrunk_and_replayed(program in program(16, 4)) {

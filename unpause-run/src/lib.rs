@@ -24,3 +24,9 @@ pub mod disk;
 pub mod report;
 pub mod shrink;
 pub mod strategy;
+
+/// Returns `true` if tests use their large samples: the environment variable `UNPAUSE_LONG` is set, and not to 0.
+#[cfg(test)]
+fn long() -> bool {
+    std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
+}

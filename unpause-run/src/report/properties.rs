@@ -412,8 +412,14 @@ fn proper_history() -> impl Strategy<Value = HistoryRecord> {
     })
 }
 
+/// Most of the time goes into making up reports.
+pub(super) fn config() -> ProptestConfig {
+    let cases = if crate::long() { 100 } else { 25 };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn no_line_is_too_wide_and_nothing_escapes_the_screen(report in report(), width in 0..160usize) {

@@ -9,13 +9,13 @@ fn append_to(disk: &mut Disk, sync: bool) -> Handle {
     disk.call(&mut newest).open(Path::new("/log"), options).unwrap()
 }
 
-/// Quadratic work would take hours.
+/// Quadratic work would take minutes, or hours in the long test.
 #[test]
 fn a_log_with_a_sync_for_each_record_has_no_pending_effects() {
     for rules in [Rules::POSIX, Rules::EXT4, Rules::PREFIX] {
         let mut disk = Disk::new(Settings { rules, ..Settings::default() });
         let log = append_to(&mut disk, false);
-        for n in 0..100_000_u64 {
+        for n in 0..if crate::long() { 100_000 } else { 25_000_u64 } {
             disk.call(&mut newest).write(log, &n.to_le_bytes()).unwrap();
             assert!(disk.pending() <= 3);
             disk.call(&mut newest).sync(log, SyncFate::Succeeds).unwrap();
@@ -46,7 +46,7 @@ fn kept_records(rules: Rules, count: u64, mut answer: impl FnMut(u64) -> u64) ->
 
 #[test]
 fn a_crash_with_many_pending_effects_is_read_in_linear_time() {
-    let count = 30_000;
+    let count = if crate::long() { 30_000 } else { 9_000 };
     for rules in [Rules::POSIX, Rules::EXT4, Rules::PREFIX] {
         let is_posix = rules == Rules::POSIX;
         // The whole length, which some rules leave with all records only; under the others one in three is old.

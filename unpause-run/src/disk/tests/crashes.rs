@@ -37,7 +37,7 @@ fn allowed(program: &[Act], rules: Rules) -> States {
 }
 
 fn programs() -> u64 {
-    if std::env::var_os("UNPAUSE_LONG").is_some() { 3000 } else { 150 }
+    if crate::long() { 3000 } else { 40 }
 }
 
 #[test]
@@ -70,7 +70,8 @@ fn a_crash_leaves_what_the_definition_allows() {
 #[test]
 fn weaker_rules_allow_what_stronger_ones_do() {
     let mut strictly = [false; 4];
-    for seed in 0..programs() {
+    // Few programs tell the first two sets of rules apart.
+    for seed in 0..programs().max(150) {
         let program = random_program(&mut Rng::new(seed), 16, 10, &ALL);
         let of = |rules| left_by(&after(&program, rules), &PATHS).0;
         let posix = of(Rules::POSIX);

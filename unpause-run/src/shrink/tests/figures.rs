@@ -53,7 +53,7 @@ fn check(make: fn(&mut Rng) -> Program, cases: usize, preemptions: u64, missed: 
 
 /// So many programs, or `long` with `UNPAUSE_LONG`.
 fn cases(usual: usize, long: usize) -> usize {
-    if std::env::var_os("UNPAUSE_LONG").is_some() { long } else { usual }
+    if crate::long() { long } else { usual }
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn random_programs_come_down_to_the_least() {
 
 #[test]
 fn random_programs_that_need_a_preemption_come_down_to_the_least() {
-    check(random_program, cases(20, 100), 1, 1);
+    check(random_program, cases(15, 100), 1, 1);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn random_programs_with_locks_come_down_to_the_least() {
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
     // The hardest there are. A missed minimum has its turns in another order: too far away for a
     // step, and too deep for a search within the budget.
-    check(random_locks, cases(5, 20), 2, 1);
+    check(random_locks, cases(2, 20), 2, if crate::long() { 1 } else { 0 });
 }
 
 /// Two to four tasks of a few operations of all kinds.

@@ -84,7 +84,7 @@ fn what_conflicts_gets_a_new_priority() {
 fn what_does_not_conflict_keeps_its_priority() {
     // The reads access one more object, which is shared so that they are not private.
     let other = AbstractOp::To(1, &READ);
-    let program = vec![vec![other, other, other], vec![W], vec![AbstractOp::To(1, &WRITE), W]];
+    let program = vec![vec![other, other], vec![W], vec![AbstractOp::To(1, &WRITE), W]];
     let found = eager(&program);
     // Each of the four priorities is the highest equally often, so the write's priority is.
     let first = |order: &Order| order[0] == (1, 0);

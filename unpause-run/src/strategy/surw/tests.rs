@@ -70,7 +70,7 @@ fn a_lost_update_is_met_by_two_runs_of_three() {
 fn every_interleaving_is_possible_when_tasks_wait() {
     let section = || vec![AbstractOp::Lock(1), X, AbstractOp::Unlock(1)];
     let mut programs = vec![vec![section(), section()]];
-    if std::env::var_os("UNPAUSE_LONG").is_some() {
+    if crate::long() {
         programs.push(vec![section(), section(), vec![X]]);
     }
     for program in programs {

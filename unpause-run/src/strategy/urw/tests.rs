@@ -62,7 +62,7 @@ fn what_a_child_will_do_is_expected_of_its_parent() {
 fn every_interleaving_is_possible_when_tasks_wait() {
     let section = || vec![AbstractOp::Lock(1), AbstractOp::To(0, &WRITE), AbstractOp::Unlock(1)];
     let mut program = vec![section(), section()];
-    if std::env::var_os("UNPAUSE_LONG").is_some() {
+    if crate::long() {
         program.push(vec![AbstractOp::To(0, &WRITE)]);
     }
     let found = orders(&program, urw);

@@ -193,7 +193,10 @@ fn no_single_damaged_byte_gives_another_trace() {
     let text = write(&sample()).into_bytes();
     for position in 0..text.len() {
         let flipped = (0..8).map(|bit| text[position] ^ (1 << bit));
-        for byte in flipped.chain(*b"\n\r\t\0 #\"\\-01\xff") {
+        let bytes = flipped.chain(*b"\n\r\t\0 #\"\\-01\xff").enumerate();
+        // By default a quarter of the bytes at each position, and each byte at a quarter of the positions.
+        let all = bytes.filter(|(nth, _)| crate::long() || (nth + position) % 4 == 0);
+        for (_, byte) in all {
             let mut damaged = text.clone();
             damaged[position] = byte;
             if let Ok(trace) = parse(&damaged) {

@@ -406,3 +406,9 @@ mod guide {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/method.md")]
 mod method {}
+
+/// Returns `true` if tests use their large samples: the environment variable `UNPAUSE_LONG` is set, and not to 0.
+#[cfg(test)]
+fn long() -> bool {
+    std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0")
+}

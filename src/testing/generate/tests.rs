@@ -210,11 +210,16 @@ fn shapes() -> [Shape; 4] {
     [chunks, branches, few.crash(0.2).timeout(0.1), short.crash(0.2).timeout(0.1)]
 }
 
+/// The number of programs of each shape that are compared with all their orders.
+fn programs() -> u64 {
+    if crate::long() { 300 } else { 75 }
+}
+
 #[test]
 fn every_command_is_allowed_in_every_order() {
     let mut closed = 0;
     for shape in shapes() {
-        for seed in 0..300 {
+        for seed in 0..programs() {
             let plan = drawn(&shape, seed, 100, &mut || Change::Keep);
             let closes = |id: &&CommandId| {
                 matches!(plan.slots[id.index()].op, Some(Op::Close(_) | Op::CloseAny | Op::Await))
@@ -223,13 +228,13 @@ fn every_command_is_allowed_in_every_order() {
             go_through(&plan);
         }
     }
-    assert!(closed > 200, "only {closed} commands beside others needed anything");
+    assert!(closed > 50, "only {closed} commands beside others needed anything");
 }
 
 #[test]
 fn every_smaller_program_is_as_safe_as_the_one_it_is_made_of() {
     for shape in shapes() {
-        for seed in 0..300 {
+        for seed in 0..programs() {
             let mut rng = Rng::new(seed ^ 0xabcd);
             let mut moved = 0;
             let plan = drawn(&shape, seed, 100, &mut || match rng.below(8) {
@@ -249,7 +254,7 @@ fn every_smaller_program_is_as_safe_as_the_one_it_is_made_of() {
 
 #[test]
 fn what_is_left_of_a_program_asks_what_it_asked() {
-    for seed in 0..100 {
+    for seed in 0..if crate::long() { 100 } else { 40 } {
         let whole = drawn(&shapes()[0], seed, 100, &mut || Change::Keep);
         let mut n = 0;
         let part = drawn(&shapes()[0], seed, 100, &mut || {
@@ -369,7 +374,7 @@ impl Program for Log {
 fn a_lattice_that_grows_says_what_a_new_one_says() {
     let mut answers = [0; 2];
     let mut large = 0;
-    for seed in 0..300 {
+    for seed in 0..if crate::long() { 300 } else { 40 } {
         let mut rng = Rng::new(seed);
         let start = || vec![Possible::new(Log::default())];
         let mut grown = Lattice::new(start(), false);
@@ -408,7 +413,8 @@ fn a_lattice_that_grows_says_what_a_new_one_says() {
             }
         }
     }
-    assert!(answers[0] > 100 && answers[1] > 1000 && large > 50, "{answers:?}, {large}");
+    println!("{answers:?}, {large}");
+    assert!(answers[0] > 13 && answers[1] > 130 && large > 4, "{answers:?}, {large}");
 }
 
 #[test]

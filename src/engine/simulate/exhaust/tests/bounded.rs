@@ -98,10 +98,7 @@ fn searched(program: &Program, measure: &'static Measure, most: u32) -> (Vec<See
 /// Compares the searches within some bounds with brute force, for programs made of these acts.
 fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
     crate::engine::simulate::hook::install();
-    let (programs, runs_max) = match std::env::var("UNPAUSE_LONG") {
-        Ok(_) => (1_000, 3_000),
-        Err(_) => (30, 400),
-    };
+    let (programs, runs_max) = if crate::long() { (1_000, 3_000) } else { (30, 400) };
     let (mut small, mut strict) = (0, 0);
     for seed in 0..programs {
         let program = Program::generate(&mut Rng::new(seed), acts, shape);

@@ -160,10 +160,10 @@ fn diamonds(programs: Range<u64>) -> super::diamond::Found {
 
 #[test]
 fn steps_on_counts_that_do_not_conflict_can_be_swapped() {
-    let found = diamonds(0..super::effort().0);
+    let found = diamonds(super::swapped());
     println!("{} pairs", found.pairs);
     assert_eq!(found.broken, None);
-    assert!(found.pairs > 200);
+    assert!(found.pairs > 75);
 }
 
 #[test]
@@ -182,9 +182,9 @@ fn a_relation_of_counts_that_is_not_declared_is_found() {
         ("upgrade, count", (count::UPGRADE, count::COUNT)),
         ("upgrade, take", (count::UPGRADE, count::TAKE)),
     ];
-    let rare = rare.into_iter().filter(|_| std::env::var("UNPAUSE_LONG").is_ok());
+    let rare = rare.into_iter().filter(|_| crate::long());
     for (name, pair) in pairs.into_iter().chain(rare) {
         let found = faults::without(pair, || diamonds(0..20_000));
-        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+        found.assert_broken(name);
     }
 }

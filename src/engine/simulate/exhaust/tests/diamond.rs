@@ -106,7 +106,7 @@ type Acts = &'static [fn(&mut Rng) -> Act];
 struct Told {
     stuck: bool,
     enabled: Vec<TaskId>,
-    /// By step, what it did and what its task asks for then.
+    /// By step, what it did and what its task asks for then. Empty for steps before the last two of the script.
     footprints: Vec<(Vec<StepItem>, Vec<StepItem>)>,
     /// True if the run went beyond the script.
     goes_on: bool,
@@ -141,7 +141,11 @@ fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) ->
     let run = worker.extract(Seed(0), "scripted");
     worker.forget_histories();
     let script = scripted.0.lock().unwrap();
-    let of = |step| (plain(script.order.items_of(step)), plain(script.order.guarded_after(step)));
+    let compared = turns.len().saturating_sub(2) as u32;
+    let of = |step| match step < compared {
+        true => Default::default(),
+        false => (plain(script.order.items_of(step)), plain(script.order.guarded_after(step))),
+    };
     Told {
         stuck: script.stuck,
         enabled: script.enabled.clone(),
@@ -154,7 +158,9 @@ fn tell_without(program: &Program, turns: &[TaskId], without: Option<TaskId>) ->
 /// Items without what differs from run to run, in no meaningful order.
 fn plain(items: &[StepItem]) -> Vec<StepItem> {
     let mut plain: Vec<StepItem> = items.to_vec();
-    plain.sort_by_key(|item| format!("{item:?}"));
+    if plain.len() > 1 {
+        plain.sort_by_cached_key(|item| format!("{item:?}"));
+    }
     plain
 }
 
@@ -196,7 +202,18 @@ pub(super) struct Found {
     pub(super) pairs: u64,
     /// The pairs of a step and the death of its task.
     pub(super) deaths: u64,
+    /// The number of the program that was compared last.
+    pub(super) program: u64,
     pub(super) broken: Option<String>,
+}
+
+impl Found {
+    /// Asserts that a planted fault was found.
+    #[track_caller]
+    pub(super) fn assert_broken(&self, name: &str) {
+        println!("{name}: found in program {}", self.program);
+        assert!(self.broken.is_some(), "{name}: not found in {} pairs", self.pairs);
+    }
 }
 
 /// Numbers of programs for a fault that must be found. The first program or one shortly after it
@@ -318,6 +335,7 @@ pub(super) fn diamonds_of(programs: Range<u64>, generate: impl Fn(&mut Rng) -> P
         let program = generate(&mut rng);
         let program = if seed % 4 == 3 { program.with_clock(ClockMode::Any) } else { program };
         look(&program, &mut rng, &mut found);
+        found.program = seed;
         if found.broken.is_some() {
             break;
         }
@@ -350,10 +368,10 @@ const ALL: Acts = &[
 
 #[test]
 fn steps_that_do_not_conflict_can_be_swapped() {
-    let found = diamonds(ALL, 0..super::effort().0);
+    let found = diamonds(ALL, super::swapped());
     println!("{} pairs", found.pairs);
     assert_eq!(found.broken, None);
-    assert!(found.pairs > 500);
+    assert!(found.pairs > 180);
 }
 
 #[test]
@@ -380,7 +398,7 @@ fn a_relation_that_is_not_declared_is_found() {
     ];
     for (name, pair, kind, first) in faults {
         let found = faults::without(pair, || diamonds(kind, from(first)));
-        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+        found.assert_broken(name);
     }
 }
 
@@ -397,10 +415,10 @@ mod of_tokio {
         let kinds: [Acts; 5] =
             [&[Act::semaphore], &[Act::rwlock], &[Act::notify], &[Act::once, Act::add], ALL];
         for kind in kinds {
-            let found = diamonds(kind, 0..super::super::effort().0);
+            let found = diamonds(kind, super::super::swapped());
             println!("{} pairs", found.pairs);
             assert_eq!(found.broken, None);
-            assert!(found.pairs > 200);
+            assert!(found.pairs > 75);
         }
     }
 
@@ -433,7 +451,7 @@ mod of_tokio {
         ];
         for (name, pair, kind, first) in faults {
             let found = faults::without(pair, || diamonds(kind, from(first)));
-            assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+            found.assert_broken(name);
         }
     }
 }

@@ -321,18 +321,18 @@ families! {
         mail::generate(rng, mail::WATCH, (3, 3));
 }
 
-/// The number of programs of each family, and the maximum number of runs of one by brute force.
-const SHORT: (u64, u64) = (40, 300);
+/// The maximum number of runs of a program by brute force. With more a program is too large.
+const RUNS_MAX: u64 = 300;
 
 /// Compares a few programs of the family.
 fn compare(family: &Family) {
     crate::engine::simulate::hook::install();
-    let (programs, runs_max) = SHORT;
+    let programs = if crate::long() { 40 } else { 20 };
     // Large programs are given up late, so there are fewer of them.
     let programs = if family.small < 25 { programs * 2 / 5 } else { programs };
     let mut tally = Tally::default();
     for seed in 0..programs {
-        tally.compare(&(family.generate)(&mut Rng::new(seed)), runs_max);
+        tally.compare(&(family.generate)(&mut Rng::new(seed)), RUNS_MAX);
     }
     println!("{}: {tally:?}", family.name);
     assert!(100 * tally.programs > family.small * programs, "{}: {tally:?}", family.name);

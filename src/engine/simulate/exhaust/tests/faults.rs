@@ -12,10 +12,10 @@ use crate::strategy::search::Apart;
 
 type Kind = &'static [fn(&mut Rng) -> Act];
 
-/// The number of programs on which each fault is tried, and the number of affected programs that
-/// are checked.
+/// The number of programs on which each fault is tried, and the number of affected programs that are checked: by
+/// default, and in long tests.
 const PROGRAMS: u64 = 400;
-const LOOKED_AT: usize = 12;
+const LOOKED_AT: [usize; 2] = [6, 12];
 
 /// The report of a test of the program.
 fn report(program: &Program) -> Report {
@@ -53,7 +53,7 @@ fn is_told(rule: Rule, kind: Kind, shape: (u64, u64)) {
     crate::engine::simulate::hook::install();
     let programs = (0..PROGRAMS).map(|seed| Program::generate(&mut Rng::new(seed), kind, shape));
     let told = programs.filter_map(|program| matters_and_is_told(rule, &program));
-    let told: Vec<bool> = told.take(LOOKED_AT).collect();
+    let told: Vec<bool> = told.take(LOOKED_AT[usize::from(crate::long())]).collect();
     let count = told.iter().filter(|told| **told).count();
     println!("{rule:?}: told of {count} of {}", told.len());
     assert!(!told.is_empty(), "{rule:?} is not needed");

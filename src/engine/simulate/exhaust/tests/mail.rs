@@ -3,8 +3,8 @@
 use super::act::Act as AnyAct;
 use super::channels::Act;
 use super::diamond::{diamonds_of, from};
-use super::effort;
 use super::program::Program;
+use super::swapped;
 use crate::run::op::kind::{Kind, faults};
 use crate::run::op::of_tokio::{mail, ring, version};
 use crate::run::rng::Rng;
@@ -119,10 +119,10 @@ pub(super) fn generate(rng: &mut Rng, acts: Acts, (tasks_max, acts_max): (u64, u
 #[test]
 fn steps_on_channels_that_do_not_conflict_can_be_swapped() {
     for (name, acts) in FAMILIES {
-        let found = diamonds_of(0..effort().0, |rng| generate(rng, acts, (3, 3)));
+        let found = diamonds_of(swapped(), |rng| generate(rng, acts, (3, 3)));
         println!("{name}: {} pairs", found.pairs);
         assert_eq!(found.broken, None, "{name}");
-        assert!(found.pairs > 200, "{name}: {}", found.pairs);
+        assert!(found.pairs > 75, "{name}: {}", found.pairs);
     }
 }
 
@@ -138,7 +138,7 @@ fn numbers_of_messages_that_are_one_off_are_found() {
         let generate = |rng: &mut Rng| generate(rng, acts, (3, 4));
         let found = faults::with_more(more, || diamonds_of(from(first), generate));
         println!("{name}: {} pairs", found.pairs);
-        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+        found.assert_broken(name);
     }
 }
 
@@ -200,6 +200,6 @@ fn a_relation_of_channels_that_is_not_declared_is_found() {
     for (name, pair, acts, first) in faults {
         let generate = |rng: &mut Rng| generate(rng, acts, (3, 3));
         let found = faults::without(pair, || diamonds_of(from(first), generate));
-        assert!(found.broken.is_some(), "{name}: not found in {} pairs", found.pairs);
+        found.assert_broken(name);
     }
 }

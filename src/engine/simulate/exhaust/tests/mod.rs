@@ -32,6 +32,7 @@ mod timed;
 mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::pin::pin;
 
 use self::act::Act;
@@ -295,10 +296,12 @@ const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
 
 /// The number of programs of each kind, and the maximum number of runs of one by brute force.
 fn effort() -> (u64, u64) {
-    match std::env::var("UNPAUSE_LONG") {
-        Ok(_) => (4_000, 2_000),
-        Err(_) => (80, 300),
-    }
+    if crate::long() { (4_000, 2_000) } else { (40, 300) }
+}
+
+/// Numbers of the programs in which steps without a conflict are swapped. Each program has ten pairs of them or more.
+fn swapped() -> Range<u64> {
+    0..if crate::long() { 4_000 } else { 30 }
 }
 
 #[test]

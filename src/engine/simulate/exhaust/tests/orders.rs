@@ -295,7 +295,7 @@ fn what_one_run_stands_for_is_what_brute_force_finds() {
 fn what_a_run_of_a_seed_stands_for_is_what_brute_force_finds_in_its_class() {
     crate::engine::simulate::hook::install();
     let (programs, runs_max) = effort();
-    let (programs, runs_max) = (programs / 2, 4 * runs_max);
+    let (programs, runs_max) = ((programs / 2).max(40), 4 * runs_max);
     let (mut compared, mut runs, mut own, mut closed) = (0, 0, 0, 0);
     for seed in 0..programs {
         let program = generate(&mut Rng::new(seed), seed % 4 == 3);

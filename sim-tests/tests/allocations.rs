@@ -244,7 +244,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
 
     // Many more runs hold no more than 10^4.
     let name = sim::strategy::STRATEGIES[0].name;
-    let runs = if std::env::var_os("UNPAUSE_LONG").is_some() { 100_000 } else { 30_000 };
+    let runs = if sim_tests::histories::long() { 100_000 } else { 12_000 };
     let seeds = ALL_LESSONS..ALL_LESSONS + runs as u64 + 10;
     let readings = readings(name, seeds, async || atomics(1).await);
     assert_eq!(readings[runs].bytes, readings[10_000].bytes);

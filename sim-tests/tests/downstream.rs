@@ -127,7 +127,7 @@ struct Crates {
 
 /// Returns `true`, and says so, if the test is left to a run with `UNPAUSE_LONG`.
 fn is_left_out() -> bool {
-    let is_left_out = std::env::var_os("UNPAUSE_LONG").is_none();
+    let is_left_out = !sim_tests::histories::long();
     if is_left_out {
         eprintln!("SKIPPED without UNPAUSE_LONG: it builds the library once more");
     }
@@ -262,7 +262,7 @@ fn a_release_that_does_not_shake_names_the_option_that_does_and_it_works() {
     assert!(said.contains(&format!("add to the command: {option}")), "{text}");
     assert_eq!(option, "--config profile.release.package.unpause.debug-assertions=true");
     // The library is built once more for it.
-    if std::env::var_os("UNPAUSE_LONG").is_some() {
+    if sim_tests::histories::long() {
         crates.prints(
             &format!("test --release -p app {option}"),
             &["an_abort_ends_a_task_that_never_waits ... ok"],

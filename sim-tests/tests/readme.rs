@@ -261,7 +261,7 @@ fn the_guide_names_every_strategy() {
 fn example(name: &str, program: &str) {
     // The others need the feature `sim` in the manifest: Cargo names their programs and does not build them.
     let is_built = sim::SIMULATED || ["kv", "lost_update", "parallel_queue"].contains(&name);
-    let is_long = std::env::var_os("UNPAUSE_LONG").is_some();
+    let is_long = sim_tests::histories::long();
     let program = match is_built {
         true => PathBuf::from(program),
         false if is_long => build_example(name),

@@ -133,13 +133,15 @@ fn register(is_lost: bool, guesses: bool, seed: u64) -> Report {
 
 #[cfg_attr(feature = "sim", test)]
 fn guesses_find_a_lost_update_that_drawn_versions_miss() {
+    let seeds = if sim_tests::histories::long() { 150 } else { 60 };
     let failing = |guesses| {
         let fails = |seed: &u64| !register(true, guesses, *seed).passed();
-        (0..150).filter(fails).count()
+        (0..seeds).filter(fails).count()
     };
     let [guessed, drawn] = [true, false].map(failing);
-    assert!(guessed >= 10 && guessed >= 3 * drawn, "{guessed} {drawn}");
-    assert!((0..150).all(|seed| register(false, true, seed).passed()));
+    println!("of {seeds} runs {guessed} find it by guesses, {drawn} by drawn versions");
+    assert!(guessed * 15 >= seeds as usize && guessed >= 3 * drawn, "{guessed} {drawn}");
+    assert!((0..seeds).all(|seed| register(false, true, seed).passed()));
 }
 
 /// Two updates without any object in common: only the guess of one may see the return of the other.

@@ -221,14 +221,15 @@ fn sequences(length_max: u32) -> impl Iterator<Item = Vec<Call>> {
 #[test]
 fn each_order_of_calls_leaves_what_the_rules_say() {
     let (mut programs, mut runs) = (0, 0);
-    // Of the longest sequences every seventh: neighbours differ in their last call.
-    let every = if std::env::var_os("UNPAUSE_LONG").is_some() { 1 } else { 7 };
-    let length_max = 4;
-    let longest = sequences(length_max).filter(|calls| calls.len() == length_max as usize);
-    let shorter = sequences(length_max - 1);
+    // Of long sequences a few: neighbours differ in their first call, and no step has a divisor in common with the
+    // number of calls.
+    let (of_three, of_four) = if sim_tests::histories::long() { (1, 1) } else { (3, 29) };
+    let exactly =
+        |length: usize| sequences(length as u32).filter(move |calls| calls.len() == length);
+    let long = exactly(3).step_by(of_three).chain(exactly(4).step_by(of_four));
     // All values that are drawn, in one order of the tasks: between the calls all is settled.
     let draws = Runner::new().hermetic().strategy("delays:0");
-    for calls in shorter.chain(longest.step_by(every)) {
+    for calls in sequences(2).chain(long) {
         let found = Mutex::new(BTreeSet::new());
         let report = draws.run(async || {
             let seen = observe(&calls).await;
@@ -240,7 +241,7 @@ fn each_order_of_calls_leaves_what_the_rules_say() {
         (programs, runs) = (programs + 1, runs + report.runs);
     }
     println!("{programs} programs, {runs} runs");
-    assert_eq!(programs, 1 + 8 + 64 + 512 + 4096_usize.div_ceil(every));
+    assert_eq!(programs, 1 + 8 + 64 + 512_usize.div_ceil(of_three) + 4096_usize.div_ceil(of_four));
 }
 
 #[test]

@@ -321,7 +321,7 @@ const SEARCHED_MAX: u64 = 2_000;
 #[cfg_attr(feature = "sim", test)]
 fn the_search_has_all_results_of_random_runs() {
     let begun = Instant::now();
-    let programs = if std::env::var_os("UNPAUSE_LONG").is_some() { LONG } else { PROGRAMS };
+    let programs = if sim_tests::histories::long() { LONG } else { PROGRAMS };
     let (mut compared, mut results, mut common, mut random) = (0, 0, 0, 0);
     for seed in 0..programs {
         let program = Arc::new(Dice(seed).program());

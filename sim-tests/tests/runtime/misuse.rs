@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use sim::run::Failure;
 use sim::{Mutex, Runner, SIMULATED};
+use sim_tests::histories::long;
 use sim_tests::seeds::{SEEDS, fails, runner};
 
 #[cfg_attr(feature = "sim", test)]
@@ -106,12 +107,12 @@ fn a_waker_kept_beyond_its_run_wakes_nobody() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_task_woken_by_another_thread_is_told_where_that_comes_from() {
-    for _ in 0..5 {
+    for _ in 0..if long() { 5 } else { 2 } {
         let failure = fails("thread", async || {
             let (send, mut receive) = futures::channel::oneshot::channel();
             let (waits, waiting) = std::sync::mpsc::channel();
             let busy = sim::spawn(async {
-                for _ in 0..200_000 {
+                for _ in 0..if long() { 200_000 } else { 50_000 } {
                     sim::task::yield_now().await;
                 }
             });

@@ -422,7 +422,7 @@ fn any_split_killed_and_gone_on_with_is_the_single_run() {
     if !sim::SIMULATED {
         return; // No seed means the same run twice.
     }
-    let rounds = if std::env::var_os("UNPAUSE_LONG").is_some() { 1000 } else { 24 };
+    let rounds = if sim_tests::histories::long() { 1000 } else { 8 };
     let began = Instant::now();
     (0..rounds).for_each(round);
     println!("{rounds} rounds in {} s", began.elapsed().as_secs());

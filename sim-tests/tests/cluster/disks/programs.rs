@@ -119,7 +119,8 @@ fn a_copy_that_forgets_the_error_of_a_write_is_found_and_written_down() {
     assert!(faults.iter().all(|fault| fault.source.contains(".way(1)")), "{faults:?}");
     let text = screen(&found);
     assert!(text.contains("disk n") && text.contains("mend n"), "{text}");
-    passes(&sampled(200, async || drawn(false, bad).await));
+    let seeds = if sim_tests::histories::long() { 200 } else { 80 };
+    passes(&sampled(seeds, async || drawn(false, bad).await));
 }
 
 #[cfg_attr(feature = "sim", test)]

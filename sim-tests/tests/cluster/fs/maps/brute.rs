@@ -214,7 +214,7 @@ fn a_search_finds_what_brute_force_does() {
 /// Random programs.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_of_random_programs_finds_what_brute_force_does() {
-    let count = if std::env::var_os("UNPAUSE_LONG").is_some() { 150 } else { 5 };
+    let count = if sim_tests::histories::long() { 150 } else { 5 };
     let mut state = 1_u64;
     let mut below = move |bound: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -86,17 +86,23 @@ fn main() -> ExitCode {
 //   at          examples/lost_update.rs:64:9
 //   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
+//   why         between `load` (lost_update.rs:25) and `store` (:27) of 0.0 came `store` (:27) of 0.1
+//               and 1 more
+//   remedy      as one step, lost_update.rs:25 to :27: all 2 interleavings pass (proved; it keeps 2 of
+//               the 2 that pass now)
+//   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)
 //
 // ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
-//   step  main             0.0                0.1                                                place
-//      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
+//   step  main             0.0              0.1                   P                              place
+//      0  spawn 0.0, 0.1                                        .11       examples/lost_update.rs:49:9
 //      1  │                start
 //      2  │                load atomic = 0                               examples/lost_update.rs:25:33
-//         │                ├─ preempted ──────┐
-//      3  │                │                  start
-//      4  │                │                  load atomic = 0            examples/lost_update.rs:25:33
-//      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
+//         │                ├─ preempted ────┐
+//      3  │                │                start               .88 ◂
+//      4  │                │                load atomic = 0       1      examples/lost_update.rs:25:33
+//   no way back: every schedule fails from here on (proved)
+//      5  │                │                store atomic := 1            examples/lost_update.rs:27:21
 //      6  │                store atomic := 1                             examples/lost_update.rs:27:21
 //      7  join 0.0                                                        examples/lost_update.rs:49:9
 //      8  join 0.1                                                        examples/lost_update.rs:49:9
@@ -117,6 +123,11 @@ fn main() -> ExitCode {
 //   checked at  examples/lost_update.rs:66:13
 //   tested      2 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 10 steps, 4 preemptions to 10 steps, 1 preemption (528 replays)
+//   why         between `load` (lost_update.rs:25) and `store` (:27) of 0.0 came `store` (:27) of 0.1
+//               and 1 more
+//   remedy      as one step, lost_update.rs:25 to :27: all 2 interleavings pass (proved; it keeps 2 of
+//               the 2 that pass now)
+//   chances     11 % of all schedules fail, 88 % after step 3, all after step 4 (proved)
 //
 // ── history ── counter, 3 operations, 3 clients ─────────────────────────────────────────────────────
 //
@@ -130,14 +141,15 @@ fn main() -> ExitCode {
 //
 // ── schedule ── 10 steps, 4 switches, 1 preemption ──────────────────────────────────────────────────
 //
-//   step  main             0.0                0.1                                                place
-//      0  spawn 0.0, 0.1                                                  examples/lost_update.rs:49:9
+//   step  main             0.0              0.1                   P                              place
+//      0  spawn 0.0, 0.1                                        .11       examples/lost_update.rs:49:9
 //      1  │                start
 //      2  │                load atomic = 0                               examples/lost_update.rs:25:33
-//         │                ├─ preempted ──────┐
-//      3  │                │                  start
-//      4  │                │                  load atomic = 0            examples/lost_update.rs:25:33
-//      5  │                │                  store atomic := 1          examples/lost_update.rs:27:21
+//         │                ├─ preempted ────┐
+//      3  │                │                start               .88 ◂
+//      4  │                │                load atomic = 0       1      examples/lost_update.rs:25:33
+//   no way back: every schedule fails from here on (proved)
+//      5  │                │                store atomic := 1            examples/lost_update.rs:27:21
 //      6  │                store atomic := 1                             examples/lost_update.rs:27:21
 //      7  join 0.0                                                        examples/lost_update.rs:49:9
 //      8  join 0.1                                                        examples/lost_update.rs:49:9

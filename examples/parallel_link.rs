@@ -126,6 +126,7 @@ fn main() -> ExitCode {
 //   tested      3 runs of seeds 0 to 999 after 4 rehearsals, portfolio
 //   shrunk      from 7 commands, 17 steps, 1 preemption, 3 tasks, 27 draws to 2 commands, 4 steps, 0
 //               preemptions, 1 task, 6 draws (1259 replays)
+//   why         it fails in every run with the values drawn here (proved: there is one interleaving)
 //
 // ── program ── Counter, 2 commands of 7 ─────────────────────────────────────────────────────────────
 //

@@ -201,8 +201,15 @@ pub(crate) fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The number of steps from which on an example, which is short, has no room for the explanation of a run.
+const LONG: usize = 50;
+
 fn screen(report: &Report) -> String {
-    text(report, &Style::default())
+    let mut report = report.clone();
+    if let Some(finding) = report.finding.as_mut().filter(|it| it.run.steps.len() > LONG) {
+        finding.why = None;
+    }
+    text(&report, &Style::default())
 }
 
 fn failure(report: &Report) -> Option<&Failure> {

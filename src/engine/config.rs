@@ -31,9 +31,9 @@ pub(crate) use self::json::JsonFiles;
 pub(crate) use self::list::{SETTINGS, Settings};
 pub(crate) use self::meaning::{SettingTexts, differing};
 use self::names::unknown;
-pub(crate) use self::row::ProofRuns;
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
+pub(crate) use self::row::{ProofRuns, WhyRuns};
 use self::strategy::meant;
 use crate::native;
 use crate::run::chances::Chances;
@@ -54,6 +54,8 @@ const SEEDS_REAL: u64 = 100;
 const STEPS_MAX: u32 = 1_000_000;
 /// Runs that a proof may take when nothing says how many and a search found the failure: about a second.
 const PROOF_RUNS: u64 = 10_000;
+/// Runs that an explanation may take when nothing says how many: a fraction of a second.
+const WHY_RUNS: u64 = 3_000;
 /// The default time limit of a step.
 const HANG: Duration = Duration::from_secs(10);
 /// The default time limit of a run on real threads.
@@ -134,6 +136,8 @@ pub(crate) struct Config {
     pub(crate) closure: bool,
     /// The maximum number of runs for the proof that a failing run has the fewest preemptions; 0 for no proof.
     pub(crate) prove: u64,
+    /// The maximum number of runs that explain a failing run; 0 for no explanation.
+    pub(crate) why: u64,
     /// True if a test that proves nothing fails.
     pub(crate) must_prove: bool,
     /// True if failing runs are shrunk.
@@ -320,6 +324,7 @@ impl Settings {
             coverage: self.coverage.unwrap_or(false),
             closure: self.closure.unwrap_or(false),
             prove: self.prove.map_or(if searches { PROOF_RUNS } else { 0 }, |runs| runs.0),
+            why: self.why.map_or(WHY_RUNS, |runs| runs.0),
             must_prove,
             shrink: self.shrink.unwrap_or(true),
             long_is_undecided: self.kind.long_is_undecided,

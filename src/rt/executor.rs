@@ -71,7 +71,7 @@ impl Executor<'_> {
             drop(state);
             self.progress.store(step, Ordering::Relaxed);
             if !has_work {
-                self.poll(step, task, turn);
+                self.poll::<false>(step, task, turn);
             } else if !self.take_step(step, task) {
                 return;
             }
@@ -143,7 +143,7 @@ impl Executor<'_> {
         let aborted = state.takes_abort();
         let branches = !state.foreign.is_empty();
         let turn = state.turn();
-        let uses_parts = state.uses_any();
+        let (uses_parts, fuses) = (state.uses_any(), state.fuses);
         drop(state);
         if aborted {
             self.cancel(step, task);
@@ -157,7 +157,11 @@ impl Executor<'_> {
         if branches && self.seats.get(task).is_some() {
             self.wake_branches(step, task);
         }
-        self.poll(step, task, turn);
+        match fuses {
+            true => self.poll::<true>(step, task, turn),
+            false => self.poll::<false>(step, task, turn),
+        }
+        now::unfuse();
         true
     }
 
@@ -168,16 +172,20 @@ impl Executor<'_> {
         }
     }
 
+    /// Polls the task of the step, with [fused](now::fuse) points if `FUSED` is true.
     #[inline(always)]
-    fn poll(&mut self, step: u32, task: TaskId, turn: u32) {
+    fn poll<const FUSED: bool>(&mut self, step: u32, task: TaskId, turn: u32) {
         let Some(Seat { waker, body: Some(body), .. }) = self.seats.get(task) else {
             // The body of the test, or a part of it that is a task of its own.
             if task == TaskId::MAIN || !self.arrive(step, task) {
-                self.poll_main(step, task, turn);
+                self.poll_main::<FUSED>(step, task, turn);
             }
             return;
         };
         now::enter_step(step, task, turn, waker);
+        if FUSED {
+            now::fuse();
+        }
         let mut cx = Context::from_waker(waker);
         match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(&mut cx))) {
             Ok(Poll::Pending) => {}
@@ -187,12 +195,14 @@ impl Executor<'_> {
     }
 
     #[inline(always)]
-    fn poll_main(&mut self, step: u32, task: TaskId, turn: u32) {
+    fn poll_main<const FUSED: bool>(&mut self, step: u32, task: TaskId, turn: u32) {
         let waker = &self.seats.at(task).waker;
         now::enter_step(step, task, turn, waker);
+        if FUSED {
+            now::fuse();
+        }
         let mut cx = Context::from_waker(waker);
-        let main = self.main.as_mut();
-        match catch_unwind(AssertUnwindSafe(|| main.poll(&mut cx))) {
+        match catch_unwind(AssertUnwindSafe(|| self.main.as_mut().poll(&mut cx))) {
             Ok(Poll::Pending) => {}
             Ok(Poll::Ready(())) => self.end(TaskId::MAIN, false),
             Err(payload) => self.panicked(task, payload),

@@ -50,7 +50,7 @@ pub(crate) use self::interned::interned;
 pub(crate) use self::lock::Vacancy;
 pub(crate) use self::memory::Weaker;
 pub(crate) use self::memory::weak::Asked;
-pub(crate) use self::now::{by_hand, in_run, is_by_hand, is_turn_of, run};
+pub(crate) use self::now::{by_hand, in_run, is_by_hand, is_turn_of, may_be_at_once, run};
 pub(crate) use self::object::{AnnouncementId, Object};
 pub(crate) use self::parts::branches::{BranchKeys, LogMark, OrderDraw};
 pub(crate) use self::parts::clocks::Moment;
@@ -75,6 +75,7 @@ part::parts! {
     hand: Hand,
     fault: FaultState,
     own_steps: OwnSteps,
+    what_if: Regions,
     nodes: Nodes,
     pace: Pace,
     carrier: Suffered,

@@ -43,6 +43,17 @@ thread_local! {
     static NOW: Now = const { Now::new() };
 }
 
+/// The way of an operation that waits for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// Through a point.
+    Point,
+    /// It takes effect in the poll.
+    ByHand,
+    /// It takes effect in the poll if a part of the run says so.
+    Fused,
+}
+
 /// The position of a run.
 //
 // The cost of a point is its stores: a processor commits one store at a time, and does four other operations in the
@@ -70,10 +81,12 @@ pub(crate) struct Now {
     turn: Cell<u32>,
     /// The values of the operation that was done.
     values: Cell<Values>,
-    /// True while futures are [polled by hand](by_hand).
-    by_hand: Cell<bool>,
+    /// See [`by_hand`] and [`fuse`].
+    way: Cell<Way>,
     /// See [`statics`].
     statics: Cell<u64>,
+    /// The address of the task's own waker while its points are [fused](fuse). `waker` has the address of no task then.
+    fused: Cell<usize>,
 }
 
 impl Now {
@@ -87,7 +100,8 @@ impl Now {
             mark: Cell::new(0),
             turn: Cell::new(NO_KEY),
             values: Cell::new(Values::None),
-            by_hand: Cell::new(false),
+            way: Cell::new(Way::Point),
+            fused: Cell::new(NO_WAKER),
             statics: Cell::new(NO_RUN),
         }
     }
@@ -177,7 +191,10 @@ pub(super) fn is_current(task: TaskId) -> bool {
 /// Returns `true` for the waker that the executor passed to the current task.
 #[inline]
 pub(super) fn is_own_waker(waker: &Waker) -> bool {
-    NOW.with(|now| now.waker.get() == waker.data().addr())
+    NOW.with(|now| {
+        let own = waker.data().addr();
+        now.waker.get() == own || now.fused.get() == own
+    })
 }
 
 // ---- a step
@@ -248,19 +265,20 @@ pub(super) fn forget_turn() {
 /// Calls `poll`, in which futures are polled by hand: operations take effect at once, in the current step.
 pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
     /// Restores the setting and the waker of the task, also when `poll` panics.
-    struct Restore(bool, usize);
+    struct Restore(Way, usize);
 
     impl Drop for Restore {
         fn drop(&mut self) {
             NOW.with(|now| {
-                now.by_hand.set(self.0);
+                now.way.set(self.0);
                 now.waker.set(self.1);
             });
         }
     }
 
     // No waker is the task's own, so that the way of a point needs no other check.
-    let _restore = NOW.with(|now| Restore(now.by_hand.replace(true), now.waker.replace(NO_WAKER)));
+    let _restore =
+        NOW.with(|now| Restore(now.way.replace(Way::ByHand), now.waker.replace(NO_WAKER)));
     poll()
 }
 
@@ -268,7 +286,39 @@ pub(crate) fn by_hand<R>(poll: impl FnOnce() -> R) -> R {
 /// has no data.
 #[inline]
 pub(crate) fn is_by_hand(waker: &Waker) -> bool {
-    waker.data().is_null() || NOW.with(|now| now.by_hand.get())
+    waker.data().is_null() || NOW.with(|now| now.way.get() == Way::ByHand)
+}
+
+/// Returns `true` if an operation with this waker [may take effect](is_by_hand) in the poll: by hand, or because points
+/// are [fused](fuse).
+#[inline]
+pub(crate) fn may_be_at_once(waker: &Waker) -> bool {
+    waker.data().is_null() || NOW.with(|now| now.way.get() != Way::Point)
+}
+
+/// Makes the world decide about each operation of the step, which has begun, if it has a point. To be ended by
+/// [`unfuse`].
+#[cold]
+pub(super) fn fuse() {
+    // No waker is the task's own, so that the way of a point needs no other check.
+    NOW.with(|now| {
+        now.way.set(Way::Fused);
+        now.fused.set(now.waker.replace(NO_WAKER));
+    });
+}
+
+/// Ends [`fuse`].
+#[cold]
+pub(super) fn unfuse() {
+    NOW.with(|now| {
+        now.way.set(Way::Point);
+        now.fused.set(NO_WAKER);
+    });
+}
+
+/// Returns `true` if points are [fused](fuse).
+pub(super) fn is_fused() -> bool {
+    NOW.with(|now| now.way.get() == Way::Fused)
 }
 
 /// The announcement of an operation of the current task that takes effect by hand. It is on no board.

@@ -11,6 +11,7 @@
 //! | a step is left with [work](RunState::needs_work) to do | [`look`](Part::look), [`leave`](Part::leave), [`settle`](Part::settle) |
 //! | an operation that waited is retracted | [`retracted`](Part::retracted) |
 //! | no task can step | [`unblock`](Part::unblock) |
+//! | an operation is announced in a run with fewer points | [`fuses`](Part::fuses) |
 //! | a task ends | [`end_task`](Part::end_task) |
 //! | the run ends | [`judge`](Part::judge), [`end`](Part::end) |
 //!
@@ -23,6 +24,7 @@ use super::state::RunState;
 use super::worker::RunLimits;
 use super::world::World;
 use crate::run::ids::{ObjectId, Place, TaskId};
+use crate::run::op::Op;
 
 /// A part of a run. Its value is its state, which is the default at the start of a run.
 ///
@@ -63,6 +65,12 @@ pub(super) trait Part: Default {
 
     /// Returns `true` if [`end_task`](Self::end_task) has work for a task of the run.
     fn has_ends(&self) -> bool {
+        false
+    }
+
+    /// Returns `true` if an operation of the current task takes effect at once, without a point. Called only if the
+    /// part has set [`RunState::fuses`].
+    fn fuses(_: &mut RunState, _: &'static Op, _: Place) -> bool {
         false
     }
 
@@ -188,6 +196,17 @@ macro_rules! parts {
             /// The files of the parts.
             #[cfg(test)]
             pub(super) const NAMES: &[&str] = &[$(stringify!($file),)*];
+
+            /// Returns `true` if an operation of the current task takes effect at once, without a point.
+            #[cold]
+            pub(super) fn fuses(
+                state: &mut RunState,
+                op: &'static crate::run::op::Op,
+                place: Place,
+            ) -> bool {
+                false $(|| state.uses::<self::parts::$file::$Part>()
+                    && <self::parts::$file::$Part as self::part::Part>::fuses(state, op, place))*
+            }
 
             /// Returns `true` if a part has work at the ends of tasks.
             pub(super) fn has_ends(&self) -> bool {

@@ -8,6 +8,7 @@
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 
+use super::Parts;
 use super::memory::Weaker;
 use super::memory::weak::{Asked, WordOp};
 use super::now::{self, Now};
@@ -53,7 +54,7 @@ impl PendingOp {
     fn announce_at(&mut self, now: &Now, waker: &Waker) -> Poll<()> {
         match now.announce(self.op, self.object, self.place, waker) {
             Some(announcement) => self.announcement = announcement,
-            None if now::is_by_hand(waker) => {
+            None if now::may_be_at_once(waker) && (now::is_by_hand(waker) || self.is_fused()) => {
                 self.begin_by_hand();
                 return Poll::Ready(());
             }
@@ -72,6 +73,12 @@ impl PendingOp {
             world.state().polls.by_hand += 1;
         });
         self.announcement = now::announcement_by_hand();
+    }
+
+    /// Returns `true` if the operation belongs to the current step, because points are fused.
+    #[cold]
+    pub(crate) fn is_fused(&self) -> bool {
+        now::is_fused() && WORLD.with(|world| Parts::fuses(&mut world.state(), self.op, self.place))
     }
 
     /// Announces the operation to the world, because it may have to wait or because the thread

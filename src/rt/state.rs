@@ -65,6 +65,8 @@ pub(crate) struct RunState {
     /// True if the task of the last step can continue and did not yield: a step of another task is
     /// then a preemption.
     pub(super) goes_on: bool,
+    /// True if operations may take effect without a point of their own: see [`now::fuse`].
+    pub(super) fuses: bool,
     /// The key of the next announcement that is kept here.
     next_key: u32,
     /// The last step with an announcement kept here, and the key of the first one in that step.
@@ -94,6 +96,7 @@ impl RunState {
             aborts: 0,
             has_panics: false,
             goes_on: false,
+            fuses: false,
             next_key: FIRST_KEY,
             fresh: (u32::MAX, FIRST_KEY),
         }
@@ -130,6 +133,7 @@ impl RunState {
         self.aborts = 0;
         self.has_panics = false;
         self.goes_on = false;
+        self.fuses = false;
         self.next_key = FIRST_KEY;
         self.fresh = (u32::MAX, FIRST_KEY);
         std::mem::take(&mut self.foreign)

@@ -10,6 +10,7 @@ use crate::Ordering::SeqCst;
 use crate::run::clock::ClockMode;
 use crate::run::faults::{Faults, Progress};
 use crate::run::ids::Seed;
+use crate::run::what_if::WhatIf;
 use crate::strategy::Chosen;
 use crate::{Atomic, Mutex, node, spawn, time};
 
@@ -18,12 +19,13 @@ struct Row {
     part: &'static str,
     clock: ClockMode,
     faults: Faults,
+    what_if: Option<Arc<WhatIf>>,
     body: fn() -> Pin<Box<dyn Future<Output = ()>>>,
 }
 
 impl Row {
     fn new(part: &'static str, body: fn() -> Pin<Box<dyn Future<Output = ()>>>) -> Row {
-        Row { part, clock: ClockMode::Last, faults: Faults::NONE, body }
+        Row { part, clock: ClockMode::Last, faults: Faults::NONE, what_if: None, body }
     }
 
     fn limits(&self) -> RunLimits {
@@ -36,6 +38,7 @@ impl Row {
             faults,
             weaker: Weaker::Nothing,
             searched: false,
+            what_if: self.what_if.clone(),
         }
     }
 }
@@ -81,6 +84,7 @@ fn rows() -> Vec<Row> {
             faults: Faults { progress: Progress::WaitFree(900), ..Faults::NONE },
             ..Row::new("own_steps", || Box::pin(plain()))
         },
+        Row { what_if: Some(Arc::default()), ..Row::new("what_if", || Box::pin(plain())) },
         Row::new("nodes", || Box::pin(async { node("a").spawn(plain()).await.unwrap() })),
         Row::new("pace", || {
             Box::pin(async {

@@ -26,6 +26,7 @@ use crate::run::recording::HistorySource;
 use crate::run::schedule::Schedule;
 use crate::run::threads::ThreadFacts;
 use crate::run::untried::Untried;
+use crate::run::what_if::WhatIf;
 use crate::run::{Condition, Failure, FaultCount, Outcome, Run, TaskRecord};
 
 /// The limits of a run.
@@ -45,6 +46,8 @@ pub(crate) struct RunLimits {
     pub(crate) weaker: Weaker,
     /// True if a search enumerates the runs; their seeds are then numbers, from which nothing may be derived.
     pub(crate) searched: bool,
+    /// The differences of the program from the program of the test, if it has any.
+    pub(crate) what_if: Option<Arc<WhatIf>>,
 }
 
 /// Runs test bodies, one after the other, on one thread.
@@ -193,6 +196,11 @@ impl Worker {
     pub(crate) fn left_waiting(&self) -> bool {
         let record = &self.world.state().record;
         !record.stuck.is_empty() || !record.circle.is_empty()
+    }
+
+    /// Returns `true` if the last run counts for nothing, because a task would have had to wait within a region.
+    pub(crate) fn is_excused(&self) -> bool {
+        self.world.state().is_excused()
     }
 
     /// Returns `true` if the last run continued after its step limit.

@@ -60,6 +60,7 @@ objects! {
         shrunk: Option<Shrunk>,
         proof: Option<Proof>,
         strengthening: Option<Strengthening>,
+        why: Option<Why>,
         called_from: Option<String>,
         needs_runtime: Option<String>,
         trace_file: Option<String>,
@@ -80,6 +81,35 @@ objects! {
     Strengthening { operations: Vec<Strengthened>, runs: u64 }
     /// An operation with a stronger order.
     Strengthened { op: String, place: PlaceIndex, order: String }
+    /// The explanation of a failing run by other runs.
+    Why {
+        runs: u64,
+        cause: Option<Interruption>,
+        remedy: Option<Remedy>,
+        chances: Vec<Chance>,
+        marks: Vec<u64>,
+        no_return: Option<NoReturn>,
+    }
+    /// A region that was interrupted.
+    Interruption { task: u64, region: Region, is_reached: bool, between: Vec<u64> }
+    /// Two operations of one task.
+    Region { from_op: String, from: PlaceIndex, to_op: String, to: PlaceIndex }
+    /// Regions that make the failure impossible if each is one step. Some numbers depend on the kind.
+    Remedy {
+        regions: Vec<Region>,
+        waits: bool,
+        kind: String,
+        interleavings: Option<u64>,
+        of: Option<u64>,
+        left_out: Option<u64>,
+        preemptions: Option<u64>,
+        runs: Option<u64>,
+        failed: Option<u64>,
+    }
+    /// The chance of failure after the first steps.
+    Chance { after: u64, share: f64, runs: u64 }
+    /// A proof that every run with the same first steps fails.
+    NoReturn { after: u64, interleavings: u64 }
     /// A failure: what all have, and one object of the kind's own.
     Failure {
         kind: String,

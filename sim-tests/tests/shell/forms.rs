@@ -16,7 +16,10 @@ fn a_test_that_must_fail_passes_and_shows_what_it_is_about() {
 fn a_screen_is_as_wide_as_the_terminal() {
     let heading = |text: &str| {
         let line = text.lines().map(|line| line.trim_end_matches('\r'));
-        let line = line.filter(|line| line.contains("schedule")).map(str::to_owned).next();
+        let line = line
+            .filter(|line| line.contains("schedule") && line.contains("──"))
+            .map(str::to_owned)
+            .next();
         let mut line = line.unwrap_or_else(|| panic!("no schedule:\n{text}"));
         // Without its colours.
         while let Some(start) = line.find('\u{1b}') {

@@ -216,12 +216,15 @@ fn a_trace_that_is_longer_than_the_run_that_fails_is_said_to_be_of_another_failu
 
 #[cfg_attr(feature = "sim", test)]
 fn a_run_that_is_not_to_be_shrunk_is_shown_as_it_was_found() {
-    let shrunk = child("fails_after_long").fails();
+    // Apart from the traces of other tests of the same program.
+    let out = folder("whole");
+    let test = || child("fails_after_long").env("SIM_OUT", &out);
+    let shrunk = test().fails();
     shrunk.says(&["shrunk  "]);
-    let whole = child("fails_after_long").env("SIM_SHRINK", "0").env("SIM_PROVE", "100").fails();
+    let whole = test().env("SIM_SHRINK", "0").env("SIM_PROVE", "100").fails();
     whole.says_not("shrunk  ");
     whole.says_not("proof  ");
     // It is replayed and written down as any is.
-    let again = child("fails_after_long").env("SIM_REPLAY", whole.after("trace:")).fails();
+    let again = test().env("SIM_REPLAY", whole.after("trace:")).fails();
     assert_eq!(again.schedule(), whole.schedule());
 }

@@ -49,4 +49,5 @@ mod strategies;
 mod time;
 mod time_any;
 mod weak_orders;
+mod why;
 mod written;

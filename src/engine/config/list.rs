@@ -16,7 +16,7 @@ use super::grammar::{
     time_text,
 };
 use super::row::Meaning::{Machine, Report, Run, Seed};
-use super::row::{ProofRuns, SettingRow, Value};
+use super::row::{ProofRuns, SettingRow, Value, WhyRuns};
 use super::{JsonFiles, LogMode, Shard, TestKind};
 use crate::run::chances::Chances;
 use crate::run::clock::ClockMode;
@@ -249,6 +249,13 @@ settings! {
         meaning: Report,
         grammar: "a number of runs like 100000",
         read: |text| text.parse().ok().map(ProofRuns),
+    }
+    /// The maximum number of runs that explain a failing run.
+    why: WhyRuns {
+        variable: "SIM_WHY", argument: false, on_threads: false,
+        meaning: Report,
+        grammar: "a number of runs like 3000",
+        read: |text| text.parse().ok().map(WhyRuns),
     }
     /// True if a test that proves nothing fails.
     must_prove: bool {

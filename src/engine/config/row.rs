@@ -95,6 +95,16 @@ impl Value for ProofRuns {
     }
 }
 
+/// The number of runs that explain a failing run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WhyRuns(pub(crate) u64);
+
+impl Value for WhyRuns {
+    fn requests(&self) -> bool {
+        self.0 > 0
+    }
+}
+
 macro_rules! values {
     ($($type:ty),* $(,)?) => {
         $(impl Value for $type {})*

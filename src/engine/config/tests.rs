@@ -32,6 +32,7 @@ fn a_bad_value_names_variable_value_and_grammar() {
         ("SIM_COVERAGE", "yes"),
         ("SIM_CLOSURE", "true"),
         ("SIM_PROVE", "yes"),
+        ("SIM_WHY", "no"),
         ("SIM_MUST_PROVE", "yes"),
         ("SIM_SHRINK", "no"),
         ("SIM_STATISTICS", "all"),

@@ -168,6 +168,7 @@
 //! | `SIM_COVERAGE` | shows the classes of interleavings that a passing test saw | `1`, `0` |
 //! | `SIM_CLOSURE` | checks the recorded calls of each run in all orders that its steps allow | `1`, `0` |
 //! | `SIM_PROVE` | maximum of runs for the proof that no failing run has fewer preemptions; `0` is no proof | `100000` |
+//! | `SIM_WHY` | maximum of runs that explain a failing run; the default is 3000, `0` is no explanation | `1000` |
 //! | `SIM_MUST_PROVE` | fails a test whose search proves nothing | `1`, `0` |
 //! | `SIM_SHRINK` | shrinks a failing run before it is shown | `1`, `0` |
 //! | `SIM_STATISTICS` | shows the composition of the generated programs of a passing test | `1`, `0` |

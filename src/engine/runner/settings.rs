@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Runner;
-use crate::engine::config::{JsonFiles, ProofRuns};
+use crate::engine::config::{JsonFiles, ProofRuns, WhyRuns};
 use crate::strategy::{Numbered, Strategy};
 
 impl Runner {
@@ -402,10 +402,48 @@ impl Runner {
     }
 
     /// Makes a failing run smaller before it is reported; on by default. Without it, the failing run is replayed and
-    /// reported as it is, and nothing is [proven](Self::prove) of it.
+    /// reported as it is, and nothing is [proven](Self::prove) of it or [explained](Self::why).
     #[must_use]
     pub fn shrink(mut self, wanted: bool) -> Runner {
         self.settings.shrink = Some(wanted);
+        self
+    }
+
+    /// Explains a failing run, when it has been shrunk, by at most so many other runs of the same program with the same
+    /// values drawn, and 2,000,000 steps; 0 for no explanation. The default is 3000.
+    /// [`Finding::why`](crate::report::Finding::why) has the result.
+    ///
+    /// Only a failing test makes these runs. Not explained are failures without a program of their own, such as a
+    /// misuse, runs that reach their step limit, and runs with the memory `c11`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use sim::{Atomic, Ordering::SeqCst, Runner};
+    ///
+    /// # let out = std::env::temp_dir().join("sim-docs");
+    /// # let runner = Runner::new().hermetic().out(out);
+    /// let report = runner.why(1000).run(async || {
+    ///     let counter = Arc::new(Atomic::new(0));
+    ///     sim::map_concurrently(0..2, |_| {
+    ///         let counter = counter.clone();
+    ///         async move {
+    ///             let value = counter.load(SeqCst).await;
+    ///             counter.store(value + 1, SeqCst).await;
+    ///         }
+    ///     })
+    ///     .await;
+    ///     assert_eq!(counter.load(SeqCst).await, 2);
+    /// });
+    /// if sim::SIMULATED {
+    ///     let why = report.finding.unwrap().why.unwrap();
+    ///     // Some schedules pass, and after the switch between load and store nearly all fail.
+    ///     assert!(why.chances[0].share < 0.5);
+    ///     assert_eq!(why.marks.len(), 1);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn why(mut self, runs: u64) -> Runner {
+        self.settings.why = Some(WhyRuns(runs));
         self
     }
 

@@ -158,6 +158,7 @@ impl Attributes {
             shard: None,
             log: None,
             shrink: None,
+            why: None,
             out: None,
             results: None,
             json: None,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use unpause_ordered::sort;
 
+use super::job::WorkerJob;
 use super::session::Session;
 use super::strengthen::strengthening;
-use super::watchdog::{Unwatch, WorkerJob};
-use super::{hook, prove, seek};
+use super::watchdog::Unwatch;
+use super::{hook, prove, seek, why};
 use crate::engine::assignment::Account;
 use crate::report::{Finding, Origin, Proof, Shrinking, Size};
 use crate::rt::{RunLimits, Worker};
@@ -55,6 +56,7 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         }
     };
     let strengthening = shrunk.and_then(|_| session.quietly(|| strengthening(session, &run, runs)));
+    let why = shrunk.and_then(|_| session.quietly(|| why::explain(session, &run)));
     let (trace_file, trace_error) = session.write(&trace);
     let replay = Some(session.replay_command(trace, trace_file.as_deref().unwrap_or_default()));
     let finding = Finding {
@@ -62,6 +64,7 @@ pub(super) fn confirm(session: &Session<'_>, run: Run, from: Origin, runs: u64) 
         shrunk,
         proof,
         strengthening,
+        why,
         called_from: callers.of_std,
         needs_runtime: callers.of_runtime,
         trace_file,

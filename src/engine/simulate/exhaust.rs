@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use self::audit::Sampled;
 use super::confirm;
+use super::job::WorkerJob;
 use super::passed::note;
 use super::reorder::{self, Reordered};
 use super::session::Session;
-use super::watchdog::WorkerJob;
 use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;
 use crate::engine::seeds::{Explored, Found, remarks, unchecked};

@@ -1,10 +1,11 @@
 //! Runs seeds under the scheduler.
 
 use super::confirm;
+use super::job::WorkerJob;
 use super::passed::note;
 use super::reorder::ClosureCollector;
 use super::session::Session;
-use super::watchdog::{Unwatch, WorkerJob};
+use super::watchdog::Unwatch;
 use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks, unchecked};
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};

@@ -9,6 +9,7 @@ mod ends;
 mod exhaust;
 mod explore;
 mod hook;
+mod job;
 mod passed;
 mod prove;
 mod recount;
@@ -20,6 +21,7 @@ mod standstill;
 mod strengthen;
 mod times;
 mod watchdog;
+mod why;
 
 use std::time::{Duration, Instant};
 

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::confirm::signature;
+use super::job::WorkerJob;
 use super::session::Session;
-use super::watchdog::WorkerJob;
 use crate::report::{Proof, Size};
 use crate::rt::Worker;
 use crate::run::schedule::Schedule;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use super::job::WorkerJob;
 use super::session::Session;
-use super::watchdog::WorkerJob;
 use crate::engine::seeds::Explored;
 use crate::report::Closure;
 use crate::rt::Worker;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use unpause_check::picture::screen::plural;
 
 use super::session::Session;
-use super::{confirm, hook, watched};
+use super::{confirm, hook, watched, why};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::InvalidSetting;
 use crate::engine::persistence::{self, Unreadable};
@@ -170,7 +170,9 @@ fn replayed(session: &Session<'_>, run: Run, from: Origin, trace: &Trace) -> Acc
         _ => format::inline(trace),
     };
     let callers = hook::callers();
+    let explained = session.config.shrink.then(|| session.quietly(|| why::explain(session, &run)));
     let finding = Finding {
+        why: explained.flatten(),
         called_from: callers.of_std,
         needs_runtime: callers.of_runtime,
         replay: Some(session.site.replay_command(&source, trace.header.settings.is_some())),

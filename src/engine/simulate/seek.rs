@@ -10,8 +10,8 @@ use unpause_ordered::Set;
 
 use super::confirm::ShrinkReplayer;
 use super::exhaust::ends_by_a_step;
+use super::job::WorkerJob;
 use super::reorder::{holds, in_order};
-use super::watchdog::WorkerJob;
 use crate::run::Failure;
 use crate::run::schedule::Schedule;
 use crate::shrink::{Replayer, Sought};

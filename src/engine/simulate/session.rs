@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::watchdog::{Watchdog, WatchedWorker, WorkerJob};
+use super::job::WorkerJob;
+use super::watchdog::{Watchdog, WatchedWorker};
 use super::{hook, standstill};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::{Config, LogMode};
@@ -21,7 +22,6 @@ use crate::run::schedule::Schedule;
 use crate::run::trace::{Header, Trace, format};
 use crate::run::{Failure, Outcome, Run};
 use crate::seam::quiet::silence;
-use crate::strategy::{LenientReplay, Replay, Rerun};
 
 /// An inline trace longer than this is not put on the screen; the file serves.
 const INLINE_MAX: usize = 400;
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
             _ if searched => Weaker::Note,
             _ => Weaker::Nothing,
         };
-        RunLimits { steps_max, beyond, hang: None, clock, faults, weaker, searched }
+        RunLimits { steps_max, beyond, hang: None, clock, faults, weaker, searched, what_if: None }
     }
 
     /// The limits of a run that follows the decisions of a run of so many steps.
@@ -249,32 +249,5 @@ impl<'a> Session<'a> {
         let short = inline.len() <= INLINE_MAX || file.is_empty();
         let source = if short { &inline } else { file };
         self.site.replay_command(source, true)
-    }
-}
-
-impl WorkerJob {
-    /// The number of steps of the run that it follows, if it follows a run.
-    fn steps(&self) -> Option<usize> {
-        match self {
-            WorkerJob::Replay(trace) => Some(trace.steps.len()),
-            WorkerJob::Again(run) => Some(run.steps.len()),
-            WorkerJob::Follow(schedule) => Some(schedule.steps() as usize),
-            WorkerJob::Seeds(_) | WorkerJob::Rehearse(..) | WorkerJob::Search(_) => None,
-        }
-    }
-
-    /// Answers the choices of this job.
-    pub(super) fn strategy(&self) -> Box<dyn Strategy> {
-        match self {
-            WorkerJob::Seeds(chosen) => chosen.create(),
-            WorkerJob::Rehearse(job, _) => job.strategy(),
-            WorkerJob::Replay(trace) => Box::new(Replay::new((**trace).clone())),
-            WorkerJob::Again(run) => Box::new(Rerun::new(run)),
-            WorkerJob::Follow(schedule) => Box::new(LenientReplay::new(schedule.clone())),
-            WorkerJob::Search(search) => {
-                let (steps, draws) = search.decisions();
-                Box::new(Rerun::of_decisions(steps, draws))
-            }
-        }
     }
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use super::hook;
+use super::job::WorkerJob;
 use super::session::Session;
 use super::times::Thread;
 use crate::engine::assignment::Account;
@@ -29,29 +30,9 @@ use crate::native;
 use crate::report::{Finding, Origin, Style, text};
 use crate::rt::{RunLimits, WORLD, Worker, in_run};
 use crate::run::ids::{Seed, TaskId};
-use crate::run::schedule::Schedule;
-use crate::run::trace::Trace;
 use crate::run::{Failure, Outcome, Run};
 use crate::seam::beat::{self, Watcher};
 use crate::seam::client;
-use crate::strategy::{Chosen, Search};
-
-/// The current job of a worker, complete enough to repeat it.
-#[derive(Clone)]
-pub(crate) enum WorkerJob {
-    /// One seed after another, under a strategy that this makes.
-    Seeds(Chosen),
-    /// A run that the strategy of another job has to see first, counted from 0.
-    Rehearse(Box<WorkerJob>, u32),
-    /// One trace, strictly.
-    Replay(Arc<Trace>),
-    /// One run of this process, strictly.
-    Again(Arc<Run>),
-    /// One schedule, leniently.
-    Follow(Arc<Schedule>),
-    /// The run that a search is in.
-    Search(Arc<dyn Search>),
-}
 
 /// The workers that are watched.
 pub(crate) struct Watchdog {
@@ -139,7 +120,10 @@ impl WatchedWorker {
         let note = match job {
             WorkerJob::Seeds(_) | WorkerJob::Search(_) => Note::Seed(seed),
             WorkerJob::Rehearse(_, n) => Note::Rehearsal(*n),
-            WorkerJob::Replay(_) | WorkerJob::Again(_) | WorkerJob::Follow(_) => Note::From(seed),
+            WorkerJob::Replay(_)
+            | WorkerJob::Again(_)
+            | WorkerJob::Follow(_)
+            | WorkerJob::Continue(..) => Note::From(seed),
         };
         notes.note(*line, note);
     }

@@ -27,6 +27,9 @@ pub(super) mod held;
 pub(super) mod parking;
 pub(super) mod watch;
 
+// Other programs.
+pub(super) mod what_if;
+
 // Conditions and reports.
 pub(super) mod invariants;
 pub(super) mod standing;

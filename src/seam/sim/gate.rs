@@ -2,11 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::Here;
 use super::point::RunObject;
-use crate::rt::{Object, PendingOp, WORLD, in_run, is_by_hand, made, object_id};
+use crate::rt::{Object, PendingOp, WORLD, in_run, is_by_hand, made, may_be_at_once, object_id};
 use crate::run::Failure;
 use crate::run::event::ValueKind;
 use crate::run::ids::{ObjectId, Place};
@@ -94,7 +94,7 @@ impl<'a> Future for Enter<'a> {
         if op.try_in_turn(|pending| WORLD.with(|world| world.acquire_in_turn(pending))) {
             return Poll::Ready(Pass { gate: Some(gate) });
         }
-        if is_by_hand(cx.waker()) && op.try_by_hand(gate) {
+        if may_be_at_once(cx.waker()) && op.try_by_hand(gate, cx.waker()) {
             return Poll::Ready(Pass { gate: Some(gate) });
         }
         if wakes_nobody(cx.waker()) {
@@ -111,9 +111,13 @@ impl<'a> Future for Enter<'a> {
 const LOCK_BY_HAND: Op = Op::new("lock", Access::TryLock);
 
 impl PendingOp {
-    /// Takes the lock if it is free. Returns `false` if not; an open announcement then stays.
+    /// Takes the lock if it is free. Returns `false` if not; an open announcement then stays. With fused points a lock
+    /// that is announced, or that does not belong to the step, is not tried.
     #[cold]
-    fn try_by_hand(&mut self, gate: &Gate) -> bool {
+    fn try_by_hand(&mut self, gate: &Gate, waker: &Waker) -> bool {
+        if !is_by_hand(waker) && (self.announcement.is_open() || !self.is_fused()) {
+            return false;
+        }
         let object = gate.id(self.place);
         let taken = WORLD.with(|world| world.acquire_by_hand(&LOCK_BY_HAND, object, self.place));
         if taken {

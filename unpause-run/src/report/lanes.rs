@@ -39,28 +39,45 @@ const MESSAGE_LEAST: usize = 6;
 /// Maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
-/// Draws the rows below a header line.
-pub(super) fn draw(screen: &mut Screen, rows: &[ScheduleRow], names: &DisplayNames<'_>) {
+/// Draws the rows below a header line. `chances` are the texts of the column of chances, by row; empty if there is
+/// none.
+pub(super) fn draw(
+    screen: &mut Screen,
+    rows: &[ScheduleRow],
+    chances: &[String],
+    names: &DisplayNames<'_>,
+) {
     let tasks = lifetimes(rows);
     let place_max = if tasks.len() <= FEW_TASKS { PLACE_MAX } else { PLACE_MAX_MANY };
-    let frame = ScheduleFrame::new(screen.width(), place_max, rows);
-    if let Some(columns) = Columns::fit(&frame, rows, &tasks, names) {
-        return draw_columns(screen, &frame, rows, &columns);
+    // Columns of tasks show more than the column of chances.
+    for chances in [chances, &[]] {
+        let frame = ScheduleFrame::new(screen.width(), place_max, rows, chances);
+        if let Some(columns) = Columns::fit(&frame, rows, &tasks, names) {
+            return draw_columns(screen, &frame, rows, &columns);
+        }
     }
     // In a list there is room again.
-    let frame = ScheduleFrame::new(screen.width(), PLACE_MAX, rows);
+    let frame = ScheduleFrame::new(screen.width(), PLACE_MAX, rows, chances);
     draw_list(screen, &frame, rows, tasks.keys(), names);
 }
 
-/// The frame common to columns and lists: the step on the left, the place on the right.
-struct ScheduleFrame {
+/// The frame common to columns and lists: the step on the left, the chance and the place on the right.
+struct ScheduleFrame<'a> {
     width: usize,
     left: usize,
     place_width: usize,
+    /// By row; empty if there is no column of chances.
+    chances: &'a [String],
+    chance_width: usize,
 }
 
-impl ScheduleFrame {
-    fn new(width: usize, place_max: usize, rows: &[ScheduleRow]) -> ScheduleFrame {
+impl<'a> ScheduleFrame<'a> {
+    fn new(
+        width: usize,
+        place_max: usize,
+        rows: &[ScheduleRow],
+        chances: &'a [String],
+    ) -> ScheduleFrame<'a> {
         // A place that is cut is cut at a slash, so that it may get shorter than it has to.
         let place_max = place_max.min(width / 3);
         let places = rows.iter().filter_map(|row| match row {
@@ -80,13 +97,15 @@ impl ScheduleFrame {
         });
         let digits = step.max().map_or(1, |s| s.to_string().len());
         let left = GUTTER.max(digits + 4);
-        ScheduleFrame { width, left, place_width: places.max().unwrap_or(0) }
+        let place_width = places.max().unwrap_or(0);
+        let chance_width = chances.iter().map(|text| columns(text)).max().unwrap_or(0);
+        ScheduleFrame { width, left, place_width, chances, chance_width }
     }
 
     /// Returns the total width of the texts.
     fn area(&self) -> usize {
-        let place = if self.place_width > 0 { self.place_width + 2 } else { 0 };
-        self.width - self.left - place
+        let of = |width: usize| if width > 0 { width + 2 } else { 0 };
+        self.width.saturating_sub(self.left + of(self.place_width) + of(self.chance_width))
     }
 
     fn end(&self) -> usize {
@@ -99,7 +118,20 @@ impl ScheduleFrame {
         if self.place_width > 0 {
             line.put(self.width - "place".len(), Paint::Faint, "place");
         }
+        if self.chance_width > 0 {
+            // Above the last digit of a chance.
+            line.put(self.end() + 3, Paint::Faint, "P");
+        }
         line
+    }
+
+    /// The edges of a row, in its first line.
+    fn row_edges(&self, line: &mut Line, row: usize, step: Option<usize>, place: &str) {
+        self.edges(line, step, place);
+        if let Some(chance) = self.chances.get(row) {
+            let paint = if chance.ends_with('◂') { Paint::Notice } else { Paint::Faint };
+            line.put(self.end(), paint, chance);
+        }
     }
 
     fn edges(&self, line: &mut Line, step: Option<usize>, place: &str) {
@@ -114,11 +146,11 @@ impl ScheduleFrame {
     }
 
     /// A line across all columns.
-    fn fault(&self, step: Option<usize>, text: &str, place: &str) -> Line {
+    fn fault(&self, row: usize, step: Option<usize>, text: &str, place: &str) -> Line {
         let mut line = Line::default();
         (self.left..self.end()).for_each(|at| line.put_char(at, Paint::Notice, '─'));
         line.put(self.left + 3, Paint::Notice, &format!(" {} ", cut(text, self.area() - 5)));
-        self.edges(&mut line, step, place);
+        self.row_edges(&mut line, row, step, place);
         line
     }
 
@@ -175,7 +207,7 @@ struct Column {
 impl Columns {
     /// `None` if there are more tasks than find room.
     fn fit(
-        frame: &ScheduleFrame,
+        frame: &ScheduleFrame<'_>,
         rows: &[ScheduleRow],
         tasks: &Map<TaskId, (usize, usize)>,
         names: &DisplayNames<'_>,
@@ -201,7 +233,7 @@ impl Columns {
     }
 
     /// The names of the tasks; paths and given names on two lines if they are too long for one.
-    fn header(&self, screen: &mut Screen, frame: &ScheduleFrame) {
+    fn header(&self, screen: &mut Screen, frame: &ScheduleFrame<'_>) {
         let whole = |c: &Column| columns(&c.name) < c.width;
         let two_lines = !self.columns.iter().all(whole);
         let (mut upper, mut lower) = (frame.header(), Line::default());
@@ -254,7 +286,7 @@ fn shrink_to(widths: &mut [usize], area: usize) -> Option<()> {
 
 fn draw_columns(
     screen: &mut Screen,
-    frame: &ScheduleFrame,
+    frame: &ScheduleFrame<'_>,
     rows: &[ScheduleRow],
     columns: &Columns,
 ) {
@@ -277,7 +309,7 @@ fn draw_columns(
                         line.put(column.start, paint, &format!("{text} "));
                     }
                     match n {
-                        0 => frame.edges(&mut line, *step, place),
+                        0 => frame.row_edges(&mut line, i, *step, place),
                         _ => called.get(n - 1).into_iter().for_each(|called| {
                             frame.edges(&mut line, None, called);
                         }),
@@ -297,11 +329,11 @@ fn draw_columns(
                 if let (Some(from), Some(to)) = (columns.get(*from), columns.get(*to)) {
                     arrival(&mut line, from, to, frame.end(), (message, text));
                 }
-                frame.edges(&mut line, *step, place);
+                frame.row_edges(&mut line, i, *step, place);
                 screen.line(line);
             }
             ScheduleRow::Fault { step, text, place } => {
-                screen.line(frame.fault(*step, text, place));
+                screen.line(frame.fault(i, *step, text, place));
             }
             ScheduleRow::Remark(text) => screen.line(frame.remark(text)),
         }
@@ -376,7 +408,7 @@ fn arrow(line: &mut Line, from: &Column, to: &Column, row: usize) {
 
 fn draw_list<'a>(
     screen: &mut Screen,
-    frame: &ScheduleFrame,
+    frame: &ScheduleFrame<'_>,
     rows: &[ScheduleRow],
     tasks: impl Iterator<Item = &'a TaskId>,
     names: &DisplayNames<'_>,
@@ -390,7 +422,7 @@ fn draw_list<'a>(
     header.put(names_at, Paint::Strong, "task");
     screen.line(header);
     let (mut last, mut mark) = (None, false);
-    for row in rows {
+    for (i, row) in rows.iter().enumerate() {
         let mut line = Line::default();
         match row {
             ScheduleRow::Preempted { .. } => {
@@ -408,7 +440,7 @@ fn draw_list<'a>(
                 last = Some(*task);
                 let paint = if *fatal { Paint::Bad } else { Paint::Plain };
                 line.put(texts, paint, &cut(text, frame.end().saturating_sub(texts)));
-                frame.edges(&mut line, *step, place);
+                frame.row_edges(&mut line, i, *step, place);
                 for called in called {
                     screen.line(std::mem::take(&mut line));
                     frame.edges(&mut line, None, called);
@@ -423,11 +455,11 @@ fn draw_list<'a>(
                 let most = room.saturating_sub(columns(&arrives)).max(MESSAGE_LEAST);
                 let text = format!("{}{arrives}", cut(message, most));
                 line.put(texts, Paint::Plain, &cut(&text, room));
-                frame.edges(&mut line, *step, place);
+                frame.row_edges(&mut line, i, *step, place);
             }
             ScheduleRow::Fault { step, text, place } => {
                 last = None;
-                line = frame.fault(*step, text, place);
+                line = frame.fault(i, *step, text, place);
             }
             ScheduleRow::Remark(text) => {
                 last = None;

@@ -5,6 +5,7 @@
 //! program reads the text: a tool reads the [`Report`], or its JSON.
 
 mod calls;
+mod chances;
 mod clash;
 mod coverage;
 mod deadlock;
@@ -32,6 +33,7 @@ mod strengthened;
 mod text;
 mod unordered;
 mod waiting;
+mod why;
 
 #[cfg(test)]
 mod documents;
@@ -58,6 +60,7 @@ pub use strengthened::{Strengthened, Strengthening};
 pub use strengthened::{WeakLink, weak_links};
 pub use text::text;
 pub use unpause_check::picture::{Style, history_text};
+pub use why::{Chance, Interruption, NoReturn, Region, Remedy, Tested, Why};
 
 /// The result of running one test.
 #[derive(Clone, Debug, Default)]
@@ -277,6 +280,8 @@ pub struct Finding {
     pub proof: Option<Proof>,
     /// Stronger memory orders with which it does not come again, if such were found.
     pub strengthening: Option<Strengthening>,
+    /// Its explanation by other runs; `None` if it was not tried, or if nothing was found.
+    pub why: Option<Why>,
     /// The first place outside of the standard library from which it panicked, as `file:line`, if
     /// it panicked inside the standard library and the place could be found.
     pub called_from: Option<String>,
@@ -309,6 +314,7 @@ impl Finding {
             shrunk: None,
             proof: None,
             strengthening: None,
+            why: None,
             called_from: None,
             needs_runtime: None,
             trace_file: None,

@@ -14,7 +14,7 @@ use crate::run::program::{
 };
 use crate::run::threads::ThreadFacts;
 use crate::run::{
-    Condition, DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome,
+    Condition, DrawRecord, Failure, Holder, MemoryError, MemoryStep, ObjectRecord, Outcome, Site,
     StepRecord, TaskRecord, Wait,
 };
 use unpause_check::history::{HistoryRecord, Operation};
@@ -286,6 +286,36 @@ fn program() -> impl Strategy<Value = ProgramRecord> {
     )
 }
 
+/// An explanation of a run of so many steps.
+fn why(steps: u32, kind: usize) -> Why {
+    let chance = |after: u32| Chance {
+        after,
+        share: f64::from(after % 7) / 6.0,
+        runs: u64::from(after % 2),
+    };
+    let region = Region {
+        from: Site { op: "load", place: here() },
+        to: Site { op: "store", place: here() },
+    };
+    let tested = match kind {
+        0 => Tested::All { interleavings: 6, of: Some(9), left_out: 1 },
+        1 => Tested::Within { preemptions: 2, runs: 40 },
+        _ => Tested::Counted { runs: 300, failed: 12, of: 60 },
+    };
+    let no_return = NoReturn { after: steps / 2, interleavings: 3 };
+    let between = (0..kind * 3).collect();
+    let interruption = Interruption { task: TaskId(1), region, is_reached: kind == 1, between };
+    let remedy = Remedy { regions: vec![region; kind % 3], waits: kind == 1, tested };
+    Why {
+        runs: 300,
+        cause: Some(interruption).filter(|_| kind != 4),
+        remedy: Some(remedy).filter(|_| kind != 3),
+        chances: (0..steps).step_by(kind + 1).map(chance).collect(),
+        marks: (0..steps).step_by(3).collect(),
+        no_return: Some(no_return).filter(|_| kind % 2 == 0),
+    }
+}
+
 pub(super) fn report() -> impl Strategy<Value = Report> {
     let t = text_of_a_user;
     let parts = (run(), t(), vec(t(), 0..3), any::<bool>(), any::<u64>(), t(), 0..5);
@@ -304,6 +334,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
             shrunk: Some(Shrinking { replays: 3, size: original, complete: real }),
             proof: Some(Proof { fewest: 2, complete: real, runs, saved: 1, longer: None }),
             strengthening: None,
+            why: Some(why(original.steps, from as usize)),
             called_from: Some(text.clone()),
             needs_runtime: Some(text.clone()),
             trace_file: Some(text.clone()),

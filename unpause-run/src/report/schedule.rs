@@ -10,8 +10,8 @@ mod long;
 
 use std::ops::Range;
 
-use super::Size;
 use super::calls::CallSteps;
+use super::chances;
 use super::faults::Nemeses;
 use super::folds;
 use super::lanes;
@@ -19,6 +19,7 @@ use super::legend;
 use super::names::DisplayNames;
 use super::nodes;
 use super::waiting;
+use super::{Finding, Size};
 use crate::run::event::show_time;
 use crate::run::faults::BUGGIFY;
 use crate::run::ids::{ObjectId, TaskId};
@@ -65,14 +66,20 @@ pub(super) enum ScheduleRow {
     Remark(String),
 }
 
-/// Draws the schedule of a run. Nothing if it has no steps, as on real threads.
-pub(super) fn draw(screen: &mut Screen, run: &Run, names: &DisplayNames<'_>) {
+/// Draws the schedule of a failing run. Nothing if it has no steps, as on real threads.
+pub(super) fn draw(screen: &mut Screen, finding: &Finding, names: &DisplayNames<'_>) {
+    let run = &finding.run;
     if run.steps.is_empty() {
         return;
     }
     screen.heading("schedule", &summary(run));
-    let table = ScheduleTable::new(run, names);
-    lanes::draw(screen, &table.rows, names);
+    let mut table = ScheduleTable::new(run, names);
+    let mut chances = Vec::new();
+    if let Some(why) = &finding.why {
+        chances::add_no_return(why, &mut table.rows);
+        chances = chances::column(why, &table.rows);
+    }
+    lanes::draw(screen, &table.rows, &chances, names);
     legend::draw(screen, run, names, &table.objects);
 }
 

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::{Finding, Origin, Report, one_line};
+use super::{Finding, Origin, Report, one_line, why};
 use crate::run::Outcome;
 use crate::run::program::{CommandRecord, Fate, Part, ProgramRecord};
 use unpause_check::picture::Style;
@@ -29,7 +29,8 @@ pub fn rust(report: &Report, _: &Style) -> String {
 }
 
 /// The source of the programs of a failing run; `None` if nothing is left of any.
-fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String> {
+fn source(report: &Report, finding: &Finding) -> Option<String> {
+    let Finding { run, from, .. } = finding;
     let programs: Vec<&ProgramRecord> =
         run.programs.iter().filter(|program| program.can_be_written()).collect();
     if programs.is_empty() {
@@ -47,6 +48,9 @@ fn source(report: &Report, Finding { run, from, .. }: &Finding) -> Option<String
         Origin::Inline => (run.seed.to_string(), "a given trace".to_owned()),
     };
     let _ = writeln!(out, "// {test}, {whence}{real}: {why}");
+    for (label, text) in why::lines(finding) {
+        let _ = writeln!(out, "// {label}: {text}");
+    }
     for (n, program) in programs.iter().enumerate() {
         let name = match n {
             0 => format!("seed_{seed}"),

@@ -4,8 +4,8 @@ use expect_test::{ExpectFile, expect_file};
 
 use super::sample::*;
 use super::*;
-use crate::run::Failure;
 use crate::run::ids::TaskId;
+use crate::run::{Failure, Site};
 
 fn check(report: &Report, expect: ExpectFile) {
     expect.assert_eq(&text(report, &Style::default()));
@@ -14,6 +14,81 @@ fn check(report: &Report, expect: ExpectFile) {
 #[test]
 fn a_lost_update() {
     check(&lost_update(), expect_file!["screens/a_lost_update.txt"]);
+}
+
+/// A lost update with an explanation.
+fn explained() -> Report {
+    let mut report = lost_update();
+    let finding = report.finding.as_mut().unwrap();
+    let own: Vec<usize> =
+        (0..finding.run.events.len()).filter(|at| finding.run.events[*at].task.0 == 1).collect();
+    let site = |at: usize| Site {
+        op: finding.run.events[at].op.name,
+        place: finding.run.events[at].place,
+    };
+    let region = Region { from: site(own[0]), to: site(own[1]) };
+    let between = (own[0] + 1..own[1]).collect();
+    let cause = Interruption { task: TaskId(1), region, is_reached: true, between };
+    let tested = Tested::All { interleavings: 2, of: Some(2), left_out: 1 };
+    let remedy = Remedy { regions: vec![region], waits: false, tested };
+    let chance = |(after, share, runs)| Chance { after, share, runs };
+    let chances = [(0, 0.0, 50), (1, 0.02, 50), (4, 0.54, 400), (5, 0.871, 0), (8, 1.0, 0)];
+    finding.why = Some(Why {
+        runs: 800,
+        cause: Some(cause),
+        remedy: Some(remedy),
+        chances: chances.map(chance).to_vec(),
+        marks: vec![3],
+        no_return: Some(NoReturn { after: 6, interleavings: 3 }),
+    });
+    report
+}
+
+/// Returns the words about the runs that tested a remedy.
+fn tested(tested: Tested) -> String {
+    let mut report = explained();
+    let finding = report.finding.as_mut().unwrap();
+    finding.why.as_mut().unwrap().remedy.as_mut().unwrap().tested = tested;
+    let screen = text(&report, &Style { width: 200, ..Style::default() });
+    let line = screen.lines().find(|line| line.starts_with("  remedy")).unwrap();
+    line.split_once(": ").unwrap().1.to_owned()
+}
+
+#[test]
+fn each_test_of_a_remedy_has_its_own_words() {
+    let all = |interleavings, of, left_out| Tested::All { interleavings, of, left_out };
+    assert_eq!(tested(all(1, None, 0)), "the one interleaving passes (proved)");
+    assert_eq!(
+        tested(all(6, Some(9), 1)),
+        "all 6 interleavings pass (proved; it keeps 6 of the 9 that pass now; in 1 more it would have to wait)"
+    );
+    let within = Tested::Within { preemptions: 2, runs: 40 };
+    assert_eq!(tested(within), "all 40 runs with at most 2 preemptions pass");
+    let counted = Tested::Counted { runs: 330, failed: 12, of: 60 };
+    assert_eq!(tested(counted), "0 of 330 runs fail (now 12 of 60)");
+}
+
+#[test]
+fn a_failure_that_is_explained() {
+    check(&explained(), expect_file!["screens/a_failure_that_is_explained.txt"]);
+}
+
+#[test]
+fn a_column_of_chances_gives_way_to_columns_of_tasks() {
+    let narrow = text(&explained(), &Style { width: 70, ..Style::default() });
+    assert!(!narrow.contains("◂") && narrow.contains("├────────┐"), "{narrow}");
+    assert!(narrow.contains("no way back"), "{narrow}");
+}
+
+#[test]
+fn a_failure_in_every_run_has_no_chances() {
+    let mut report = explained();
+    let finding = report.finding.as_mut().unwrap();
+    let no_return = Some(NoReturn { after: 0, interleavings: 6 });
+    finding.why = Some(Why { no_return, ..Why::default() });
+    let screen = text(&report, &Style::default());
+    assert!(screen.contains("  why         it fails in every run (proved: all 6"), "{screen}");
+    assert!(!screen.contains("no way back") && !screen.contains("chances"), "{screen}");
 }
 
 #[test]

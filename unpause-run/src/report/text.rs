@@ -12,6 +12,7 @@ use super::searched::{at_most, explored, limits};
 use super::stale;
 use super::statistics;
 use super::strengthened;
+use super::why;
 use super::{Closure, Finding, Origin, Proof, Report, Searched, Shrinking, Size};
 use crate::run::ids::TaskId;
 use crate::run::{Failure, FaultCount, Outcome};
@@ -138,9 +139,12 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     if let Some(proof) = &finding.proof {
         field(screen, "proof", &proven(finding, proof));
     }
+    for (label, text) in why::lines(finding) {
+        field(screen, label, &text);
+    }
     program::draw(screen, &finding.run);
     details(screen, report, finding, &names);
-    schedule::draw(screen, &finding.run, &names);
+    schedule::draw(screen, finding, &names);
     output(screen, &finding.run.output);
     screen.blank();
     leaked(screen, finding, &names);

@@ -54,6 +54,8 @@ pub mod trace;
 pub mod untried;
 mod waits;
 pub mod watches;
+#[doc(hidden)]
+pub mod what_if;
 #[cfg(unpause_native)]
 mod written;
 
@@ -81,6 +83,8 @@ pub use self::spin::Spin;
 pub use self::waits::circle_of;
 use self::waits::core_of;
 pub use self::waits::{Holder, Wait};
+#[doc(inline)]
+pub use self::what_if::Site;
 
 /// One execution of the test body.
 #[derive(Clone, Debug)]

@@ -51,6 +51,8 @@ mod urw;
 
 // Parts of strategies.
 mod accesses;
+#[doc(hidden)]
+pub mod after;
 mod candidates;
 mod dice;
 mod fault_steps;
@@ -68,6 +70,8 @@ mod rehearsal;
 mod roster;
 #[doc(hidden)]
 pub mod search;
+#[doc(hidden)]
+pub mod sum;
 mod tally;
 mod weights;
 #[doc(hidden)]

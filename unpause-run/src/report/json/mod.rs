@@ -9,6 +9,7 @@ mod history;
 mod run;
 mod screen;
 mod search;
+mod why;
 mod writer;
 
 use self::writer::Writer;
@@ -120,6 +121,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         shrunk,
         proof,
         strengthening,
+        why,
         called_from,
         needs_runtime,
         trace_file,
@@ -177,6 +179,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         }
         None => w.null("strengthening"),
     }
+    why::write(w, why.as_ref());
     for (name, text) in [
         ("called_from", called_from),
         ("needs_runtime", needs_runtime),

@@ -124,6 +124,8 @@ pub struct Explorer {
     /// The number of times that no initial of a reversal was enabled, so that all enabled tasks were added to the
     /// backtrack set. Always 0 unless tasks share state that the search does not see.
     pub astray: u64,
+    /// The tasks of the first steps of all runs.
+    prefix: Vec<TaskId>,
 }
 
 impl Default for Explorer {
@@ -142,6 +144,7 @@ impl Default for Explorer {
             classes: Classes::default(),
             rules: Rules::default(),
             astray: 0,
+            prefix: Vec::new(),
         }
     }
 }
@@ -167,7 +170,7 @@ impl Explorer {
         self.drawn = 0;
         if step < self.depth {
             let frame = &self.frames[step];
-            let same = frame.enabled.len() == view.candidates().len()
+            let same = (step < self.prefix.len() || frame.enabled.len() == view.candidates().len())
                 && view.candidates().contains(&frame.task)
                 && frame.events == view.events().len();
             // The prefix was run before, and a run is a function of its decisions.
@@ -329,7 +332,11 @@ impl Explorer {
         let (before, frame) = self.frames.split_at_mut(step);
         let frame = &mut frame[0];
         frame.enabled.clear();
-        frame.enabled.extend_from_slice(view.candidates());
+        match self.prefix.get(step) {
+            // The step has no alternatives, so no race with it is reversed.
+            Some(task) if view.candidates().contains(task) => frame.enabled.push(*task),
+            _ => frame.enabled.extend_from_slice(view.candidates()),
+        }
         frame.enabled.sort_unstable();
         frame.backtrack.clear();
         frame.done.clear();

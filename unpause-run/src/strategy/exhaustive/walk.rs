@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{ClosureVerdict, Course, Explorer};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
-use crate::run::ids::Seed;
+use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 use crate::strategy::happens_before::HappensBefore;
@@ -17,6 +17,12 @@ pub struct Exhaustive {
 }
 
 impl Exhaustive {
+    /// A search of the runs whose first steps are taken by these tasks.
+    pub fn after(prefix: &[TaskId]) -> Exhaustive {
+        let explorer = Explorer { prefix: prefix.to_vec(), ..Explorer::default() };
+        Exhaustive { explorer: Arc::new(Mutex::new(explorer)) }
+    }
+
     pub fn explorer(&self) -> MutexGuard<'_, Explorer> {
         self.explorer.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,9 +5,10 @@ use unpause_ordered::Map;
 
 use super::SAMPLED;
 use crate::engine::simulate::exhaust::ends_by_a_step;
+use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::reorder::in_order;
 use crate::engine::simulate::session::Session;
-use crate::engine::simulate::watchdog::{WatchedWorker, WorkerJob};
+use crate::engine::simulate::watchdog::WatchedWorker;
 use crate::rt::Worker;
 use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::{Seed, TaskId, TaskPath};

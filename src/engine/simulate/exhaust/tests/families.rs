@@ -14,7 +14,7 @@ use super::act::Act;
 #[cfg(feature = "tokio")]
 use super::mail;
 use super::program::Program;
-use super::{Tally, timed};
+use super::{Tally, regions, timed};
 use crate::run::clock::ClockMode;
 use crate::run::faults::{Faults, Progress};
 use crate::run::rng::Rng;
@@ -88,6 +88,17 @@ families! {
         |tally| tally.cut_short * 3 > tally.programs * 2;
     memory_is_explored_as_by_brute_force: "memory", 25, |rng|
         of(rng, (3, 3), &[Act::load, Act::store, Act::add, Act::exchange]);
+    regions_as_one_step_are_explored_as_by_brute_force: "regions", 25, |rng| {
+        let kinds: [Acts<'_>; 4] = [
+            &[Act::load, Act::store, Act::add, Act::exchange],
+            &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock],
+            &[Act::store, Act::lock, Act::attempt, Act::unlock, Act::wait, Act::join],
+            &[Act::load, Act::add, Act::spawn, Act::join, Act::abort, Act::leave, Act::both],
+        ];
+        let acts = one_of(&kinds, rng);
+        let program = of(rng, (3, 4), acts);
+        regions::with_region(program, rng)
+    };
     locks_are_explored_as_by_brute_force: "Mutex", 25, |rng|
         of(rng, (3, 4), &[Act::load, Act::store, Act::lock, Act::lock, Act::unlock]);
     attempts_at_locks_are_explored_as_by_brute_force: "try_lock", 25, |rng|

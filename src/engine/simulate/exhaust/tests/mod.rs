@@ -26,6 +26,7 @@ mod orders;
 mod parking;
 mod program;
 mod proofs;
+mod regions;
 mod residents;
 mod selects;
 mod timed;
@@ -126,11 +127,13 @@ const LIMITS: RunLimits = RunLimits {
     faults: Faults::NONE,
     weaker: Weaker::Nothing,
     searched: true,
+    what_if: None,
 };
 
 /// The limits of runs of a program.
 fn limits(program: &Program) -> RunLimits {
-    RunLimits { clock: program.clock, faults: program.faults.clone(), ..LIMITS }
+    let (faults, what_if) = (program.faults.clone(), program.what_if.clone());
+    RunLimits { clock: program.clock, faults, what_if, ..LIMITS }
 }
 
 fn place() -> crate::run::ids::Place {

@@ -14,6 +14,7 @@ use super::unseen::Bell;
 use crate::run::clock::ClockMode;
 use crate::run::faults::Faults;
 use crate::run::rng::Rng;
+use crate::run::what_if::WhatIf;
 use crate::sync::Ordering::SeqCst;
 use crate::task::{AbortHandle, Builder, Unparker, unparker};
 use crate::time::{Instant, timeout};
@@ -33,6 +34,7 @@ pub(super) struct Program {
     pub(super) clock: ClockMode,
     /// The faults that its runs may have.
     pub(super) faults: Faults,
+    pub(super) what_if: Option<Arc<WhatIf>>,
 }
 
 impl Program {
@@ -40,7 +42,7 @@ impl Program {
     /// awaits `awaited` of them.
     pub(super) fn new(tasks: Vec<Vec<Act>>, early: usize, awaited: usize) -> Program {
         let (clock, faults) = (ClockMode::Last, Faults::NONE);
-        Program { tasks: Arc::new(tasks), early, awaited, clock, faults }
+        Program { tasks: Arc::new(tasks), early, awaited, clock, faults, what_if: None }
     }
 
     pub(super) fn generate(

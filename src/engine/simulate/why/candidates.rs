@@ -1,0 +1,183 @@
+//! Regions of lines that may have been interrupted: the candidates for a remedy.
+//!
+//! A region has two points of one task, with a step of another task in between in the failing run. The region that was
+//! interrupted first comes first: what was interrupted later is often the symptom. Half of all failures cut the region
+//! off, so pending operations count as points, and ends are taken from other runs, too.
+//!
+//! Functions from data to data: they make no runs.
+
+use unpause_ordered::sort_by_key;
+
+use crate::run::Run;
+use crate::run::ids::TaskId;
+use crate::run::op::Access;
+use crate::run::what_if::{Section, Site};
+
+/// The number of points of a region in the failing run.
+const POINTS: usize = 9;
+/// The number of points of a region whose end is taken from another run.
+const POINTS_ELSEWHERE: usize = 6;
+/// The number of points before an interruption at which a region may begin.
+const EARLIER: usize = 3;
+
+/// The operation with which a step begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Point {
+    step: usize,
+    /// Its event; `None` if it was pending when the run ended.
+    event: Option<usize>,
+    site: Site,
+}
+
+/// The points of each task, by number.
+pub(super) type Points = Vec<Vec<Point>>;
+
+/// A region, and where the failing run interrupted it.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Candidate {
+    pub(super) section: Section,
+    pub(super) task: TaskId,
+    /// The first step of another task within it.
+    pub(super) interrupted: usize,
+    /// The number of points after the first one.
+    length: usize,
+    /// The events of its ends; the second one is `None` if the run ended before it.
+    pub(super) events: (usize, Option<usize>),
+    /// True if it may rule out more than the failure: it reaches from one round to the next, or over the whole task.
+    pub(super) is_strong: bool,
+}
+
+/// Returns the points of the tasks of a run. `pending` are the operations that were pending when it ended.
+pub(super) fn points(run: &Run, pending: &[(TaskId, Site)]) -> Points {
+    let mut points: Points = vec![Vec::new(); run.tasks.len()];
+    let mut last = None;
+    for (at, event) in run.events.iter().enumerate() {
+        let is_first = last.replace(event.step) != Some(event.step);
+        // A region with such an operation could not be one step, and an unlock has no point.
+        let splits = matches!(
+            event.op.access,
+            Access::Spawn | Access::Join | Access::Abort | Access::Unlock | Access::Yield
+        );
+        if let (true, false, Some(own)) = (is_first, splits, points.get_mut(event.task.index())) {
+            let site = Site { op: event.op.name, place: event.place };
+            own.push(Point { step: event.step as usize, event: Some(at), site });
+        }
+    }
+    for (task, site) in pending {
+        if let Some(own) = points.get_mut(task.index()) {
+            own.push(Point { step: run.steps.len(), event: None, site: *site });
+        }
+    }
+    points
+}
+
+/// Returns the candidates, the best first. `seen` are the points of other runs.
+pub(super) fn candidates(run: &Run, own: &Points, seen: &[Points]) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    for (task, points) in own.iter().enumerate() {
+        let task = TaskId(task as u32);
+        for (i, from) in points.iter().enumerate() {
+            let ends = points.iter().enumerate().skip(i + 1).take(POINTS - 1);
+            for (j, to) in ends {
+                let Some(event) = from.event else { continue };
+                let Some(interrupted) = interruption(run, task, from.step, to.step) else {
+                    continue;
+                };
+                add(&mut found, || Candidate {
+                    section: Section {
+                        from: from.site,
+                        to: to.site,
+                        known: between(own, seen, from.site, to.site),
+                    },
+                    task,
+                    interrupted,
+                    length: j - i,
+                    events: (event, to.event),
+                    is_strong: from.site == to.site || i == 0 && j + 1 == points.len(),
+                });
+            }
+        }
+    }
+    for (task, points) in own.iter().enumerate() {
+        let task = TaskId(task as u32);
+        for (i, point) in points.iter().enumerate() {
+            let next = points.get(i + 1).map_or(run.steps.len(), |next| next.step);
+            let Some(interrupted) = interruption(run, task, point.step, next) else { continue };
+            for from in &points[i.saturating_sub(EARLIER)..=i] {
+                let Some(event) = from.event else { continue };
+                for (length, section) in elsewhere(seen, from.site) {
+                    add(&mut found, || Candidate {
+                        section,
+                        task,
+                        interrupted,
+                        length,
+                        events: (event, None),
+                        is_strong: false,
+                    });
+                }
+            }
+        }
+    }
+    sort_by_key(&mut found, |region| (region.length > 2, region.interrupted, region.length));
+    found
+}
+
+/// Adds a candidate, unless there is one with the same ends.
+fn add(found: &mut Vec<Candidate>, make: impl FnOnce() -> Candidate) {
+    let new = make();
+    let is_same =
+        |old: &Candidate| (old.section.from, old.section.to) == (new.section.from, new.section.to);
+    if !found.iter().any(is_same) {
+        found.push(new);
+    }
+}
+
+/// Returns the first step of another task between two steps of a task. Tasks of other nodes do not count, because no
+/// lock spans nodes.
+fn interruption(run: &Run, task: TaskId, from: usize, to: usize) -> Option<usize> {
+    let node = |task: TaskId| run.tasks.get(task.index()).and_then(|task| task.node.as_ref());
+    let inside = run.steps.iter().enumerate().take(to).skip(from + 1);
+    let mut others = inside.filter(|(_, step)| step.task != task && node(step.task) == node(task));
+    others.next().map(|(at, _)| at)
+}
+
+/// Returns the sites that tasks have between two sites, in any run.
+fn between(own: &Points, seen: &[Points], from: Site, to: Site) -> Vec<Site> {
+    let mut known: Vec<Site> = Vec::new();
+    for points in seen.iter().chain([own]).flatten() {
+        let mut open = None;
+        for (at, point) in points.iter().enumerate() {
+            if let Some(begin) = open.filter(|_| point.site == to) {
+                let inner: &[Point] = &points[begin + 1..at];
+                for site in inner.iter().map(|point| point.site) {
+                    if !known.contains(&site) {
+                        known.push(site);
+                    }
+                }
+                open = None;
+            }
+            if point.site == from {
+                open = Some(at);
+            }
+        }
+    }
+    known
+}
+
+/// Returns the regions of other runs that begin at this site, each with its length.
+fn elsewhere(seen: &[Points], from: Site) -> Vec<(usize, Section)> {
+    let mut found: Vec<(usize, Section)> = Vec::new();
+    for points in seen.iter().flatten() {
+        for (i, begin) in points.iter().enumerate().filter(|(_, point)| point.site == from) {
+            for (j, end) in points.iter().enumerate().skip(i + 1).take(POINTS_ELSEWHERE - 1) {
+                let is_known = |(_, section): &(usize, Section)| section.to == end.site;
+                if end.site == begin.site || found.iter().any(is_known) {
+                    continue;
+                }
+                let known = points[i + 1..j].iter().map(|point| point.site).collect();
+                found.push((j - i, Section { from, to: end.site, known }));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,336 @@
+//! Makes the runs of an explanation: sampled continuations and searches of a prefix, within a budget.
+//!
+//! All runs draw what the explained run drew, so they are runs of the same program. The budget counts runs and steps
+//! and never time, so the explanation is a function of the run.
+
+use std::sync::{Arc, PoisonError};
+
+use unpause_ordered::Set;
+
+use crate::engine::simulate::exhaust::ends_by_a_step;
+use crate::engine::simulate::job::WorkerJob;
+use crate::engine::simulate::session::Session;
+use crate::rt::{RunLimits, Worker};
+use crate::run::choice::Strategy;
+use crate::run::ids::TaskId;
+use crate::run::schedule::Schedule;
+use crate::run::untried::Untried;
+use crate::run::what_if::{Site, WhatIf};
+use crate::run::{Failure, Run};
+use crate::strategy::Search;
+use crate::strategy::after::{After, Pending, Then};
+use crate::strategy::bounded::{Bounded, PREEMPTIONS};
+use crate::strategy::exhaustive::Exhaustive;
+use crate::strategy::held::Held;
+use crate::strategy::search::Apart;
+use crate::strategy::sum::{Sum, Summed};
+use crate::testing::generate::memo::Memo;
+
+/// Steps that an explanation may take in all.
+const STEPS: u64 = 2_000_000;
+/// The steps of a run, as a multiple of the steps of the explained run, and besides.
+const LONGER: (u32, u32) = (4, 1000);
+
+/// The end of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Passed,
+    Failed,
+    /// It reached the step limit, and counts for nothing.
+    Long,
+    /// It did not follow its strategy, or a search gave it up.
+    Cut,
+    /// A task would have had to wait within a region, so it counts for nothing.
+    Excused,
+}
+
+impl End {
+    fn of(worker: &Worker, failure: Option<&Failure>) -> End {
+        match failure {
+            Some(Failure::Error { .. }) if worker.is_excused() => End::Excused,
+            None => End::Passed,
+            Some(Failure::StepLimit { .. }) => End::Long,
+            Some(Failure::Diverged { .. } | Failure::NonDeterminism { .. }) => End::Cut,
+            Some(_) => End::Failed,
+        }
+    }
+}
+
+/// The result of sampling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Sampled {
+    pub(super) failed: u64,
+    /// Runs that failed or passed.
+    pub(super) ended: u64,
+}
+
+/// The result of a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Searched {
+    /// Each interleaving was run, and none had the end that stops the search.
+    Through(Counts),
+    /// A run had that end.
+    Stopped,
+    /// There are more runs than allowed, or the search does not see all that tasks share.
+    Open,
+}
+
+/// The interleavings of a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Counts {
+    /// All of them.
+    pub(super) all: u64,
+    pub(super) failed: u64,
+    /// Interleavings in which a task would have had to wait within a region.
+    pub(super) excused: u64,
+    /// True if each order of steps counts as an interleaving.
+    pub(super) by_step: bool,
+}
+
+impl Counts {
+    pub(super) fn passed(&self) -> u64 {
+        self.all - self.failed - self.excused
+    }
+}
+
+/// The result of a bounded search in which no run failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bounds {
+    /// All runs with at most so many preemptions passed; `None` if some runs without preemption were not made.
+    pub(super) through: Option<u32>,
+    /// The number of runs that passed.
+    pub(super) runs: u64,
+    /// True if there is no run with more preemptions.
+    pub(super) is_all: bool,
+}
+
+/// The runs of an explanation.
+pub(super) struct Lab<'a, 's> {
+    session: &'a Session<'s>,
+    pub(super) run: &'a Run,
+    schedule: Arc<Schedule>,
+    /// The tasks of the steps.
+    pub(super) steps: Arc<[TaskId]>,
+    limits: RunLimits,
+    runs_max: u64,
+    runs: u64,
+    steps_taken: u64,
+    /// Programs are generated once.
+    _memo: Memo,
+}
+
+impl<'a, 's> Lab<'a, 's> {
+    /// Runs about this run, at most so many.
+    pub(super) fn new(session: &'a Session<'s>, run: &'a Run, runs_max: u64) -> Lab<'a, 's> {
+        let steps = u32::try_from(run.steps.len()).unwrap_or(u32::MAX);
+        let limits = session.limits();
+        let longest = steps.saturating_mul(LONGER.0).saturating_add(LONGER.1);
+        let steps_max = limits.steps_max.min(longest);
+        Lab {
+            session,
+            run,
+            schedule: Arc::new(Schedule::of(run)),
+            steps: run.steps.iter().map(|step| step.task).collect(),
+            limits: RunLimits { steps_max, beyond: 0, ..limits },
+            runs_max,
+            runs: 0,
+            steps_taken: 0,
+            _memo: Memo::begin(),
+        }
+    }
+
+    /// The number of runs so far.
+    pub(super) fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// The number of runs that are left.
+    pub(super) fn runs_left(&self) -> u64 {
+        if self.steps_taken < STEPS { self.runs_max.saturating_sub(self.runs) } else { 0 }
+    }
+
+    /// Returns `true` if the run fails when its steps are followed and its values are drawn again.
+    pub(super) fn fails_again(&mut self) -> bool {
+        self.sample(self.steps.len(), 1, Then::Sticky, 0).failed == 1
+    }
+
+    /// Makes the following runs of another program, or of the program of the test.
+    pub(super) fn suppose(&mut self, what_if: Option<WhatIf>) {
+        self.limits.what_if = what_if.map(Arc::new);
+    }
+
+    /// Makes the run again, and notes the operations that tasks had announced when it ended.
+    pub(super) fn pending(&mut self) -> Vec<(TaskId, Site)> {
+        let pending = Pending::default();
+        let (kept, noted) = (self.steps.len(), Some(pending.clone()));
+        self.sample_and(kept, 1, Then::Sticky, 0, noted, &mut |_, _| true);
+        let pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.clone()
+    }
+
+    /// Makes runs of a strategy, until `see` returns `false` or the budget is used up. Returns `false` if it is used
+    /// up.
+    fn each(
+        &mut self,
+        strategy: Box<dyn Strategy>,
+        job: &dyn Fn(u64) -> Option<WorkerJob>,
+        first: WorkerJob,
+        see: &mut dyn FnMut(&Worker, Option<&Failure>) -> bool,
+    ) -> bool {
+        let session = self.session;
+        let mut worker = Worker::new(strategy);
+        let watched = session.watch.follow(worker.progress(), first, self.run.seed);
+        for n in 0.. {
+            if self.runs_left() == 0 {
+                return false;
+            }
+            match job(n) {
+                Some(job) => watched.watched.begin_job(job),
+                None => watched.watched.begin(self.run.seed.0),
+            }
+            // Of the same seed, because a run may depend on it by other ways than its strategy.
+            let failure = session.once(&mut worker, self.run.seed, &self.limits);
+            self.runs += 1;
+            self.steps_taken += worker.steps();
+            let goes_on = see(&worker, failure.as_ref());
+            worker.forget_histories();
+            if !goes_on {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Makes so many continuations of the first `kept` steps, from the one with this number on.
+    pub(super) fn sample(&mut self, kept: usize, runs: u64, then: Then, first: u64) -> Sampled {
+        self.sample_and(kept, runs, then, first, None, &mut |_, _| true)
+    }
+
+    /// Makes runs of the whole program, and shows each to `see`, until that returns `false`.
+    pub(super) fn walk(&mut self, runs: u64, see: &mut dyn FnMut(&Worker, End) -> bool) -> Sampled {
+        self.sample_and(0, runs, Then::Any, 0, None, see)
+    }
+
+    fn sample_and(
+        &mut self,
+        kept: usize,
+        runs: u64,
+        then: Then,
+        first: u64,
+        pending: Option<Pending>,
+        see: &mut dyn FnMut(&Worker, End) -> bool,
+    ) -> Sampled {
+        let (steps, schedule) = (self.steps.clone(), self.schedule.clone());
+        let continued = |number: u64| {
+            let after = After::new(steps.clone(), kept, then, number);
+            let after = match &pending {
+                Some(pending) => after.noting(pending.clone()),
+                None => after,
+            };
+            WorkerJob::Continue(schedule.clone(), after)
+        };
+        let job = continued(first);
+        let (mut sampled, mut made) = (Sampled::default(), 0);
+        self.each(job.strategy(), &|n| Some(continued(first + n)), job, &mut |worker, failure| {
+            let end = End::of(worker, failure);
+            sampled.failed += u64::from(end == End::Failed);
+            sampled.ended += u64::from(matches!(end, End::Failed | End::Passed));
+            made += 1;
+            see(worker, end) && made < runs
+        });
+        sampled
+    }
+
+    /// Explores all interleavings after the first `kept` steps in at most so many runs, until one has the end `stop`.
+    pub(super) fn search(&mut self, kept: usize, runs: u64, stop: Option<End>) -> Searched {
+        let search = Exhaustive::after(&self.steps[..kept]);
+        // Calls in another order may have another verdict, and nodes that die leave what others see.
+        search.tell_apart(Apart::ORDERS.and(Apart::DEATHS));
+        let strategy = Held::new(search.strategy(), &self.schedule, false);
+        let job = WorkerJob::Search(Arc::new(search.clone()));
+        let (mut made, mut untried, mut counts) = (0, Set::new(), Counts::default());
+        let (mut result, mut is_long) = (Searched::Open, false);
+        self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {
+            let end = End::of(worker, failure);
+            made += 1;
+            worker.add_untried(&mut untried);
+            if !search.is_blocked() {
+                counts.failed += u64::from(end == End::Failed);
+                counts.excused += u64::from(end == End::Excused);
+                if stop == Some(end) {
+                    result = Searched::Stopped;
+                    return false;
+                }
+                is_long |= matches!(end, End::Long | End::Cut);
+                if is_long {
+                    return false;
+                }
+            }
+            let more = search.advance(ends_by_a_step(failure));
+            let progress = search.progress();
+            if progress.runs == 0 {
+                // The search starts again, and the runs so far do not count.
+                counts = Counts::default();
+            }
+            if more {
+                return made < runs;
+            }
+            // Orders of memory make no difference to runs that take them all as `SeqCst`.
+            let leaves_out = untried.iter().any(|part| *part != Untried::Orders);
+            if !progress.blind && !leaves_out {
+                (counts.all, counts.by_step) = (progress.runs, progress.by_step);
+                result = Searched::Through(counts);
+            }
+            false
+        });
+        result
+    }
+
+    /// Makes all runs with few preemptions, then runs with more, at most so many. `None` if one of them fails or has
+    /// no end.
+    pub(super) fn bounded(&mut self, runs: u64) -> Option<Bounds> {
+        let search = Bounded::new(&PREEMPTIONS, None);
+        let strategy = Held::new(search.strategy(), &self.schedule, false);
+        let job = WorkerJob::Search(Arc::new(search.clone()));
+        let (mut made, mut passed, mut fails, mut is_all) = (0, 0, false, false);
+        let mut untried = Set::new();
+        self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {
+            let end = End::of(worker, failure);
+            made += 1;
+            worker.add_untried(&mut untried);
+            fails |= matches!(end, End::Failed | End::Long | End::Cut);
+            // A run that repeats an earlier one does not count.
+            passed += u64::from(end == End::Passed && !search.is_blocked());
+            is_all = !fails && !search.advance(ends_by_a_step(failure));
+            !fails && !is_all && made < runs
+        });
+        fails |= untried.iter().any(|part| *part != Untried::Orders);
+        let through = search.progress().within.and_then(|within| within.through);
+        (!fails).then_some(Bounds { through, runs: passed, is_all })
+    }
+
+    /// The exact chances of failure before each step, in at most so many runs. `None` if there are more.
+    pub(super) fn sum(&mut self, runs: u64) -> Option<Vec<f64>> {
+        let sum = Sum::new(self.steps.to_vec());
+        let strategy = Held::new(sum.strategy(), &self.schedule, false);
+        // A run that hangs is repeated as the explained run, which did not hang.
+        let job = WorkerJob::Follow(self.schedule.clone());
+        let (mut made, mut exact) = (0, None);
+        self.each(Box::new(strategy), &|_| None, job, &mut |worker, failure| {
+            let end = End::of(worker, failure);
+            made += 1;
+            if end == End::Long || end == End::Cut && !sum.is_cut() {
+                return false;
+            }
+            match sum.add(end == End::Failed) {
+                Summed::Open => made < runs,
+                Summed::Blind => false,
+                Summed::Exact(chances) => {
+                    exact = Some(chances);
+                    false
+                }
+            }
+        });
+        exact
+    }
+}

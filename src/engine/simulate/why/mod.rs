@@ -1,0 +1,58 @@
+//! Explains a failing run by other runs: of the same program, with the same values drawn, in other orders.
+//!
+//! The explanation is made once, of the run that is reported: the shrunk run, or the replay of a trace. Its parts share a budget of runs and
+//! steps. They are made in this order, because a proof is worth more than an estimate: the step after which no schedule
+//! passes, the remedy, and last the chances.
+
+mod candidates;
+mod chances;
+mod lab;
+mod no_return;
+mod remedy;
+
+use self::lab::Lab;
+use super::session::Session;
+use crate::report::{NoReturn, Why};
+use crate::run::memory_model::MemoryModel;
+use crate::run::{Failure, Outcome, Run};
+
+/// Explains a failing run. `None` if no runs are allowed for it, if it is no failure that other orders
+/// could explain, or if nothing was found.
+pub(super) fn explain(session: &Session<'_>, run: &Run) -> Option<Why> {
+    let config = session.config;
+    let Outcome::Failed(failure) = &run.outcome else { return None };
+    if config.why == 0 || config.is_native() || config.memory == MemoryModel::C11 {
+        return None;
+    }
+    if !depends_on_order(failure) || run.steps.is_empty() {
+        return None;
+    }
+    let mut lab = Lab::new(session, run, config.why);
+    if !lab.fails_again() {
+        return None;
+    }
+    let no_return = no_return::find(&mut lab);
+    if let Some(NoReturn { after: 0, .. }) = no_return {
+        return Some(Why { runs: lab.runs(), no_return, ..Why::default() });
+    }
+    let (remedy, cause) = remedy::find(&mut lab).unzip();
+    let (chances, marks) = chances::find(&mut lab, no_return);
+    let why = Why { runs: lab.runs(), cause, remedy, chances, marks, no_return };
+    let found = why.no_return.is_some() || why.remedy.is_some() || !why.chances.is_empty();
+    found.then_some(why)
+}
+
+/// Returns `true` if the failure is one of the program, which another order of steps may avoid. A continuation of a run
+/// without end would take as many steps, and the other failures are no result of an order of steps.
+fn depends_on_order(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Panic { .. }
+            | Failure::Memory(_)
+            | Failure::Error { .. }
+            | Failure::Deadlock { .. }
+            | Failure::Invariant { .. }
+            | Failure::Starved { .. }
+            | Failure::History { .. }
+    )
+}

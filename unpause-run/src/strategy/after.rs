@@ -1,0 +1,156 @@
+//! Continuations of a run: follow its first steps, then choose tasks at random.
+//!
+//! A failing run is explained by the continuations of its prefixes. They are not seeds of a test, so the strategy has
+//! no row in the registry. Its n-th run is a function of n alone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::run::board::{Announced, Status};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::op::Access;
+use crate::run::rng::Rng;
+use crate::run::what_if::Site;
+
+/// One of so many steps is a switch, in [`Then::Sticky`].
+pub const ONE_SWITCH_IN: u64 = 8;
+
+/// One of so many steps deals the priority of its task anew, in [`Then::Any`].
+const ONE_CHANGE_IN: u64 = 12;
+
+/// The choice of tasks after the prefix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// The task of the previous step continues with a probability of 7/8, unless it yields. Otherwise each other task
+    /// is equally likely. A schedule of this kind switches rarely, so a switch that matters stands out.
+    Sticky,
+    /// A random walk in even runs, random priorities in odd ones.
+    Any,
+}
+
+/// The strategy. Draws must be answered by another one, such as [`Held`](super::held::Held).
+#[derive(Clone, Debug)]
+pub struct After {
+    /// The tasks of the steps of the run.
+    steps: Arc<[TaskId]>,
+    /// The number of steps that are followed.
+    kept: usize,
+    then: Then,
+    /// The number of the next run.
+    next: u64,
+    rng: Rng,
+    walks: bool,
+    /// By task, in runs with priorities.
+    priorities: Vec<u64>,
+    /// The operations that are pending when a run ends.
+    pending: Option<Pending>,
+}
+
+/// Operations that tasks had announced and not done when a run ended.
+pub type Pending = Arc<Mutex<Vec<(TaskId, Site)>>>;
+
+impl After {
+    /// Follows the first `kept` steps of a run with these tasks. The next run has the number `first`.
+    pub fn new(steps: Arc<[TaskId]>, kept: usize, then: Then, first: u64) -> After {
+        let (rng, priorities) = (Rng::new(0), Vec::new());
+        let (walks, pending) = (false, None);
+        After { steps, kept, then, next: first, rng, walks, priorities, pending }
+    }
+
+    /// The same. Puts the operations that are pending when a run ends into a list.
+    #[must_use]
+    pub fn noting(self, pending: Pending) -> After {
+        After { pending: Some(pending), ..self }
+    }
+
+    /// The position of the task that a sticky schedule chooses.
+    fn stick(&mut self, view: &View<'_>) -> usize {
+        let candidates = view.candidates();
+        let bound = candidates.len() as u64;
+        let Some(last) = continues(view) else { return self.rng.below(bound) as usize };
+        if bound == 1 || self.rng.below(ONE_SWITCH_IN) != 0 {
+            return last;
+        }
+        let other = self.rng.below(bound - 1) as usize;
+        if other < last { other } else { other + 1 }
+    }
+
+    /// The position of the task with the highest priority.
+    fn by_priority(&mut self, view: &View<'_>) -> usize {
+        let candidates = view.candidates();
+        while self.priorities.len() < view.tasks().len() {
+            let priority = self.rng.below(1 << 40);
+            self.priorities.push(priority);
+        }
+        let first = |priorities: &[u64]| {
+            let of = |at: &usize| priorities[candidates[*at].index()];
+            (0..candidates.len()).max_by_key(of).unwrap_or(0)
+        };
+        let at = first(&self.priorities);
+        let task = candidates[at];
+        if yields(view, task) || self.rng.below(ONE_CHANGE_IN) == 0 {
+            self.priorities[task.index()] = self.rng.below(1 << 40);
+            return first(&self.priorities);
+        }
+        at
+    }
+}
+
+/// Returns `true` if a task has announced nothing but yields.
+fn yields(view: &View<'_>, task: TaskId) -> bool {
+    !view.task(task).announced.any(|announced| announced.op.access != Access::Yield)
+}
+
+/// The position of the task of the previous step among the candidates, if it can continue and does not yield.
+pub(super) fn continues(view: &View<'_>) -> Option<usize> {
+    let last = view.last()?;
+    let row = view.task(last);
+    (row.status == Status::Ready && !yields(view, last)).then(|| row.candidate())
+}
+
+impl Strategy for After {
+    fn begin(&mut self, _: Seed) {
+        self.rng = Rng::new(self.next);
+        self.walks = self.next % 2 == 0;
+        self.next += 1;
+        self.priorities.clear();
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        let (step, candidates) = (view.step() as usize, view.candidates());
+        if step < self.kept {
+            let task = self.steps[step];
+            let at = candidates.iter().position(|candidate| *candidate == task);
+            return at.ok_or_else(|| {
+                let expected = format!("a step of task {}", task.0);
+                Mismatch::new(step as u32, expected, "it cannot step".to_owned())
+            });
+        }
+        Ok(match self.then {
+            Then::Sticky => self.stick(view),
+            Then::Any if self.walks => self.rng.below(candidates.len() as u64) as usize,
+            Then::Any => self.by_priority(view),
+        })
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        Ok(self.rng.below(draw.bound))
+    }
+
+    fn end(&mut self, view: &View<'_>) -> Result<(), Mismatch> {
+        let Some(pending) = &self.pending else { return Ok(()) };
+        let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.clear();
+        for (task, row) in (0..).map(TaskId).zip(view.tasks()) {
+            if row.status != Status::Done {
+                let site = |a: &Announced| Site { op: a.op.name, place: a.place };
+                pending.extend(row.announced.iter().map(|a| (task, site(a))));
+            }
+        }
+        Ok(())
+    }
+}

@@ -293,10 +293,8 @@ fn why(steps: u32, kind: usize) -> Why {
         share: f64::from(after % 7) / 6.0,
         runs: u64::from(after % 2),
     };
-    let region = Region {
-        from: Site { op: "load", place: here() },
-        to: Site { op: "store", place: here() },
-    };
+    let site = |op| Site { op, place: here() };
+    let region = Region { from: site("load"), to: site("store") };
     let tested = match kind {
         0 => Tested::All { interleavings: 6, of: Some(9), left_out: 1 },
         1 => Tested::Within { preemptions: 2, runs: 40 },

@@ -1,8 +1,8 @@
 //! Explains a failing run by other runs: of the same program, with the same values drawn, in other orders.
 //!
-//! The explanation is made once, of the run that is reported: the shrunk run, or the replay of a trace. Its parts share a budget of runs and
-//! steps. They are made in this order, because a proof is worth more than an estimate: the step after which no schedule
-//! passes, the remedy, and last the chances.
+//! The explanation is made once, of the run that is reported: the shrunk run, or the replay of a trace. Its parts share
+//! a budget of runs and steps. They are made in this order, because a proof is worth more than an estimate: the step
+//! after which no schedule passes, the remedy, and last the chances.
 
 mod candidates;
 mod chances;

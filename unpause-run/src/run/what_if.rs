@@ -37,7 +37,7 @@ impl Section {
 /// A program that differs from the program of a test.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WhatIf {
-    /// Regions that are one step. A task is in one at a time: the last one that it entered.
+    /// Regions that are one step. A task is in at most one region: the last that it entered.
     pub sections: Vec<Section>,
     /// If a task must wait within its region: `true` ends the step there, and the region continues when the task does;
     /// `false` ends the run, which then counts for nothing.

@@ -1,13 +1,11 @@
 //! Exact probabilities of failure, by a sum over all schedules that rarely switch.
 //!
 //! Depth first over all decisions. A prefix whose class is known is not continued again: the probability of failure
-//! after it depends on the class, and on the task that a [sticky](Then::Sticky) schedule prefers. So the sum has a term
-//! for each state and not for each run.
+//! after it depends on the class, and on the task that a [sticky](super::after::Then::Sticky) schedule prefers. So the
+//! sum has a term for each state and not for each run.
 //!
 //! The sum assumes the same as the exhaustive search: see [`exhaustive`](super::exhaustive). It gives up if tasks share
 //! something that is not of this library. Values are not varied: [`Held`](super::held::Held) must answer draws.
-//!
-//! [`Then::Sticky`]: super::after::Then::Sticky
 
 // tidy: never iterated: looked up only
 use std::collections::HashMap;

@@ -276,7 +276,7 @@ fn a_release_is_real_and_its_tests_are_simulated() {
     // The guard looks at the debug assertions of its own crate, so that the library need not be compiled for a release.
     let release = match std::env::var_os("UNPAUSE_LONG") {
         Some(_) => "check --release -q -p app",
-        None => "build -q -p app --config profile.dev.package.app.debug-assertions=false",
+        None => "check -q -p app --config profile.dev.package.app.debug-assertions=false",
     };
     crates.prints(release, &[]);
     crates.prints(

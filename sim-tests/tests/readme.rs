@@ -323,9 +323,12 @@ fn build_example(name: &str) -> PathBuf {
     let mut build = cargo(&root());
     build.args(["build", "--quiet", "--workspace", "--no-default-features", "--example", name]);
     build.arg("--target-dir").arg(target);
-    // A setting that this test was built with.
+    // A setting and the compiler that this test was built with.
     if let Ok(config) = std::env::var("UNPAUSE_CONFIG") {
         build.args(["--config", &config]);
+    }
+    if let Some(wrapper) = std::env::var_os("UNPAUSE_WRAPPER") {
+        build.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     }
     let built = output(&mut build);
     assert!(built.status.success(), "{}", stderr(&built));

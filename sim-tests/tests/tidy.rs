@@ -33,6 +33,9 @@ mod engine;
 #[path = "tidy/form.rs"]
 mod form;
 
+#[path = "tidy/linted.rs"]
+mod linted;
+
 #[path = "tidy/locks.rs"]
 mod locks;
 
@@ -124,6 +127,11 @@ fn lock_files_have_all_crates_of_this_workspace() {
 #[test]
 fn lists_of_the_engine_have_all_its_crates() {
     assert_none(engine::incomplete(&Tree::of_the_repository().files));
+}
+
+#[test]
+fn the_gate_lints_every_library() {
+    assert_none(linted::forgotten(&Tree::of_the_repository().files));
 }
 
 #[test]

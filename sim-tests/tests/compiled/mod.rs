@@ -25,9 +25,12 @@ pub(crate) fn build_the_library(test: &str) -> PathBuf {
     if !sim::SIMULATED {
         cargo.arg("--no-default-features");
     }
-    // A setting that this test was built with.
+    // A setting and the compiler that this test was built with.
     if let Ok(config) = std::env::var("UNPAUSE_CONFIG") {
         cargo.args(["--config", &config]);
+    }
+    if let Some(wrapper) = std::env::var_os("UNPAUSE_WRAPPER") {
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     }
     let output = cargo.output().expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -44,13 +44,20 @@ pub(crate) fn clean(command: &mut Command) {
             command.env_remove(&*name);
         }
     }
-    for name in
-        ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR", "RUST_TEST_THREADS", "COLUMNS"]
-    {
+    let of_the_caller =
+        ["RUST_BACKTRACE", "CI", "CARGO_TERM_COLOR", "NO_COLOR", "RUST_TEST_THREADS", "COLUMNS"];
+    for name in of_the_caller.into_iter().chain(["GITHUB_ACTIONS"]) {
         command.env_remove(name);
     }
     // The seeds named in these tests are seeds of the random walk.
     command.env("UNPAUSE_FIXTURE", "1").env("SIM_STRATEGY", "random");
+}
+
+/// For a command that builds this workspace: with the compiler that built this program, if that was not the usual one.
+pub(crate) fn with_its_compiler(command: &mut Command) {
+    if let Some(wrapper) = std::env::var_os("UNPAUSE_WRAPPER") {
+        command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    }
 }
 
 impl Child {

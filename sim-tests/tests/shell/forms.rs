@@ -135,6 +135,7 @@ fn nextest_runs_the_tests_and_the_printed_command_works_after_it() {
     }
     let mut command = Command::new("cargo");
     child::clean(&mut command);
+    child::with_its_compiler(&mut command);
     // A surrounding nextest must not affect this one.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("NEXTEST") {

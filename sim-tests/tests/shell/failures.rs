@@ -30,6 +30,7 @@ fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
     let mut sh = Command::new("sh");
     child::clean(&mut sh);
     sh.args(["-c", command]).current_dir(folder).env("PWD", folder);
+    child::with_its_compiler(&mut sh);
     if let Some(cargo) = cargo {
         let path = std::env::var("PATH").unwrap();
         sh.env("PATH", format!("{}:{path}", cargo.display()));
@@ -60,6 +61,43 @@ fn the_screen_is_on_stderr_and_the_trace_where_it_says() {
     let text = fs::read_to_string(root().join(trace)).unwrap();
     assert!(text.starts_with("simtrace 2\n"), "{text}");
     assert!(text.contains("an update was lost: 1 of 2"), "{text}");
+}
+
+/// The annotation that GitHub reads, if it is there, in the output that a harness shows of a failing test.
+fn annotation(ended: &Ended) -> Option<&str> {
+    let lines = ended.stdout.lines().chain(ended.stderr.lines());
+    let mut found = lines.filter(|line| line.trim_start().starts_with("::error "));
+    let first = found.next()?;
+    assert_eq!(found.next(), None, "{ended}");
+    Some(first)
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn in_github_actions_a_failure_is_shown_beside_the_source_line() {
+    let in_actions = |test, repository: &Path| {
+        let child = child::captured(test).env("GITHUB_ACTIONS", "true");
+        child.env("GITHUB_WORKSPACE", repository.canonicalize().unwrap())
+    };
+    let fixture = include_str!("fixture.rs");
+    let line = |text: &str| 1 + fixture.lines().position(|line| line.contains(text)).unwrap();
+    // At the line that panics.
+    let ended = in_actions("lost_update", &root()).fails();
+    let panics = line("an update was lost");
+    let file = "sim-tests/tests/shell/fixture.rs";
+    let shown =
+        format!("::error file={file},line={panics},title=shell%3A%3Afixture%3A%3Alost_update::");
+    let found = annotation(&ended).expect("a line");
+    assert!(found.starts_with(&shown), "{shown} is not in {ended}");
+    assert!(found.contains("an update was lost: 1 of 2%0Areplay: SIM_REPLAY="), "{ended}");
+    // A deadlock has many places; the test has one. The repository may be a folder within another or above.
+    let ended = in_actions("deadlocks", &root().join("sim-tests")).fails();
+    let shown =
+        format!("::error file=tests/shell/fixture.rs,line={},", line("async fn deadlocks()"));
+    assert!(annotation(&ended).is_some_and(|found| found.starts_with(&shown)), "{shown} {ended}");
+    // A test that is to fail passes, and elsewhere nobody would read the line.
+    assert_eq!(annotation(&in_actions("must_fail", &root()).arg("--nocapture").passes()), None);
+    assert_eq!(annotation(&child("lost_update").fails()), None);
+    assert_eq!(annotation(&child("lost_update").env("GITHUB_ACTIONS", "false").fails()), None);
 }
 
 #[cfg_attr(feature = "sim", test)]

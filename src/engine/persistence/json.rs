@@ -67,16 +67,9 @@ impl Sources<'_> {
         Some(line.trim().chars().take(LINE_MAX).collect())
     }
 
-    /// Reads a file. The compiler names a file of the workspace from its root, which has the lock file.
+    /// Reads a file.
     fn read(&self, file: &str) -> io::Result<String> {
-        let above = || self.site.manifest_dir.as_deref().into_iter().flat_map(Path::ancestors);
-        let root = above().find(|folder| folder.join("Cargo.lock").exists());
-        let found = root.into_iter().chain(above()).map(|folder| folder.join(file));
-        let path = match Path::new(file).is_absolute() {
-            true => Some(PathBuf::from(file)),
-            false => found.into_iter().find(|path| path.exists()),
-        };
-        let path = path.ok_or(io::ErrorKind::NotFound)?;
+        let path = self.site.source(file).ok_or(io::ErrorKind::NotFound)?;
         match fs::metadata(&path)?.len() <= SOURCE_MAX {
             true => fs::read_to_string(path),
             false => Err(io::ErrorKind::FileTooLarge.into()),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::alone;
+use super::annotation::annotation;
 use super::native::{self, ErrorText};
 use super::outcome::FunctionBody;
 use super::site::{self, Site};
@@ -127,6 +128,9 @@ fn judge(runner: &Runner, body: &dyn TestBody) -> Result<Verdict, InvalidSetting
         if report.finding.is_some() && reason.is_none() || shown || report.searched.is_some() {
             let screen = text(&report, &style());
             verdict.screen += screen.strip_prefix(&*requested).unwrap_or(&screen);
+        }
+        if let (Some(finding), None) = (&report.finding, &reason) {
+            verdict.screen += &annotation(finding, &runner.site);
         }
         let Some(reason) = reason else {
             verdict.passed = report.finding.is_none();

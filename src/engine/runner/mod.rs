@@ -200,6 +200,7 @@
 //! passed with it. Results under other settings are refused, and `cargo unpause merge` does not add them up.
 
 mod alone;
+mod annotation;
 mod clock;
 mod each;
 mod ended;

@@ -14,6 +14,7 @@
 
 use std::ffi::OsString;
 
+use super::annotation::annotation;
 use super::existing::{ExistingTest, site_of};
 use super::native::{self, ErrorText};
 use super::outcome::FunctionBody;
@@ -119,7 +120,9 @@ impl Model<'_> {
             let report = self.phase(variables)?;
             runs += report.runs;
             if let Some(end) = end(&report) {
-                let screen = text(&report, &style());
+                let found = report.finding.as_deref();
+                let annotation = found.map(|finding| annotation(finding, &self.site));
+                let screen = text(&report, &style()) + &annotation.unwrap_or_default();
                 return Ok(ModelVerdict { end, runs, screen, remarks: self.remarks });
             }
             let memory = if variables.contains("SIM_MEMORY=c11") { " with c11" } else { "" };

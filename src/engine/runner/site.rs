@@ -42,6 +42,17 @@ pub(crate) struct SetVariable {
 }
 
 impl Site {
+    /// The path of a source file. The compiler names a file of the workspace from its root, which has the lock file.
+    pub(crate) fn source(&self, file: &str) -> Option<PathBuf> {
+        let above = || self.manifest_dir.as_deref().into_iter().flat_map(Path::ancestors);
+        let root = above().find(|folder| folder.join("Cargo.lock").exists());
+        let mut found = root.into_iter().chain(above()).map(|folder| folder.join(file));
+        match Path::new(file).is_absolute() {
+            true => Some(PathBuf::from(file)),
+            false => found.find(|path| path.exists()),
+        }
+    }
+
     /// The site of a program that uses a runner itself.
     pub(crate) fn of_program(place: &'static Location<'static>) -> Site {
         let file = Path::new(place.file()).file_stem();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::alone;
+use super::annotation::annotation;
 use super::outcome::{FunctionBody, TestBody};
 use super::part::TestRun;
 use super::site::{self, Site};
@@ -236,7 +237,7 @@ fn test_body(
     match ran {
         Ok(ran) => match again {
             Some(again) => judge_again(&again),
-            None => judge(ran, must_fail),
+            None => judge(ran, must_fail, &runner.site),
         },
         Err(invalid) => {
             let screen = format!("FAILED  {test}: {invalid}\n");
@@ -266,7 +267,7 @@ fn judge_again(again: &alone::Again) {
 }
 
 /// Shows the report and fails the test if it has to.
-fn judge(ran: TestRun, wanted: MustFail) {
+fn judge(ran: TestRun, wanted: MustFail, site: &Site) {
     let TestRun { mut report, part, .. } = ran;
     let mut must_fail = wanted.is_wanted();
     let passed = report.finding.is_none() && report.replayed.is_none() && report.runs > 0;
@@ -309,6 +310,7 @@ fn judge(ran: TestRun, wanted: MustFail) {
         }
     }
     super::ended::failed(&screen);
+    eprint!("{}", annotation(finding, site));
     match &finding.run.outcome {
         Outcome::Failed(failure) => fail(one_line(failure, &finding.run)),
         Outcome::Passed => fail("the test failed".to_owned()),

@@ -1,0 +1,82 @@
+//! The annotation of a failure in GitHub Actions: a line that GitHub shows beside the source line in a pull request.
+//!
+//! It is a workflow command, `::error file=…,line=…,title=…::…`, which the runner reads in the output of any program.
+//! The runner sets `GITHUB_ACTIONS=true`, and `GITHUB_WORKSPACE` to the folder of the repository.
+
+use std::path::{Path, PathBuf};
+
+use super::site::Site;
+use crate::report::{Finding, one_line};
+use crate::run::Outcome;
+use crate::run::place::portable;
+
+/// The annotation of a failing test as a line, or nothing outside of GitHub Actions.
+pub(super) fn annotation(finding: &Finding, site: &Site) -> String {
+    of(finding, site, &|name| std::env::var(name).ok())
+}
+
+fn of(finding: &Finding, site: &Site, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    if variable("GITHUB_ACTIONS").as_deref() != Some("true") {
+        return String::new();
+    }
+    let Outcome::Failed(failure) = &finding.run.outcome else { return String::new() };
+    let repository = variable("GITHUB_WORKSPACE").map(PathBuf::from);
+    let inside = |place: &str| in_repository(place, site, repository.as_deref()?);
+    // A panic in a library of others has no line in the repository, but its test has.
+    let (file, line) = inside(failure.place())
+        .or_else(|| inside(&site.place.to_string()))
+        .unwrap_or_else(|| (portable(site.place.file()), site.place.line().to_string()));
+    let mut message = one_line(failure, &finding.run);
+    if let Some(replay) = &finding.replay {
+        message += &format!("\nreplay: {replay}");
+    }
+    format!(
+        "::error file={},line={line},title={}::{}\n",
+        property(&file),
+        property(&site.test),
+        data(&message)
+    )
+}
+
+/// The file, from the folder of the repository, and the line of a place that is in it.
+fn in_repository(place: &str, site: &Site, repository: &Path) -> Option<(String, String)> {
+    let mut words = place.rsplitn(3, ':').skip(1);
+    let (line, file) = (words.next()?, words.next()?);
+    line.parse::<u32>().ok()?;
+    let file = site.source(file)?.canonicalize().ok()?;
+    let file = file.strip_prefix(repository.canonicalize().ok()?).ok()?;
+    Some((portable(file.to_str()?), line.to_owned()))
+}
+
+/// Escaped as the text of a workflow command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Escaped as a property of a workflow command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_separates_the_parts_of_a_command_is_escaped() {
+        assert_eq!(data("100 %\r\n::x, y"), "100 %25%0D%0A::x, y");
+        assert_eq!(property("a::b, 5 %\n"), "a%3A%3Ab%2C 5 %25%0A");
+    }
+
+    #[test]
+    fn a_place_outside_of_the_repository_has_no_line_in_it() {
+        let site = Site::of_program(std::panic::Location::caller());
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let found = in_repository(&format!("{}:7:1", file!()), &site, package);
+        assert_eq!(found, Some(("src/engine/runner/annotation.rs".to_owned(), "7".to_owned())));
+        assert_eq!(in_repository(&format!("{}:7:1", file!()), &site, &package.join("docs")), None);
+        for place in ["", "src/lib.rs", "src/lib.rs:x:1", "src/no_such_file.rs:1:1"] {
+            assert_eq!(in_repository(place, &site, package), None, "{place:?}");
+        }
+    }
+}

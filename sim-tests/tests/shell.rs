@@ -19,6 +19,9 @@ mod child;
 #[path = "shell/variables.rs"]
 mod variables;
 
+#[path = "shell/defaults.rs"]
+mod defaults;
+
 #[path = "shell/failures.rs"]
 mod failures;
 

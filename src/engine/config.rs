@@ -1,6 +1,6 @@
-//! Settings of a test: defaults, overridden by attributes or [`Runner`](crate::Runner) calls,
-//! overridden by variables of the environment. [`runner`](crate::runner#environment) lists the
-//! variables.
+//! Settings of a test: defaults, overridden by the file of the package, overridden by attributes or
+//! [`Runner`](crate::Runner) calls, overridden by variables of the environment. [`runner`](crate::runner#environment)
+//! lists the variables.
 //!
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is a
 //! note.
@@ -8,6 +8,7 @@
 use unpause_ordered::sort;
 mod clock;
 mod faults;
+mod file;
 mod grammar;
 mod idle;
 mod invalid;

@@ -79,7 +79,9 @@ where
     let bare = Runner::of_site(site.clone(), settings.clone()).config();
     let settings = match bare.is_ok_and(|(config, _)| config.strategy.is_search()) {
         true => settings,
-        false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings },
+        // The file of the package counts more than these. An error in it is told below.
+        false => Settings { seeds: Some(0..SEEDS), time: Some(TIME), ..settings }
+            .overridden_by(site.defaults().unwrap_or_default()),
     };
     let verdict = judge(&Runner::of_site(site, settings), &body).unwrap_or_else(|invalid| {
         Verdict { screen: format!("FAILED  {}: {invalid}\n", test.name), ..Verdict::default() }

@@ -470,8 +470,9 @@ impl Runner {
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(Config, Vec<String>), InvalidSetting> {
         let (environment, notes) = Settings::from_environment(environment)?;
-        let settings = self.settings.clone().overridden_by(environment);
-        Ok((settings.resolve()?.of_test(self.settings.clone()), notes))
+        let own = self.site.defaults()?.overridden_by(self.settings.clone());
+        let settings = own.clone().overridden_by(environment);
+        Ok((settings.resolve()?.of_test(own), notes))
     }
 }
 

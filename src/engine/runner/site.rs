@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::engine::config::Config;
+use crate::engine::config::{Config, InvalidSetting, Settings};
 use crate::native::test_command;
 
 use super::target::{TestTarget, without_hash};
@@ -42,6 +42,14 @@ pub(crate) struct SetVariable {
 }
 
 impl Site {
+    /// The settings in the file of the package, unless the runner ignores all that is outside of it.
+    pub(crate) fn defaults(&self) -> Result<Settings, InvalidSetting> {
+        match &self.manifest_dir {
+            Some(folder) if !self.hermetic => Settings::of_package(folder),
+            _ => Ok(Settings::default()),
+        }
+    }
+
     /// The path of a source file. The compiler names a file of the workspace from its root, which has the lock file.
     pub(crate) fn source(&self, file: &str) -> Option<PathBuf> {
         let above = || self.manifest_dir.as_deref().into_iter().flat_map(Path::ancestors);

@@ -1,0 +1,66 @@
+//! The file `unpause.toml` of a package: what it decides, what decides more, and what is wrong in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::child::{Child, child, folder};
+
+/// A package with this file.
+fn package(name: &str, file: &str) -> PathBuf {
+    let package = folder(name);
+    fs::write(package.join("Cargo.toml"), "").unwrap();
+    fs::write(package.join("unpause.toml"), file).unwrap();
+    package
+}
+
+/// A test of the package that fails under its seventh seed.
+fn failing(package: &Path) -> Child {
+    child("in_a_package").env("UNPAUSE_PACKAGE", package)
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn defaults_of_a_package_are_in_its_file_and_variables_count_more() {
+    let package = package("defaults", "out = \"here\" # not in target\n\n[ci]\nout = 'in-ci'\n");
+    let trace = "demo.in_a_package/6.simtrace";
+    let is_in = |child: Child, folder: &str| {
+        let folder = package.join(folder);
+        let ended = child.fails();
+        assert!(folder.join(trace).exists(), "{} has no trace: {ended}", folder.display());
+        // The file is there in a replay, so the command says nothing of it.
+        assert!(!ended.after("replay:").contains("SIM_OUT"), "{ended}");
+        fs::remove_dir_all(folder).unwrap();
+    };
+    is_in(failing(&package), "here");
+    is_in(failing(&package).env("CI", "true"), "in-ci");
+    is_in(failing(&package).env("CI", "false"), "here");
+    is_in(failing(&package).env("SIM_OUT", package.join("of-the-call")), "of-the-call");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn an_argument_of_a_test_counts_more_than_the_file() {
+    // The test has 40 seeds, and the seventh fails.
+    let package = package("arguments", "seeds = 2\nmax_steps = 1\n");
+    let ended = failing(&package).fails();
+    ended.says(&["seeds 0 to 39"]);
+    // It has no limit of steps, so that of the file counts, and the trace has it.
+    ended.says(&["FAILED  demo::in_a_package  seed 0: step limit reached"]);
+    let again = failing(&package).env("SIM_REPLAY", ended.after("trace:")).fails();
+    again.says(&["step limit reached"]);
+}
+
+#[test]
+fn a_fault_in_the_file_fails_the_tests_with_its_line() {
+    if !sim::SIMULATED {
+        return; // The fixture in a package does nothing.
+    }
+    let package = package("fault", "seeds = 7\n\nmax_step = 100\n");
+    let ended = failing(&package).fails();
+    let file = package.join("unpause.toml");
+    ended.says(&[&format!(
+        "FAILED  demo::in_a_package: the line {}:3 is \"max_step\", but should be the name of a setting: did you mean `max_steps`?",
+        file.display()
+    )]);
+    // Not one that ignores the file: it fails as always.
+    fs::remove_file(&file).unwrap();
+    failing(&package).fails().says(&["an update was lost"]);
+}

@@ -15,12 +15,14 @@ const RESERVE: u64 = 1000;
 const SEEN: u64 = 60;
 /// Runs that a candidate must survive before it is searched.
 const SURVIVE: u64 = 30;
-/// Runs of an exhaustive search.
-const SEARCH: u64 = 700;
+/// Runs of an exhaustive search without a change, which tells how many interleavings pass now.
+const PLAIN: u64 = 400;
+/// Runs of an exhaustive search of a candidate, and of one in a program with more interleavings than the search above.
+const SEARCH: [u64; 2] = [400, 200];
 /// Runs of a search with few preemptions.
-const BOUNDED: u64 = 500;
+const BOUNDED: u64 = 300;
 /// Runs that are counted if no search ends.
-const COUNT: u64 = 300;
+const COUNT: u64 = 200;
 /// Candidates that are judged.
 const CANDIDATES: usize = 24;
 /// Candidates of which pairs are judged.
@@ -44,7 +46,7 @@ pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<(Remedy, Interruption)> {
     if regions.is_empty() {
         return None;
     }
-    let plain = match lab.search(0, SEARCH.min(budget(lab)), None) {
+    let plain = match lab.search(0, PLAIN.min(budget(lab)), None) {
         Searched::Through(counts) => Some(counts),
         Searched::Stopped | Searched::Open => None,
     };
@@ -110,7 +112,8 @@ impl Bench<'_, '_, '_> {
         if survived.failed > 0 {
             return None;
         }
-        match self.lab.search(0, runs(self.lab, SEARCH)?, Some(End::Failed)) {
+        let most = SEARCH[usize::from(self.plain.is_none())];
+        match self.lab.search(0, runs(self.lab, most)?, Some(End::Failed)) {
             Searched::Stopped => return None,
             Searched::Through(counts) => {
                 let of = self.plain.filter(|plain| !plain.by_step && !counts.by_step);

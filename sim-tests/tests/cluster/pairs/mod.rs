@@ -63,8 +63,8 @@ fn search_both<W: Send + Sync>(world: &World<W>, calls: [Call<W>; 2]) -> Result<
     if report.passed() && is_proof { Ok(()) } else { Err(screen(&report)) }
 }
 
-/// Compares pairs of these acts, those of one act with itself included. By default an act is beside half of the others:
-/// a call that records no operation differs beside most calls that change what it reads. `UNPAUSE_LONG=1` compares all.
+/// Compares pairs of these acts. An act is also compared with itself. By default each act is beside half of the others:
+/// a call that records no operation shows it beside most calls. `UNPAUSE_LONG=1` compares all pairs.
 #[track_caller]
 pub(super) fn compare<W: Send + Sync>(world: &World<W>, acts: &[Act<W>]) {
     if !sim::SIMULATED {

@@ -75,7 +75,7 @@ fn lines(output: &str) -> Vec<&str> {
 fn tests_of_a_crate_without_unpause_are_stepped() {
     let folder = in_native_tests("any");
     // Runs beyond a step limit are as long with a low one, and not as slow.
-    let (exit, output, errors) = run(&folder, &["--no-fail-fast"], &[("SIM_STEPS", "50000")]);
+    let (exit, output, errors) = run(&folder, &["--no-fail-fast"], &[("SIM_STEPS", "10000")]);
     assert_eq!(
         lines(&output),
         [
@@ -113,8 +113,8 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     assert!(!output.contains("printed by a test"), "{output}");
     for part in [
         "UNDECIDED  suite::takes_steps_for_ever: ",
-        "a run takes more than 50000 steps and does not end beyond them",
-        "runs were explored for 50000 steps and then ran on",
+        "a run takes more than 10000 steps and does not end beyond them",
+        "runs were explored for 10000 steps and then ran on",
         "UNDECIDED  suite::has_another_run_each_time: ",
         "its runs are not repeatable",
     ] {

@@ -131,7 +131,7 @@ fn bugs_are_found_as_soon_as_by_the_prototype_and_mended_programs_are_silent() {
         let name = bug.name;
         let report = run("sc", silent_seeds(30), bug.weak);
         assert!(report.passed(), "{name}: {}", screen(&report));
-        let report = run("c11", silent_seeds(300), bug.mended);
+        let report = run("c11", silent_seeds(100), bug.mended);
         assert!(report.passed(), "{name}: {}", screen(&report));
         let mean = mean(bug, failures, 2000);
         let (known, is_late) = match bug.runs {

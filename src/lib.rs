@@ -379,6 +379,11 @@ pub mod __private {
         crate::engine::invalid_setting(variables)
     }
 
+    /// Returns the warning about a variable that is named like a setting and is none.
+    pub fn unknown_setting(variable: &str) -> Option<String> {
+        crate::engine::unknown_setting(variable)
+    }
+
     /// The error of a time-out.
     pub fn elapsed() -> crate::time::error::Elapsed {
         crate::time::error::Elapsed::new()

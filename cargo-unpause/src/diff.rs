@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use sim::check::picture::screen::{Line, Paint, Screen, plural};
 
 use crate::failures::{Loaded, StepView, line_of, steps_of};
@@ -41,39 +41,9 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         )));
     };
     let (one, other) = (Loaded::read(one)?, Loaded::read(other)?);
-    let (left, right) = (steps_of(&one), steps_of(&other));
-    let same = left.iter().zip(&right).take_while(|(left, right)| is_same(left, right)).count();
-    let settings = settings(&one, &other);
-    let is_equal = same == left.len()
-        && same == right.len()
-        && settings.is_empty()
-        && one.text() == other.text()
-        && one.test() == other.test();
+    let Compared { left, right, same, settings, is_equal } = Compared::of(&one, &other);
     if as_json {
-        let shown = |loaded: &Loaded, steps: &[StepView]| {
-            json!({
-                "path": loaded.path.display().to_string(),
-                "test": loaded.test(),
-                "seed": loaded.seed().map(|seed| seed.to_string()),
-                "failure": loaded.text(),
-                "steps": steps.len(),
-                "next": steps.get(same).map(|step| json!({
-                    "step": step.step,
-                    "task": step.shown,
-                    "operations": step.operations.iter().map(|op| op.text.clone()).collect::<Vec<_>>(),
-                })),
-            })
-        };
-        let settings =
-            settings.iter().map(|(name, values)| json!({"name": name, "values": values}));
-        let value = json!({
-            "format": "unpause diff",
-            "version": 1,
-            "equal": is_equal,
-            "same_steps": same,
-            "settings": settings.collect::<Vec<_>>(),
-            "runs": [shown(&one, &left), shown(&other, &right)],
-        });
+        let value = compared(&one, &other);
         terminal.print(&format!("{value}\n"));
         return Ok(if is_equal { Exit::Good } else { Exit::Bad });
     }
@@ -121,6 +91,60 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     }
     terminal.print(&screen.finish());
     Ok(if is_equal { Exit::Good } else { Exit::Bad })
+}
+
+/// The comparison of two failures as JSON.
+pub(crate) fn compared(one: &Loaded, other: &Loaded) -> Json {
+    let both = Compared::of(one, other);
+    let shown = |loaded: &Loaded, steps: &[StepView]| {
+        json!({
+            "path": loaded.path.display().to_string(),
+            "test": loaded.test(),
+            "seed": loaded.seed().map(|seed| seed.to_string()),
+            "failure": loaded.text(),
+            "steps": steps.len(),
+            "next": steps.get(both.same).map(|step| json!({
+                "step": step.step,
+                "task": step.shown,
+                "operations": step.operations.iter().map(|op| op.text.clone()).collect::<Vec<_>>(),
+            })),
+        })
+    };
+    let settings =
+        both.settings.iter().map(|(name, values)| json!({"name": name, "values": values}));
+    json!({
+        "format": "unpause diff",
+        "version": 1,
+        "equal": both.is_equal,
+        "same_steps": both.same,
+        "settings": settings.collect::<Vec<_>>(),
+        "runs": [shown(one, &both.left), shown(other, &both.right)],
+    })
+}
+
+/// Two failures side by side.
+struct Compared {
+    left: Vec<StepView>,
+    right: Vec<StepView>,
+    /// The number of steps, from the first, that are the same in both.
+    same: usize,
+    /// The settings that differ, each with both values.
+    settings: Vec<(String, [String; 2])>,
+    is_equal: bool,
+}
+
+impl Compared {
+    fn of(one: &Loaded, other: &Loaded) -> Compared {
+        let (left, right) = (steps_of(one), steps_of(other));
+        let same = left.iter().zip(&right).take_while(|(left, right)| is_same(left, right)).count();
+        let settings = settings(one, other);
+        let is_equal = same == left.len()
+            && same == right.len()
+            && settings.is_empty()
+            && one.text() == other.text()
+            && one.test() == other.test();
+        Compared { left, right, same, settings, is_equal }
+    }
 }
 
 /// Adds the lines of a step.

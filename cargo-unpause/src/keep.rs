@@ -31,20 +31,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         }
     }
     let loaded = Loaded::read(&which(path, last, "keep")?)?;
-    let Some(trace) = loaded.trace_file() else {
-        return Err(Usage(format!(
-            "{} has no trace beside it, and only a trace can be replayed",
-            loaded.path.display()
-        )));
-    };
-    let name = name.unwrap_or_else(|| name_of(&loaded));
-    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
-        return Err(Usage(format!(
-            "--name is {name:?}, but should be the name of a file, without folders"
-        )));
-    }
-    let folder = folder_of(&loaded, &trace)?;
-    let kept = place(&trace, &folder, &name)?;
+    let kept = keep(&loaded, name)?;
     match kept {
         Placed::New(file) => {
             terminal.print(&format!("kept: {}\n", file.display()));
@@ -57,7 +44,29 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
-enum Placed {
+/// Keeps the trace of a failure, under a name that says what failed if none is given.
+///
+/// # Errors
+/// If it has no trace, its package is not in this project, or the file cannot be written.
+pub(crate) fn keep(loaded: &Loaded, name: Option<String>) -> Result<Placed, Usage> {
+    let Some(trace) = loaded.trace_file() else {
+        return Err(Usage(format!(
+            "{} has no trace beside it, and only a trace can be replayed",
+            loaded.path.display()
+        )));
+    };
+    let name = name.unwrap_or_else(|| name_of(loaded));
+    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+        return Err(Usage(format!(
+            "--name is {name:?}, but should be the name of a file, without folders"
+        )));
+    }
+    let folder = folder_of(loaded, &trace)?;
+    place(&trace, &folder, &name)
+}
+
+/// The place of a kept trace.
+pub(crate) enum Placed {
     New(PathBuf),
     /// The same trace was there.
     There(PathBuf),

@@ -22,6 +22,16 @@ mod show;
 
 mod ls;
 
+mod explained;
+
+mod invocation;
+
+mod play;
+
+mod rerun;
+
+mod serve;
+
 mod replay;
 
 mod keep;
@@ -121,6 +131,16 @@ pub const COMMANDS: &[Subcommand] = &[
         name: "diff",
         summary: "compares two failing runs: settings, and the first step that differs",
         run: diff::run,
+    },
+    Subcommand {
+        name: "play",
+        summary: "runs a test step by step: you choose the task of each step, and can undo it",
+        run: play::run,
+    },
+    Subcommand {
+        name: "serve",
+        summary: "answers programs and assistants: a server of the Model Context Protocol",
+        run: serve::run,
     },
     Subcommand {
         name: "test",

@@ -12,10 +12,10 @@ use crate::{Exit, Terminal, Usage};
 
 /// The part of a run that is requested.
 #[derive(Default)]
-struct Selection {
-    step: Option<u64>,
-    task: Option<String>,
-    object: Option<String>,
+pub(crate) struct Selection {
+    pub(crate) step: Option<u64>,
+    pub(crate) task: Option<String>,
+    pub(crate) object: Option<String>,
 }
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
@@ -64,6 +64,14 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     };
     terminal.print(&shown);
     Ok(Exit::Good)
+}
+
+/// The selected steps as JSON.
+///
+/// # Errors
+/// If the run has no such step, task or object.
+pub(crate) fn selected(loaded: &Loaded, wanted: &Selection) -> Result<Json, Usage> {
+    Ok(json_of(loaded, &select(loaded, steps_of(loaded), wanted)?))
 }
 
 /// The failure that a command is about: a file, or the newest one.

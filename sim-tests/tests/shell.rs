@@ -60,3 +60,6 @@ mod reports;
 
 #[path = "shell/commands.rs"]
 mod commands;
+
+#[path = "shell/served.rs"]
+mod served;

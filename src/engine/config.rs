@@ -31,7 +31,7 @@ pub use self::invalid::InvalidSetting;
 pub(crate) use self::json::JsonFiles;
 pub(crate) use self::list::{SETTINGS, Settings};
 pub(crate) use self::meaning::{SettingTexts, differing};
-use self::names::unknown;
+pub(crate) use self::names::unknown;
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
 pub(crate) use self::row::{ProofRuns, WhyRuns};

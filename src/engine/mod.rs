@@ -34,3 +34,9 @@ pub(crate) fn invalid_setting(
 ) -> Option<String> {
     config::Settings::from_environment(variables).err().map(|invalid| invalid.to_string())
 }
+
+/// Returns the warning about a variable with the prefix of settings that is none.
+pub(crate) fn unknown_setting(variable: &str) -> Option<String> {
+    let is_known = config::SETTINGS.iter().any(|row| row.variable == variable);
+    (!is_known).then(|| config::unknown(variable))
+}

@@ -91,6 +91,11 @@ impl Child {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// The command, for a caller that talks with it.
+    pub(crate) fn into_command(self) -> Command {
+        self.command
+    }
+
     /// Starts it and does not wait. Its output is lost.
     pub(crate) fn start(mut self) -> std::process::Child {
         let silent = self.command.stdout(Stdio::null()).stderr(Stdio::null());

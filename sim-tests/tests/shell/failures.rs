@@ -34,13 +34,19 @@ fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
     if let Some(cargo) = cargo {
         let path = std::env::var("PATH").unwrap();
         sh.env("PATH", format!("{}:{path}", cargo.display()));
-        sh.env("UNPAUSE_CARGO_FOLDER", env!("CARGO_MANIFEST_DIR"));
-        sh.env("UNPAUSE_CARGO_PROGRAM", std::env::current_exe().unwrap());
+        calls_the_fixture(&mut sh, cargo);
     }
     Ended::of(sh.output().unwrap())
 }
 
-fn fake_cargo(name: &str) -> std::path::PathBuf {
+/// The command will take the one above for Cargo, in the variable that commands of Cargo have.
+pub(crate) fn calls_the_fixture(command: &mut Command, cargo: &Path) {
+    command.env("CARGO", cargo.join("cargo"));
+    command.env("UNPAUSE_CARGO_FOLDER", env!("CARGO_MANIFEST_DIR"));
+    command.env("UNPAUSE_CARGO_PROGRAM", std::env::current_exe().unwrap());
+}
+
+pub(crate) fn fake_cargo(name: &str) -> std::path::PathBuf {
     let folder = folder(name);
     fs::write(folder.join("cargo"), CARGO).unwrap();
     let made = Command::new("chmod").arg("+x").arg(folder.join("cargo")).status().unwrap();

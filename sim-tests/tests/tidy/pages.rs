@@ -10,6 +10,7 @@ const SHORT: &[(&str, usize)] = &[
     ("README.md", 3),
     ("ARCHITECTURE.md", 5),
     ("CHANGELOG.md", 5),
+    ("docs/assistants.md", 5),
     ("docs/cluster.md", 5),
     ("docs/found.md", 0),
     ("docs/guide.md", 3),

@@ -5,7 +5,7 @@ use unpause_words::closest;
 use super::SETTINGS;
 
 /// Returns the warning about an unknown variable with our prefix.
-pub(super) fn unknown(name: &str) -> String {
+pub(crate) fn unknown(name: &str) -> String {
     let variables: Vec<&str> = SETTINGS.iter().map(|row| row.variable).collect();
     match closest(name, variables.iter().copied()) {
         Some(near) => format!("unknown environment variable {name}: did you mean {near}?"),

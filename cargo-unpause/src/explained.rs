@@ -1,0 +1,129 @@
+//! The explanation of a failure as data that can be read alone: operations with their tasks, places and source lines.
+//! The report has numbers in their place.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::{Document, Event, Object, PlaceIndex, Region, Run};
+
+/// A place in the source, with its line.
+pub(crate) fn place(report: &Document, place: PlaceIndex) -> Json {
+    report
+        .place(place)
+        .map_or(Json::Null, |place| json!({"at": place.text, "source": place.source}))
+}
+
+/// An operation with its task and place.
+pub(crate) fn event(report: &Document, run: &Run, event: &Event) -> Json {
+    json!({
+        "step": event.step,
+        "task": shown(run, event.task),
+        "operation": event.text,
+        "place": place(report, event.place),
+    })
+}
+
+/// An object after a step.
+pub(crate) struct Held<'a> {
+    pub(crate) object: &'a Object,
+    /// Its value, if its operations have values.
+    pub(crate) value: Option<&'a str>,
+    /// The last operation on it.
+    pub(crate) last: &'a Event,
+    /// The last operation that changed it.
+    pub(crate) last_change: Option<&'a Event>,
+}
+
+/// The objects that operations up to the step were about.
+pub(crate) fn held_after(run: &Run, step: u64) -> Vec<Held<'_>> {
+    let before = &run.events[..run.events.partition_point(|event| event.step <= step)];
+    // Screens leave quiet operations out.
+    let held = |(at, object): (usize, _)| {
+        let of = || {
+            before.iter().rev().filter(move |event| event.object == Some(at as u64) && !event.quiet)
+        };
+        let last = of().next()?;
+        let bits = of().find_map(|event| {
+            let values = event.values.as_ref()?;
+            values.left.0.as_ref().or(values.saw.0.as_ref())
+        });
+        let value = bits.map(|bits| &bits.text[..]);
+        Some(Held { object, value, last, last_change: of().find(|event| event.changes) })
+    };
+    run.objects.iter().enumerate().filter_map(held).collect()
+}
+
+fn shown(run: &Run, task: u64) -> Option<&str> {
+    let at = usize::try_from(task).ok()?;
+    run.tasks.get(at).map(|task| &task.shown[..])
+}
+
+/// The failure of a report, with its cause and remedy as far as they are known.
+pub(crate) fn explained(report: &Document) -> Json {
+    let Some(finding) = &report.finding else {
+        return json!({"test": report.test, "failure": null});
+    };
+    let run = &finding.run;
+    let failure = finding.failure.as_ref();
+    let why = finding.why.as_ref();
+    let region = |region: &Region| {
+        json!({
+            "from": {"operation": region.from_op, "place": place(report, region.from)},
+            "to": {"operation": region.to_op, "place": place(report, region.to)},
+        })
+    };
+    let cause = why.and_then(|why| why.cause.as_ref()).map(|cause| {
+        let between = cause.between.iter().filter_map(|number| {
+            let found = run.events.iter().find(|event| event.event == *number)?;
+            Some(event(report, run, found))
+        });
+        json!({
+            "interrupted": shown(run, cause.task),
+            "within": region(&cause.region),
+            "by": between.collect::<Vec<_>>(),
+        })
+    });
+    let remedy = why.and_then(|why| why.remedy.as_ref()).map(|remedy| {
+        json!({
+            "as_one_step": remedy.regions.iter().map(region).collect::<Vec<_>>(),
+            "tested": match &remedy.kind[..] {
+                "all" => "proved: all interleavings of the program with these lines as one step pass",
+                "within" => "all interleavings with at most so many preemptions pass",
+                _ => "sampled: so many runs, of which so many failed",
+            },
+            "interleavings": remedy.interleavings,
+            "preemptions": remedy.preemptions,
+            "runs": remedy.runs,
+            "failed": remedy.failed,
+        })
+    });
+    let no_return = why.and_then(|why| why.no_return.as_ref());
+    let waits = failure.and_then(|failure| failure.deadlock.0.as_ref());
+    let waits = waits.map(|deadlock| {
+        let wait = |wait: &crate::document::Wait| {
+            let holder = wait.holder.as_ref().map(|holder| {
+                json!({"task": shown(run, holder.task), "since": place(report, holder.place)})
+            });
+            json!({
+                "task": shown(run, wait.task),
+                "waits": wait.text,
+                "place": place(report, wait.place),
+                "holder": holder,
+            })
+        };
+        deadlock.waits.iter().map(wait).collect::<Vec<_>>()
+    });
+    let panic = failure.and_then(|failure| failure.panic.0.as_ref());
+    json!({
+        "test": report.test,
+        "failure": failure.map(|failure| failure.text.clone()),
+        "kind": failure.map(|failure| failure.kind.clone()),
+        "at": panic.map(|panic| place(report, panic.place)),
+        "deadlock": waits,
+        "cause": cause,
+        "remedy": remedy,
+        "certain_after_step": no_return.and_then(|after| after.after.checked_sub(1)),
+        "chances": why.map(|why| {
+            why.chances.iter().map(|c| json!({"after": c.after, "share": c.share})).collect::<Vec<_>>()
+        }),
+    })
+}

@@ -1,0 +1,245 @@
+//! A command that runs tests: as a screen shows it, or as somebody asks for it.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use sim::__private::{invalid_setting, unknown_setting};
+
+use crate::Usage;
+
+/// The arguments of cargo that commands of screens have. Arguments of the second list have a value.
+const FLAGS: [&str; 8] =
+    ["--any", "--races", "--lib", "--release", "--exact", "--include-ignored", "--", "--nocapture"];
+const OPTIONS: [&str; 7] =
+    ["-p", "--test", "--bin", "--bench", "--example", "--profile", "--features"];
+
+/// Tests that are asked for.
+#[derive(Default)]
+pub(crate) struct Tests {
+    /// A part of their paths; the whole path if it is one.
+    pub(crate) test: Option<String>,
+    pub(crate) package: Option<String>,
+    /// `lib`, or a kind and a name: `test:queues`.
+    pub(crate) target: Option<String>,
+    pub(crate) features: Option<String>,
+    /// True for programs that `cargo unpause test` builds.
+    pub(crate) plain_threads: bool,
+    pub(crate) any: bool,
+    pub(crate) races: bool,
+}
+
+impl Tests {
+    /// The command that runs them with these settings; `exactly` for one test, by its whole path.
+    ///
+    /// # Errors
+    /// If something is no name, or a setting is invalid.
+    pub(crate) fn invocation(
+        &self,
+        exactly: bool,
+        variables: Vec<(String, String)>,
+    ) -> Result<Invocation, Usage> {
+        check_settings(&variables)?;
+        // A name that begins like an option would be one.
+        let names = [
+            ("test", &self.test),
+            ("package", &self.package),
+            ("target", &self.target),
+            ("features", &self.features),
+        ];
+        for (what, name) in names {
+            if let Some(name) =
+                name.as_ref().filter(|name| name.starts_with('-') || name.is_empty())
+            {
+                return Err(Usage(format!("the {what} is {name:?}, which is no name")));
+            }
+        }
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+        let plain = self.plain_threads || self.any || self.races;
+        add(if plain { &["unpause", "test"] } else { &["test"] });
+        for (given, option) in [(self.any, "--any"), (self.races, "--races")] {
+            add(if given { std::slice::from_ref(&option) } else { &[] });
+        }
+        add(&["--no-fail-fast"]);
+        for (option, value) in [("-p", &self.package), ("--features", &self.features)] {
+            if let Some(value) = value {
+                add(&[option, value]);
+            }
+        }
+        let target = self.target.as_ref();
+        match target.map(|target| target.split_once(':').unwrap_or((target, ""))) {
+            None => {}
+            Some(("lib", "")) => add(&["--lib"]),
+            Some((kind @ ("test" | "bin" | "example"), name)) if !name.is_empty() => {
+                add(&[&format!("--{kind}"), name]);
+            }
+            Some((kind, name)) => {
+                let colon = if name.is_empty() { "" } else { ":" };
+                return Err(Usage(format!(
+                    "the target is `{kind}{colon}{name}`, but should be lib, test:NAME, bin:NAME or example:NAME"
+                )));
+            }
+        }
+        if let Some(test) = &self.test {
+            add(&[test]);
+        }
+        if exactly {
+            add(&["--", "--exact"]);
+        }
+        Ok(Invocation { variables, arguments: words })
+    }
+}
+
+/// Checks variables that are settings.
+///
+/// # Errors
+/// If a setting is unknown, or its value is invalid.
+pub(crate) fn check_settings(variables: &[(String, String)]) -> Result<(), Usage> {
+    if let Some(unknown) = variables.iter().find_map(|(name, _)| unknown_setting(name)) {
+        return Err(Usage(unknown));
+    }
+    let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    invalid_setting(pairs).map_or(Ok(()), |invalid| Err(Usage(invalid)))
+}
+
+/// A command of a screen: variables, and arguments of cargo.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Invocation {
+    /// Reads a command.
+    ///
+    /// # Errors
+    /// If it is not of the form that screens have.
+    pub(crate) fn parse(text: &str) -> Result<Invocation, String> {
+        let mut words = words(text).ok_or("a quote is open")?.into_iter().peekable();
+        let mut variables = Vec::new();
+        let is_setting = |word: &String| word.starts_with("SIM_") && word.contains('=');
+        while let Some(word) = words.next_if(is_setting) {
+            let (name, value) = word.split_once('=').unwrap_or_default();
+            variables.push((name.to_owned(), value.to_owned()));
+        }
+        if words.next().as_deref() != Some("cargo") {
+            return Err("it does not call cargo".to_owned());
+        }
+        let arguments: Vec<String> = words.collect();
+        let rest = match &arguments[..] {
+            [first, rest @ ..] if first == "test" => rest,
+            [first, second, rest @ ..] if first == "unpause" && second == "test" => rest,
+            _ => return Err("it runs no test".to_owned()),
+        };
+        let mut rest = rest.iter();
+        while let Some(word) = rest.next() {
+            let is_value = |word: &String| !word.starts_with('-');
+            match &word[..] {
+                option if OPTIONS.contains(&option) => {
+                    rest.next()
+                        .filter(|word| is_value(word))
+                        .ok_or(format!("{option} has no value"))?;
+                }
+                flag if FLAGS.contains(&flag) => {}
+                flag if flag.starts_with("--test-threads=") => {}
+                _ if is_value(word) => {}
+                other => return Err(format!("{other} is no argument of such a command")),
+            }
+        }
+        Ok(Invocation { variables, arguments })
+    }
+
+    /// Adds arguments of cargo, before the arguments of the test program.
+    pub(crate) fn add(&mut self, more: impl IntoIterator<Item = String>) {
+        let at = self.arguments.iter().position(|word| word == "--");
+        let at = at.unwrap_or(self.arguments.len());
+        self.arguments.splice(at..at, more);
+    }
+
+    /// The process that it starts: cargo, or this program for what is its own.
+    pub(crate) fn command(&self) -> Command {
+        let own = std::env::current_exe().ok().filter(|_| self.arguments[0] == "unpause");
+        let program = own.map(OsString::from).or_else(|| std::env::var_os("CARGO"));
+        let mut command = Command::new(program.unwrap_or_else(|| "cargo".into()));
+        command.args(&self.arguments);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Gives a variable its value.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        match self.variables.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => value.clone_into(old),
+            None => self.variables.push((name.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// The command, for people.
+    pub(crate) fn text(&self) -> String {
+        let variables = self.variables.iter().map(|(name, value)| format!("{name}={value} "));
+        format!("{}cargo {}", variables.collect::<String>(), self.arguments.join(" "))
+    }
+}
+
+/// The words of a command in which some are in single quotes; `None` if a quote is open.
+fn words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(rest.next()?),
+            ' ' => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_of_a_screen_is_read() {
+        let read = Invocation::parse(
+            r"SIM_REPLAY=sim2:0,0.1x2 SIM_CANCEL='a *' cargo test -p demo --test 'a b' 'x::it'\''s' -- --exact",
+        )
+        .unwrap();
+        let expected = ["test", "-p", "demo", "--test", "a b", "x::it's", "--", "--exact"];
+        assert_eq!(read.arguments, expected);
+        assert_eq!(read.variables[1], ("SIM_CANCEL".to_owned(), "a *".to_owned()));
+        assert!(Invocation::parse("cargo unpause test --any -p a --lib f -- --exact").is_ok());
+    }
+
+    #[test]
+    fn a_command_that_no_screen_has_is_not_run() {
+        for (command, why) in [
+            ("rm -rf x", "it does not call cargo"),
+            ("LD_PRELOAD=x cargo test", "it does not call cargo"),
+            ("SIM_SEED=1 cargo run", "it runs no test"),
+            ("cargo test --config a=b", "--config is no argument of such a command"),
+            ("cargo test -p --config", "-p has no value"),
+            (
+                "cargo test --manifest-path=/tmp/x",
+                "--manifest-path=/tmp/x is no argument of such a command",
+            ),
+            ("cargo test 'a", "a quote is open"),
+            (
+                ".replay(\"sim2:0\") on the Runner of a.rs:3, which is hermetic",
+                "it does not call cargo",
+            ),
+        ] {
+            assert_eq!(Invocation::parse(command).unwrap_err(), why, "{command}");
+        }
+    }
+}

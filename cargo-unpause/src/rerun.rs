@@ -1,0 +1,164 @@
+//! Tests that are run for their reports: a command of cargo whose reports are read, and whose output is kept.
+
+pub(crate) mod steps;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Usage;
+use crate::document::Document;
+use crate::failures::REPORT;
+use crate::invocation::Invocation;
+
+/// The result of a command.
+pub(crate) struct Ended {
+    /// The exit code; `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// A report for each test, in the order of their names.
+    pub(crate) reports: Vec<Document>,
+    /// The text that it wrote to both streams.
+    pub(crate) output: String,
+}
+
+/// Ends commands from another thread.
+#[derive(Clone, Default)]
+pub(crate) struct Stop(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// The running command.
+    process: Option<u32>,
+    is_stopped: bool,
+}
+
+impl Stop {
+    /// Ends the running command. No other is started.
+    pub(crate) fn stop(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_stopped = true;
+        if let Some(process) = state.process {
+            end_group(process);
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_stopped
+    }
+
+    fn start(&self, command: &mut Command) -> Result<Child, Usage> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_stopped {
+            return Err(Usage("it was cancelled".to_owned()));
+        }
+        let started = command.spawn().map_err(|error| {
+            Usage(format!("{} cannot be started: {error}", command.get_program().to_string_lossy()))
+        })?;
+        state.process = Some(started.id());
+        Ok(started)
+    }
+
+    fn ended(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).process = None;
+    }
+}
+
+/// Ends cargo and what it has started: they have a process group of their own.
+fn end_group(process: u32) {
+    let group = format!("-{process}");
+    let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+}
+
+/// Runs the command, and reads the report of each test that it runs.
+///
+/// # Errors
+/// If it cannot be started, or was stopped.
+pub(crate) fn run(invocation: &Invocation, stop: &Stop) -> Result<Ended, Usage> {
+    let folder = Folder::new()?;
+    let output = folder.0.join("output");
+    let cannot =
+        |error: std::io::Error| Usage(format!("{} cannot be written: {error}", output.display()));
+    let file = File::create(&output).map_err(cannot)?;
+    let mut command = invocation.command();
+    command.env("SIM_JSON", folder.0.join("reports")).env("CARGO_TERM_COLOR", "never");
+    // Paths in reports are as seen from the folder of the user's shell. Here that is this one.
+    if let Ok(here) = std::env::current_dir() {
+        command.env("PWD", here);
+    }
+    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(cannot)?).stderr(file);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut started = stop.start(&mut command)?;
+    let status = started.wait();
+    stop.ended();
+    let status = status.map_err(|error| Usage(format!("the command was lost: {error}")))?;
+    if stop.is_stopped() {
+        return Err(Usage("it was cancelled".to_owned()));
+    }
+    let output = fs::read(&output).unwrap_or_default();
+    Ok(Ended {
+        code: status.code(),
+        reports: reports_in(&folder.0.join("reports"))?,
+        output: String::from_utf8_lossy(&output).into_owned(),
+    })
+}
+
+/// The reports of a folder, in the order of their files. A report of a failure is copied to its trace: without the
+/// folder it would be there.
+fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == REPORT));
+    files.sort();
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string());
+        let report = text.and_then(|text| Document::read(&text).map_err(|why| why.to_string()));
+        let report =
+            report.map_err(|why| Usage(format!("the report {}: {why}", path.display())))?;
+        let finding = report.finding.as_ref();
+        if let Some(trace) = finding.and_then(|finding| finding.trace_file.as_ref()) {
+            let beside = Path::new(trace).with_extension(REPORT);
+            fs::copy(path, &beside).map_err(|error| {
+                Usage(format!("{} cannot be written: {error}", beside.display()))
+            })?;
+        }
+        Ok(report)
+    };
+    files.iter().map(read).collect()
+}
+
+/// A new folder, removed when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Folder, Usage> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("cargo-unpause-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        match fs::create_dir(&folder) {
+            Ok(()) => Ok(Folder(folder)),
+            Err(error) => Err(Usage(format!("{} cannot be created: {error}", folder.display()))),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The end of a text, of at most so many bytes, from the beginning of a line.
+pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
+    let mut from = text.len().saturating_sub(bytes_max);
+    if from > 0 {
+        from = text.as_bytes()[from..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(text.len(), |line| from + line + 1);
+    }
+    &text[from..]
+}

@@ -1,0 +1,139 @@
+//! Verbs that run tests.
+
+use serde_json::{Value as Json, json};
+
+use super::arguments::Arguments;
+use super::reading::loaded;
+use crate::Usage;
+use crate::document::Document;
+use crate::explained::explained;
+use crate::invocation::{Invocation, Tests, check_settings};
+use crate::replay::invocation_of;
+use crate::rerun::{Ended, Stop, run, tail};
+
+/// The end of the output that an answer has if there is no report.
+const OUTPUT_MAX: usize = 6_000;
+
+/// The command for the tests that the arguments name. `exactly` is for one test.
+///
+/// # Errors
+/// If an argument or a setting is invalid.
+pub(super) fn command(arguments: &Arguments, exactly: bool) -> Result<Invocation, Usage> {
+    let text = |name: &str| arguments.text(name).map(str::to_owned);
+    let tests = Tests {
+        test: text("test"),
+        package: text("package"),
+        target: text("target"),
+        features: text("features"),
+        plain_threads: arguments.flag("plain_threads"),
+        any: arguments.flag("any"),
+        races: arguments.flag("races"),
+    };
+    tests.invocation(exactly, arguments.settings())
+}
+
+pub(super) fn test(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
+    let invocation = command(arguments, false)?;
+    Ok(results(&invocation, run(&invocation, stop)?))
+}
+
+/// The answer for tests that were run.
+fn results(invocation: &Invocation, ended: Ended) -> Json {
+    let (failed, passed): (Vec<_>, Vec<_>) =
+        ended.reports.iter().partition(|report| report.finding.is_some());
+    let good = |report: &&Document| {
+        json!({
+            "test": report.test,
+            "filter": filter(report),
+            "runs": report.runs,
+            "notes": report.notes,
+            "warnings": report.warnings,
+            "proved": report.searched.as_ref().map(|searched| searched.is_proof),
+        })
+    };
+    let bad = |report: &&Document| failed_test(report);
+    // Tests that do not use the library have no report. Their failures are in the output.
+    let is_unexplained = ended.code != Some(0) && failed.is_empty();
+    json!({
+        "command": invocation.text(),
+        "exit_code": ended.code,
+        "failed": failed.iter().map(bad).collect::<Vec<_>>(),
+        "passed": passed.iter().map(good).collect::<Vec<_>>(),
+        "hint": ended.reports.is_empty().then_some(
+            "no test of unpause has run: the path of a test is without the name of its crate, and a test with plain \
+             threads needs `plain_threads` or `any`",
+        ),
+        "output": (is_unexplained || ended.reports.is_empty()).then(|| tail(&ended.output, OUTPUT_MAX)),
+    })
+}
+
+/// The path of a test as Cargo takes it: without the name of the crate.
+fn filter(report: &Document) -> &str {
+    report.test.split_once("::").map_or(&report.test, |(_, path)| path)
+}
+
+/// A test that failed: the explanation, the screen, and where its files are.
+fn failed_test(report: &Document) -> Json {
+    let mut value = explained(report);
+    let finding = report.finding.as_ref();
+    let chances = value.as_object_mut().and_then(|fields| fields.remove("chances"));
+    debug_assert!(chances.is_some(), "`why` has them");
+    value["filter"] = json!(filter(report));
+    value["runs"] = json!(report.runs);
+    let file = finding.and_then(|finding| finding.trace_file.as_ref());
+    let file = file.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.into()));
+    value["file"] = json!(file.map(|file| file.display().to_string()));
+    value["replay"] = json!(finding.and_then(|finding| finding.replay.clone()));
+    value["screen"] = json!(report.screen.text(false));
+    value
+}
+
+pub(super) fn replay(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
+    let loaded = loaded(arguments)?;
+    let invocation = invocation_of(&loaded)?;
+    let ended = run(&invocation, stop)?;
+    let report = ended.reports.iter().find(|report| report.test == loaded.test());
+    let failure = |report: &Document| {
+        report.finding.as_ref().and_then(|finding| finding.failure.as_ref()).cloned()
+    };
+    let before = loaded.report.as_ref().and_then(failure);
+    let now = report.and_then(failure);
+    let signature = |failure: Option<crate::document::Failure>| failure.map(|f| f.signature);
+    let is_diverged = now.as_ref().is_some_and(|failure| failure.diverged.0.is_some());
+    let is_same = now.is_some() && signature(now) == signature(before);
+    Ok(json!({
+        "command": invocation.text(),
+        "exit_code": ended.code,
+        "passed": report.is_some_and(|report| report.finding.is_none()),
+        "same_failure": is_same,
+        "diverged": is_diverged,
+        "result": report.map(failed_test_or_null),
+        "output": report.is_none().then(|| tail(&ended.output, OUTPUT_MAX)),
+    }))
+}
+
+fn failed_test_or_null(report: &Document) -> Json {
+    if report.finding.is_some() { failed_test(report) } else { Json::Null }
+}
+
+pub(super) fn prove(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
+    let mut invocation = command(arguments, false)?;
+    let strategy = arguments.text("strategy").unwrap_or("exhaustive");
+    invocation.set("SIM_STRATEGY", strategy);
+    invocation.set("SIM_MUST_PROVE", "1");
+    check_settings(&invocation.variables)?;
+    let ended = run(&invocation, stop)?;
+    let all = ended.reports.iter().all(|report| {
+        report.finding.is_none() && report.searched.as_ref().is_some_and(|search| search.is_proof)
+    });
+    let proved = ended.code == Some(0) && !ended.reports.is_empty() && all;
+    let assumes = ended.reports.iter().filter_map(|report| {
+        let assumption = report.searched.as_ref()?.assumption.clone()?;
+        Some(json!({"test": report.test, "assumption": assumption}))
+    });
+    let assumes: Vec<Json> = assumes.collect();
+    let mut value = results(&invocation, ended);
+    value["proved"] = json!(proved);
+    value["assumptions"] = json!(assumes);
+    Ok(value)
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
-use crate::failures::{Loaded, Project, REPORT, TRACE};
+use crate::failures::{Loaded, PAGE, Project, REPORT, TRACE};
 use crate::{Exit, Terminal, Usage};
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
@@ -71,7 +71,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
 
 /// The file of a failure and the files beside it.
 fn files_of(path: &Path) -> Vec<PathBuf> {
-    let endings = [TRACE, REPORT, "rs", "jsonl"];
+    let endings = [TRACE, REPORT, PAGE, "rs", "jsonl"];
     let beside = endings.map(|ending| path.with_extension(ending));
     beside.into_iter().filter(|file| file == path || file.exists()).collect()
 }
@@ -142,7 +142,7 @@ fn read(file: &str, package: &Path) -> Option<String> {
 }
 
 const HELP: &str = "\
-Removes failures: the trace, and the report, history and programs beside it. Nothing is built or run.
+Removes failures: the trace, and the report, page, history and programs beside it. Nothing is built or run.
 
 usage: cargo unpause drop FILE …
        cargo unpause drop --stale [--dry-run]

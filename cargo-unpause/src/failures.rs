@@ -14,5 +14,7 @@ pub(crate) use self::steps::{
 pub(crate) const TRACE: &str = "simtrace";
 /// The ending of reports.
 pub(crate) const REPORT: &str = "json";
+/// The ending of pages.
+pub(crate) const PAGE: &str = "html";
 /// The folder of kept traces, beside a package's manifest.
 pub(crate) const KEPT: &str = "sim-regressions";

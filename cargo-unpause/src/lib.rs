@@ -18,6 +18,8 @@ mod merge;
 
 mod failures;
 
+mod page;
+
 mod show;
 
 mod ls;

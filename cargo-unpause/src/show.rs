@@ -1,5 +1,7 @@
 //! `cargo unpause show`: a failure from its files, without building anything.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
@@ -7,7 +9,10 @@ use serde_json::{Value as Json, json};
 use sim::check::picture::Style;
 use sim::check::picture::screen::{Line, Paint, Screen, plural};
 
-use crate::failures::{Loaded, Project, StepView, line_of, object_named, steps_of, task_named};
+use crate::failures::{
+    Loaded, PAGE, Project, StepView, line_of, object_named, steps_of, task_named,
+};
+use crate::page;
 use crate::{Exit, Terminal, Usage};
 
 /// The part of a run that is requested.
@@ -20,6 +25,7 @@ pub(crate) struct Selection {
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut path, mut as_json, mut last) = (None, false, false);
+    let (mut as_page, mut page) = (false, None);
     let mut wanted = Selection::default();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -28,6 +34,10 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
                 return Ok(Exit::Good);
             }
             Long("json") => as_json = true,
+            Long("html") => {
+                as_page = true;
+                page = parser.optional_value().map(PathBuf::from);
+            }
             Long("last") => last = true,
             Long("step") => {
                 let text = parser.value()?.to_string_lossy().into_owned();
@@ -39,21 +49,35 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             Long("task") => wanted.task = Some(parser.value()?.to_string_lossy().into_owned()),
             Long("object") => wanted.object = Some(parser.value()?.to_string_lossy().into_owned()),
             Value(value) if path.is_none() => path = Some(PathBuf::from(value)),
+            Value(value) if as_page && page.is_none() => page = Some(PathBuf::from(value)),
             Value(value) => {
                 let value = value.to_string_lossy().into_owned();
                 return Err(Usage(format!("one failure at a time: what is {value:?}?")));
             }
             other => {
-                let options = ["--step", "--task", "--object", "--last", "--json", "--help"];
+                let options =
+                    ["--step", "--task", "--object", "--last", "--html", "--json", "--help"];
                 return Err(Usage::unknown_option(&other, &options, "cargo unpause show --help"));
             }
         }
+    }
+    if last && as_page && page.is_none() {
+        page = path.take();
     }
     let loaded = Loaded::read(&which(path, last, "show")?)?;
     if let Some(remark) = &loaded.remark {
         terminal.error(&format!("note: {remark}"));
     }
     let all = wanted.step.is_none() && wanted.task.is_none() && wanted.object.is_none();
+    if as_page {
+        if as_json || !all {
+            let text = "--html writes the whole failure: leave out --json, --step, --task and --object. The page selects";
+            return Err(Usage(text.to_owned()));
+        }
+        let written = write_page(&loaded, page)?;
+        terminal.print(&format!("{}\n", written.display()));
+        return Ok(Exit::Good);
+    }
     let steps = steps_of(&loaded);
     let steps = select(&loaded, steps, &wanted)?;
     let shown = match (as_json, &loaded.report) {
@@ -72,6 +96,34 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
 /// If the run has no such step, task or object.
 pub(crate) fn selected(loaded: &Loaded, wanted: &Selection) -> Result<Json, Usage> {
     Ok(json_of(loaded, &select(loaded, steps_of(loaded), wanted)?))
+}
+
+/// Writes the page of a failure into this file, or beside the failure, and returns its path.
+fn write_page(loaded: &Loaded, file: Option<PathBuf>) -> Result<PathBuf, Usage> {
+    let Some(report) = &loaded.report else {
+        return Err(Usage(format!(
+            "a page needs the report, and {} is only a trace. Run its test again: it writes the report beside the trace",
+            loaded.path.display()
+        )));
+    };
+    let file = file.unwrap_or_else(|| loaded.path.with_extension(PAGE));
+    // So that no trace or report is overwritten by a slip.
+    let is_page = |ending: &OsStr| ending == PAGE || ending == "htm";
+    if !file.extension().is_some_and(is_page) {
+        return Err(Usage(format!(
+            "the page would be {}, but its name should end in .{PAGE}",
+            file.display()
+        )));
+    }
+    fs::write(&file, page::of(&report.value())).map_err(|error| {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let remedy = match folder {
+            Some(folder) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
+            _ => "--html=FILE names another file".to_owned(),
+        };
+        Usage(format!("{} cannot be written: {error}. {remedy}", file.display()))
+    })?;
+    Ok(file)
 }
 
 /// The failure that a command is about: a file, or the newest one.
@@ -203,6 +255,7 @@ const HELP: &str = "\
 Shows a failure from its files. Nothing is built or run.
 
 usage: cargo unpause show FILE [--step N] [--task T] [--object O] [--json]
+       cargo unpause show FILE --html [PAGE]
        cargo unpause show --last …
 
 FILE is a trace (target/sim/<package>/<test>/<seed>.simtrace) or the report beside it (<seed>.json).
@@ -212,12 +265,15 @@ The report has the whole screen, as it was printed. If there is only a trace, it
   --task T      the steps of a task: its path, such as 0.1, or its name
   --object O    the operations on an object, as the screen names it: counter, mutex#1
   --last        the newest failure in target/sim
+  --html        writes the failure as a page for a browser, and prints its path: PAGE, or <seed>.html beside FILE.
+                The page loads nothing from elsewhere
   --json        the report as JSON, or the selected steps (docs/json.md describes both)
 
 examples:
   cargo unpause show --last
   cargo unpause show target/sim/demo/bank.transfers/17.simtrace --object mutex#0
   cargo unpause show 17.json --task 0.1 --json
+  cargo unpause show --last --html
 
 exit codes: 0 it was shown, 2 the file or an argument is invalid.
 ";

@@ -1,0 +1,247 @@
+"use strict";
+// What the report says about the run as a whole: cause and remedy, the chance of failure as a curve, the history.
+
+function shareText(share, runs) {
+  const text =
+    share === 0 ? "0" : share === 1 ? "1" : share < 0.01 ? "<.01" : share > 0.99 ? ">.99" : share.toFixed(2).slice(1);
+  return runs ? `~${text}` : text;
+}
+
+// The chance of failure after so many steps, as the column P has it.
+function chanceText(model, after) {
+  const chance = model.chances.get(after);
+  if (!chance) return "";
+  return shareText(chance.share, chance.runs) + (model.why.marks.includes(after - 1) ? " ◂" : "");
+}
+
+function chanceInWords(model, after) {
+  const chance = model.chances.get(after);
+  if (!chance) return null;
+  const percent = `${(100 * chance.share).toFixed(1).replace(/\.0$/, "")} %`;
+  const basis = chance.runs ? `sampled by ${plural(chance.runs, "run")}` : "exactly";
+  return `${percent} of all schedules fail after this step, ${basis}`;
+}
+
+function regionText(model, region) {
+  const name = (index) => (model.place(index) ? shortPlace(model.place(index).text) : "?");
+  const operation = (op, place) => `\`${brief(op, 60)}\` (${name(place)})`;
+  return `${operation(region.from_op, region.from)} and ${operation(region.to_op, region.to)}`;
+}
+
+// Cause and remedy at the top.
+function drawWhy(model, actions) {
+  const { why, run } = model;
+  const pairs = [];
+  if (why.cause) {
+    const events = new Map(run.events.map((event) => [event.event, event]));
+    const all = why.cause.between.map((index) => events.get(index)).filter(Boolean);
+    const told = all.filter((event) => event.sign !== "T");
+    const between = told.length ? told : all;
+    const shown = between
+      .slice(0, 4)
+      .map((event) => [
+        `\`${brief(event.text, 80)}\` of ${brief(taskName(model, event.task), 60)} (step `,
+        event.at === undefined ? String(event.step) : toStep(model, event.at, actions),
+        "), ",
+      ]);
+    const more = between.length > 4 ? ` and ${between.length - 4} more` : "";
+    pairs.push([
+      "cause",
+      [
+        `between ${regionText(model, why.cause.region)} of ${brief(taskName(model, why.cause.task), 60)} came `,
+        shown,
+        more,
+      ],
+    ]);
+  }
+  if (why.remedy) {
+    const { remedy } = why;
+    const passed =
+      remedy.kind === "counted" || remedy.interleavings === null
+        ? `${remedy.failed || 0} of ${plural(remedy.runs || 0, "run")} fail`
+        : `all ${plural(remedy.interleavings, "interleaving")} pass`;
+    pairs.push([
+      "remedy",
+      `as one step, ${remedy.regions.map((region) => regionText(model, region)).join("; ")}: ${passed}`,
+    ]);
+  }
+  if (why.no_return) {
+    const at = model.atOf.get(why.no_return.after - 1);
+    pairs.push([
+      "no way back",
+      at === undefined
+        ? why.no_return.after
+          ? `every schedule fails after step ${why.no_return.after - 1}`
+          : "it fails in every run"
+        : [
+            "every schedule fails after step ",
+            toStep(model, at, actions),
+            `, shown by ${plural(why.no_return.interleavings, "interleaving")}`,
+          ],
+    ]);
+  }
+  replace(byId("why"), rowsOfTable(pairs));
+}
+
+// The curve of the chance: circles are sampled, squares exact, triangles are jumps.
+function drawChance(model, state, actions) {
+  const { chances, marks } = model.why;
+  byId("d-chance").hidden = !chances.length;
+  if (!chances.length) return;
+  const [width, height, left, base] = [600, 150, 34, 126];
+  const end = Math.max(...chances.map((chance) => chance.after), 1);
+  const x = (after) => left + ((width - left - 12) * after) / end;
+  const y = (share) => base - (base - 12) * share;
+  const points = chances.map((chance) => `${x(chance.after)} ${y(chance.share)}`);
+  const text = (at, top, words, anchor) => drawn("text", { x: at, y: top, "text-anchor": anchor || "middle" }, words);
+  const number = model.steps[state.at].step + 1;
+  const shapes = [0, 0.5, 1].flatMap((share) => [
+    drawn("path", { d: `M${left} ${y(share)}H${width - 12}`, class: "axis" }),
+    text(left - 5, y(share) + 4, String(share), "end"),
+  ]);
+  shapes.push(
+    drawn("path", { d: `M${x(number)} 8V${base}`, class: "cursor" }),
+    text(Math.min(x(number), width - 40), 146, `step ${number - 1}`),
+  );
+  shapes.push(drawn("path", { d: `M${points.join("L")}`, class: "curve" }));
+  for (const chance of chances) {
+    const at = model.atOf.get(chance.after - 1);
+    const [px, py] = [x(chance.after), y(chance.share)];
+    const shape = chance.runs
+      ? drawn("circle", { cx: px, cy: py, r: 3.5, class: "sampled" })
+      : drawn("rect", { x: px - 3.5, y: py - 3.5, width: 7, height: 7, class: "exact" });
+    const title = drawn("title", {}, `after ${plural(chance.after, "step")}: ${shareText(chance.share, chance.runs)}`);
+    shape.append(title);
+    if (at !== undefined) shape.addEventListener("click", () => actions.choose(at));
+    shapes.push(shape);
+    if (marks.includes(chance.after - 1)) shapes.push(text(px - 9, py + 4, "▸"));
+  }
+  const worst = chances[chances.length - 1];
+  const share = (chance) => shareText(chance.share, chance.runs);
+  const label = `Chance of failure: ${share(chances[0])} at first, ${share(worst)} after ${plural(worst.after, "step")}`;
+  const jumps = marks
+    .filter((step) => model.atOf.has(step))
+    .map((step) => [toStep(model, model.atOf.get(step), actions), " "]);
+  replace(
+    byId("chance"),
+    drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "plot", role: "img", "aria-label": label }, ...shapes),
+    element("p", {}, `${label}. ■ exact, ○ sampled`, jumps.length ? [", ▸ a jump, at step ", jumps] : ""),
+  );
+}
+
+// The histories: calls as intervals in the order of their times, and the call that fits nowhere.
+function drawHistory(model) {
+  const { histories } = model.run;
+  byId("d-history").hidden = !histories.length;
+  replace(
+    byId("history"),
+    histories.map((history, index) => oneHistory(model, history, index, false)),
+  );
+}
+
+function oneHistory(model, history, index, whole) {
+  const failure = model.finding.failure;
+  const judged = failure && failure.history && failure.history.history === index ? failure.history : null;
+  const verdict = (judged && judged.verdict) || history.verdict || {};
+  const part = new Set(verdict.part || []);
+  const all = history.operations.map((operation, number) => ({ ...operation, number }));
+  const cut = part.size > 0 && part.size < all.length && !whole;
+  const shown = cut ? all.filter((one) => part.has(one.number)) : all.slice(0, 600);
+  const times = [...new Set(shown.flatMap((one) => [one.invoked, one.returned ?? Infinity]))].sort(
+    (one, other) => one - other,
+  );
+  const rank = new Map(times.map((time, at) => [time, at]));
+  const clients = [...new Set(shown.map((one) => one.client))].sort((one, other) => one - other);
+  const column = shown.length > 60 ? 34 : 64;
+  const lanes = clients.map((client) =>
+    element(
+      "div",
+      { class: "client" },
+      element("span", { class: "who" }, brief(history.clients[client] ?? `client ${client}`, 60)),
+      element(
+        "div",
+        { class: "track", style: `width:${times.length * column}px` },
+        shown.filter((one) => one.client === client).map((one) => interval(one, verdict, rank, column)),
+      ),
+    ),
+  );
+  const box = element(
+    "div",
+    { class: "history" },
+    element(
+      "h3",
+      {},
+      `${brief(history.model, 80)}: ${judged ? `${brief(judged.condition, 60)} ` : ""}${brief(verdict.kind || "not judged", 60)}`,
+    ),
+    element(
+      "p",
+      {},
+      `${cut ? `${shown.length} of ` : ""}${plural(all.length, "call")}. Time goes from left to right. `,
+      "✗ fits nowhere, ⋯ has not returned. ",
+      cut
+        ? element(
+            "button",
+            { type: "button", class: "more", onclick: () => box.replaceWith(oneHistory(model, history, index, true)) },
+            "all calls",
+          )
+        : null,
+    ),
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "calls of clients" }, lanes),
+    verdict.misfit !== undefined && history.operations[verdict.misfit]
+      ? element(
+          "p",
+          { class: "misfit" },
+          `✗ call ${verdict.misfit} fits nowhere: `,
+          long(callText(history.operations[verdict.misfit])),
+          verdict.expected && verdict.expected.length ? [". It may return ", long(verdict.expected.join(" or "))] : "",
+          verdict.state ? [". The state is ", long(verdict.state)] : "",
+        )
+      : null,
+    verdict.anomaly
+      ? [
+          element("p", {}, element("b", {}, brief(verdict.anomaly.name, 80)), ": ", long(verdict.anomaly.text, 600)),
+          element(
+            "ul",
+            {},
+            verdict.anomaly.edges.map((edge) =>
+              element("li", {}, `call ${edge.from} → call ${edge.to}: `, long(edge.why)),
+            ),
+          ),
+        ]
+      : null,
+    verdict.order && verdict.order.length
+      ? element(
+          "p",
+          {},
+          `an order that explains the most: ${verdict.order
+            .slice(0, 200)
+            .map((one) => `call ${one}`)
+            .join(", ")}`,
+        )
+      : null,
+    history.remark ? element("p", {}, long(history.remark)) : null,
+  );
+  return box;
+}
+
+function callText(call) {
+  return call.result === null || call.result === undefined ? call.op : `${call.op} → ${call.result}`;
+}
+
+function interval(call, verdict, rank, column) {
+  const isMisfit = verdict.misfit === call.number;
+  const isOpen = call.returned === null || call.returned === undefined;
+  const from = rank.get(call.invoked);
+  const to = rank.get(isOpen ? Infinity : call.returned);
+  const text = `${isMisfit ? "✗ " : ""}${call.number}: ${callText(call)}${isOpen ? " ⋯" : ""}`;
+  return element(
+    "span",
+    {
+      class: `call${isMisfit ? " bad" : ""}${isOpen ? " open" : ""}`,
+      tabindex: "0",
+      title: brief(text, 2000),
+      style: `left:${from * column}px;width:${Math.max(1, to - from) * column + column / 2}px`,
+    },
+    brief(text, 100),
+  );
+}

@@ -41,6 +41,7 @@ class Lanes {
     this.list.style.setProperty("--columns", columns);
     this.head.style.setProperty("--columns", columns);
     const total = GUTTER + count * this.width + (hasChances ? 60 : 0) + place;
+    this.total = total;
     this.list.style.width = this.head.style.width = `${total}px`;
     this.list.style.height = `${this.rows.length * ROW}px`;
     this.hasPlace = place > 0;
@@ -163,8 +164,11 @@ class Lanes {
     for (const row of this.list.querySelectorAll(".step")) {
       const at = Number(row.dataset.at);
       const isChosen = at === state.at;
-      row.setAttribute("aria-selected", String(isChosen));
-      row.querySelector(".rel").textContent = isChosen ? "▶" : ["≺", "∥", "≻"][relation[at] + 1];
+      const sign = isChosen ? "▶" : ["≺", "∥", "≻"][relation[at] + 1];
+      // Only what changes is laid out anew.
+      if (row.getAttribute("aria-selected") !== String(isChosen)) row.setAttribute("aria-selected", String(isChosen));
+      const relative = row.querySelector(".rel");
+      if (relative.textContent !== sign) relative.textContent = sign;
     }
     this.list.setAttribute("aria-activedescendant", `s${model.steps[state.at].step}`);
     this.arrows();
@@ -178,7 +182,7 @@ class Lanes {
   arrows() {
     const { model, state, drawnFrom: from, drawnTo: to } = this;
     const height = (to - from) * ROW;
-    const width = this.list.offsetWidth;
+    const width = this.total;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     Object.assign(this.svg.style, { top: `${from * ROW}px`, height: `${height}px`, width: `${width}px` });
     const head = drawn(

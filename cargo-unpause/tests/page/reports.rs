@@ -131,11 +131,8 @@ pub(crate) fn lost_update(counter: &str) -> Report {
     );
     let load = report.place("src/demo.rs", 12, "let value = counter.load(SeqCst).await;");
     let store = report.place("src/demo.rs", 13, "counter.store(value + 1, SeqCst).await;");
-    let lent = report.place(
-        "/home/u/.cargo/registry/src/index-1/lender-0.3.1/src/lib.rs",
-        4,
-        "self.0.load()",
-    );
+    let lent =
+        report.place("/cargo/registry/src/index-1/lender-0.3.1/src/lib.rs", 4, "self.0.load()");
     let object = report.object(counter, "atomic");
     let reads = format!("load {counter} = 0");
     let writes = format!("store {counter} := 1");

@@ -418,6 +418,24 @@ fn it_is_light_or_dark_narrow_or_wide_and_needs_no_colour() {
 }
 
 #[test]
+fn commands_of_a_program_lead_to_their_steps() {
+    in_browser(&reports::cluster().json, "program", "", |browser, _| {
+        let program = browser.text("#programs");
+        assert!(program.contains("Write(1)\t0.0 n1, steps 1 2"), "{program}");
+        browser.click("#programs [data-go='2']");
+        assert_at(browser, 2, 4);
+    });
+}
+
+#[test]
+fn a_run_on_real_threads_has_its_history() {
+    in_browser(&reports::on_threads().json, "threads", "", |browser, _| {
+        assert_eq!(browser.text("#history .call.bad"), "✗ 1: Read → 0");
+        assert_eq!(browser.value("document.getElementById('bar').hidden"), json!(true));
+    });
+}
+
+#[test]
 fn a_test_that_passed_has_its_screen() {
     in_browser(&reports::passed("demo::fine"), "passed", "", |browser, _| {
         assert!(browser.text("#title").contains("passed demo::fine"));

@@ -42,6 +42,9 @@ class Lanes {
     this.head.style.setProperty("--columns", columns);
     const total = GUTTER + count * this.width + (hasChances ? 60 : 0) + place;
     this.total = total;
+    const guides = this.names.map((_, lane) => `${GUTTER + lane * this.width + 8}px 0/1px 100% no-repeat`);
+    const paint = "linear-gradient(var(--line),var(--line))";
+    this.list.style.background = guides.map((guide) => `${paint} ${guide}`).join(",");
     this.list.style.width = this.head.style.width = `${total}px`;
     this.list.style.height = `${this.rows.length * ROW}px`;
     this.hasPlace = place > 0;
@@ -204,10 +207,6 @@ class Lanes {
       shapes.push(
         drawn("path", { d, class: name, "marker-end": name.startsWith("turn") ? null : "url(#head-of-arrow)" }),
       );
-    this.names.forEach((_, lane) => {
-      const x = GUTTER + lane * this.width + 8;
-      shapes.push(drawn("path", { d: `M${x} 0V${height}`, class: "lane" }));
-    });
     if (state.arrows !== "none") {
       this.turns(line, from, to);
       for (const edge of this.edges()) this.arrow(edge, line, from, to);

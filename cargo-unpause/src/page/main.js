@@ -249,7 +249,7 @@ function head() {
     element("b", { class: failure ? "bad" : "good" }, failure ? "✗ FAILED" : "✓ passed"),
     ` ${brief(report.test, 200)}${seed}`,
   );
-  replace(byId("failure"), failure ? long(failure.text, 600) : "the test passed: there is no run to show");
+  replace(byId("failure"), failure ? long(failure.text, 600) : "the test passed, so there is no run to show");
 }
 
 const initialMode = model && model.run.tasks.some((task) => task.node) ? "nodes" : "tasks";
@@ -271,6 +271,7 @@ if (model) {
   fields();
   drawWhy(model, actions);
   drawHistory(model);
+  drawPrograms(model, actions);
   fromAddress();
   document.addEventListener("keydown", keys);
   addEventListener("hashchange", fromAddress);
@@ -284,7 +285,12 @@ if (model) {
     }, 100);
   });
 } else {
-  for (const id of ["bar", "run", "d-history", "d-locks", "d-chance"]) byId(id).hidden = true;
+  // Runs on real threads have no steps, but they may have a history.
+  const { finding } = report;
+  if (finding) drawHistory({ finding, run: finding.run });
+  const panes = ["bar", "run", "d-programs", "d-locks", "d-chance", ...(finding ? [] : ["d-history"])];
+  for (const id of panes) byId(id).hidden = true;
+  document.querySelector("main").classList.add("alone");
   document.querySelectorAll("#side > section, #side > details:not([id])").forEach((one, index, all) => {
     one.hidden = index < all.length - 2;
     if (index === all.length - 1) one.open = true;

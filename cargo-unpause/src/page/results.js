@@ -245,3 +245,31 @@ function interval(call, verdict, rank, column) {
     brief(text, 100),
   );
 }
+
+// The commands of generated programs, each with the steps in which it ran.
+function drawPrograms(model, actions) {
+  const { programs } = model.run;
+  byId("d-programs").hidden = !programs.length;
+  replace(
+    byId("programs"),
+    programs.map((program) => {
+      const commands = program.commands.filter((command) => command.fate !== "absent" && command.label);
+      const rows = commands.slice(0, 200).map((command) => {
+        const { ran } = command;
+        const [from, to] = ran ? [model.atOf.get(ran.first_step), model.atOf.get(ran.last_step)] : [];
+        const steps = [from, to].filter((at) => at !== undefined).map((at) => [toStep(model, at, actions), " "]);
+        return element(
+          "tr",
+          {},
+          element("td", {}, brief(command.part, 40)),
+          element("td", {}, element("code", {}, long(command.label, 120))),
+          element("td", {}, ran ? `${brief(taskName(model, ran.task), 60)}, steps ` : brief(command.fate, 40), steps),
+        );
+      });
+      return [
+        element("h3", {}, `${brief(program.model, 80)}: ${plural(commands.length, "command")}`),
+        element("table", {}, element("tbody", {}, rows)),
+      ];
+    }),
+  );
+}

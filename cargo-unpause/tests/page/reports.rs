@@ -207,6 +207,15 @@ pub(crate) fn cluster() -> Report {
     let call = |client: u64, op: &str, invoked: u64, result: &str| json!({"client": client, "op": op, "invoked": invoked, "result": result, "returned": invoked + 1});
     let open =
         json!({"client": 1, "op": "Write(2)", "invoked": 6, "result": null, "returned": null});
+    let ran = json!({"task": 1, "first_step": 1, "last_step": 2});
+    let command = json!({"text": "Write(1)", "label": "Write(1)", "source": "Write(1)", "part": "0", "fate": "runs",
+        "points": null, "change": 0, "simpler": [], "candidates": "0", "ran": ran, "drawn": [],
+        "faults": {"again": false, "crash": null, "timeout": false}});
+    let omitted = json!({"waiting": 0, "refused": 0, "precondition": 0, "reference": 0, "faults": 0, "unchecked": 0,
+        "trusted": false});
+    report.run()["programs"] = json!([{"model": "register", "initial": "0", "op_type": "Op", "interleavings": "1",
+        "interleavings_max": "1", "commands": [command], "draws": [], "pins": [], "blocks": false, "unfinished": null,
+        "work": 0, "omitted": omitted}]);
     report.run()["histories"] = json!([{"model": "register", "clients": ["0.0 n1", "0.1 n2"], "lines": null, "remark": null,
         "verdict": verdict, "operations": [call(0, "Write(1)", 0, "ok"), call(1, "Read", 2, "0"), call(0, "Read", 4, "1"), open]}]);
     report
@@ -228,5 +237,17 @@ pub(crate) fn long(steps: usize) -> Report {
             left(step as u64 + 1),
         );
     }
+    report
+}
+
+/// The history of [`cluster`], from a run on real threads: it has no steps.
+pub(crate) fn on_threads() -> Report {
+    let mut report = cluster();
+    report.json["real_threads"] = json!(true);
+    let run = report.run();
+    for field in ["tasks", "objects", "steps", "events"] {
+        run[field] = json!([]);
+    }
+    run["step_count"] = json!(0);
     report
 }

@@ -54,6 +54,7 @@ mod stub {
             pub(crate) isolate: Option<&'static str>,
             pub(crate) memory: Option<&'static str>,
             pub(crate) prove: Option<u64>,
+            pub(crate) why: Option<u64>,
             pub(crate) must_prove: bool,
             pub(crate) statistics: bool,
             pub(crate) leaks: bool,

@@ -13,7 +13,7 @@ use crate::suggest::suggest;
 use crate::value;
 
 /// The names of all arguments, in the order in which messages list them.
-pub(crate) const NAMES: [&str; 28] = [
+pub(crate) const NAMES: [&str; 29] = [
     "seeds",
     "seed",
     "strategy",
@@ -31,6 +31,7 @@ pub(crate) const NAMES: [&str; 28] = [
     "coverage",
     "closure",
     "prove",
+    "why",
     "must_prove",
     "statistics",
     "native",
@@ -90,6 +91,8 @@ pub(crate) struct Arguments {
     pub(crate) buggify: bool,
     /// Any.
     pub(crate) prove: Option<u64>,
+    /// Any.
+    pub(crate) why: Option<u64>,
     /// True if the flag is present. The strategy is then one of [`SEARCHES`].
     pub(crate) must_prove: bool,
     /// True if the flag is present.
@@ -303,6 +306,7 @@ impl Argument {
                 arguments.max_steps = Some(u32::try_from(steps).expect("checked to be in range"));
             }
             "prove" => arguments.prove = Some(value::integer(name, &value, 0, u64::MAX)?),
+            "why" => arguments.why = Some(value::integer(name, &value, 0, u64::MAX)?),
             "time" => arguments.time_ms = Some(value::milliseconds(name, &value)?),
             "hang" => arguments.hang_ms = Some(value::milliseconds(name, &value)?),
             "limit" => arguments.limit_ms = Some(value::milliseconds(name, &value)?),

@@ -115,6 +115,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
     let cancel_selects = arguments.cancel_selects;
     let buggify = arguments.buggify;
     let prove = option(arguments.prove, quote!(::core::primitive::u64));
+    let why = option(arguments.why, quote!(::core::primitive::u64));
     let must_prove = arguments.must_prove;
     let statistics = arguments.statistics;
     let leaks = arguments.leaks;
@@ -155,6 +156,7 @@ fn accepted(arguments: &Arguments, function: &Function, added: &TokenStream) -> 
             coverage: #coverage,
             closure: #history_closure,
             prove: #prove,
+            why: #why,
             must_prove: #must_prove,
             statistics: #statistics,
             leaks: #leaks,
@@ -273,6 +275,7 @@ mod tests {
                 coverage,
                 closure,
                 prove = 5,
+                why = 7,
                 statistics,
                 crate = crate::stub
             ),
@@ -315,6 +318,7 @@ mod tests {
                         coverage: true,
                         closure: true,
                         prove: ::core::option::Option::Some(5u64),
+                        why: ::core::option::Option::Some(7u64),
                         must_prove: false,
                         statistics: true,
                         leaks: false,

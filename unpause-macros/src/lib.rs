@@ -44,6 +44,7 @@ use proc_macro::TokenStream;
 /// | `coverage` | if the test passes, a line says how many classes of interleavings it saw | a flag |
 /// | `closure` | the recorded calls of each run are checked in all orders that its steps allow | a flag |
 /// | `prove = 100000` | a failing run is proven to have the fewest preemptions, by at most so many runs | any `u64`, 0 for no proof |
+/// | `why = 1000` | a failing run is explained by at most so many runs | any `u64`, 0 for no explanation; 3000 without it |
 /// | `must_prove` | the test fails if its search proves nothing | a flag; needs a `strategy` that is a search |
 /// | `statistics` | if the test passes, a table says what its generated programs were made of | a flag |
 /// | `native` | the function is plain, not `async`, and its `std::thread`s are stepped; needs `cargo unpause test` | a flag |

@@ -252,7 +252,7 @@ settings! {
     }
     /// The maximum number of runs that explain a failing run.
     why: WhyRuns {
-        variable: "SIM_WHY", argument: false, on_threads: false,
+        variable: "SIM_WHY", argument: true, on_threads: false,
         meaning: Report,
         grammar: "a number of runs like 3000",
         read: |text| text.parse().ok().map(WhyRuns),

@@ -12,7 +12,7 @@ use super::site::{self, Site};
 use super::target::TestTarget;
 use super::terminal::style;
 use super::{Runner, TestResult, native, told};
-use crate::engine::config::{ProofRuns, Settings, TestKind};
+use crate::engine::config::{ProofRuns, Settings, TestKind, WhyRuns};
 use crate::engine::results::MustFail;
 use crate::report::{one_line, text};
 use crate::run::Outcome;
@@ -68,6 +68,8 @@ pub struct Attributes {
     pub closure: bool,
     /// The number of runs for a proof that a failing run has the fewest preemptions.
     pub prove: Option<u64>,
+    /// The number of runs that explain a failing run.
+    pub why: Option<u64>,
     /// The test fails if its search proves nothing.
     pub must_prove: bool,
     /// A test that passes reports the statistics of its programs.
@@ -114,6 +116,7 @@ impl Attributes {
             coverage,
             closure,
             prove,
+            why,
             must_prove,
             statistics,
             leaks: _,
@@ -152,6 +155,7 @@ impl Attributes {
             isolate: text(isolate),
             memory: text(memory),
             prove: prove.map(ProofRuns),
+            why: why.map(WhyRuns),
             must_prove: on(must_prove),
             statistics: on(statistics),
             // These have no argument.
@@ -159,7 +163,6 @@ impl Attributes {
             shard: None,
             log: None,
             shrink: None,
-            why: None,
             out: None,
             results: None,
             json: None,

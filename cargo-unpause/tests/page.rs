@@ -14,11 +14,12 @@ use serde_json::{Value as Json, json};
 
 #[path = "page/browser.rs"]
 mod browser;
+#[path = "page/files.rs"]
+mod files;
 #[path = "page/reports.rs"]
 mod reports;
 
 use browser::Browser;
-use reports::Report;
 
 /// Calls the command. Returns its exit code, what it printed and its errors.
 fn command(arguments: &[&str]) -> (u8, String, String) {
@@ -237,6 +238,27 @@ fn cause_chance_objects_and_lines_are_shown() {
             1
         );
         assert_eq!(browser.number("document.querySelectorAll('.arrows .preemption').length"), 2);
+        // The last load saw the store of step 6, and nothing of step 5.
+        browser.key("End");
+        let step = browser.text("#step");
+        assert!(step.contains("conflict on counter with step 6 of 0.0 (happens-before)"), "{step}");
+        assert_eq!(browser.text("#s6 .rel"), "≺");
+        assert_eq!(browser.text("#s5 .rel"), "∥");
+    });
+}
+
+#[test]
+fn an_old_value_orders_nothing() {
+    let mut report = reports::lost_update("counter");
+    // As if the last load had missed the newest value.
+    let events = report.run()["events"].as_array_mut().unwrap();
+    events.last_mut().unwrap()["values"] = reports::saw(0);
+    // The join orders the end of its task; without it nothing does.
+    events.retain(|event| event["op"] != "join");
+    in_browser(&report.json, "old", "", |browser, _| {
+        assert_eq!(browser.text("#s6 .rel"), "∥");
+        let step = browser.text("#step");
+        assert!(step.ends_with("conflict on counter with step 6 of 0.0"), "{step}");
     });
 }
 
@@ -442,57 +464,4 @@ fn a_test_that_passed_has_its_screen() {
         assert_eq!(browser.text("#screen"), "the screen\nof the test");
         assert_eq!(browser.value("document.getElementById('bar').hidden"), json!(true));
     });
-}
-
-/// Checks that a command fails with an error that has these parts.
-fn assert_refused(arguments: &[&str], parts: &[&str]) {
-    let (code, output, errors) = command(arguments);
-    assert_eq!((code, output.as_str()), (2, ""), "{arguments:?} {errors}");
-    for part in parts {
-        assert!(errors.contains(part), "{arguments:?}: {part:?} is not in {errors}");
-    }
-}
-
-#[test]
-fn errors_name_the_file_and_a_remedy() {
-    let folder = folder("errors");
-    let report = folder.join("7.json").display().to_string();
-    let text = Report::json_of(reports::deadlock());
-    fs::write(&report, &text).unwrap();
-    let missing = folder.join("none/7.html").display().to_string();
-    assert_refused(&["show", &report, "--html", &missing], &[&missing, "there is no folder"]);
-    // A report or a trace is not overwritten.
-    assert_refused(&["show", &report, "--html", &report], &["7.json", "should end in .html"]);
-    assert_eq!(fs::read_to_string(&report).unwrap(), text);
-    assert_refused(
-        &["show", "nowhere.json", "--html"],
-        &["there is no file nowhere.json", "cargo unpause ls"],
-    );
-    assert_refused(&["show", folder.to_str().unwrap(), "--html"], &["is a folder"]);
-    assert_refused(&["show", &report, "--html", "--step", "1"], &["leave out", "--step"]);
-    assert_refused(&["show", &report, "--html", "--json"], &["leave out --json"]);
-    assert_refused(&["show", &report, "--htm"], &["did you mean `--html`?"]);
-    let cut = folder.join("cut.json").display().to_string();
-    fs::write(&cut, &text[..text.len() / 2]).unwrap();
-    assert_refused(&["show", &cut, "--html"], &["cut.json", "is not JSON", "run the test again"]);
-    assert!(!folder.join("cut.html").exists());
-}
-
-#[test]
-fn the_page_has_the_name_that_was_asked_for() {
-    let folder = folder("names");
-    let report = folder.join("7.json").display().to_string();
-    fs::write(&report, Report::json_of(reports::deadlock())).unwrap();
-    let [other, third] =
-        ["other.html", "third.htm"].map(|name| folder.join(name).display().to_string());
-    let (code, output, _) = command(&["show", &report, "--html", &other]);
-    assert_eq!((code, output), (0, format!("{other}\n")));
-    let (code, output, _) = command(&["show", &format!("--html={third}"), &report]);
-    assert_eq!((code, output), (0, format!("{third}\n")));
-    assert_eq!(fs::read(&other).unwrap(), fs::read(&third).unwrap());
-    // Dropping a failure drops the page beside it.
-    command(&["show", &report, "--html"]);
-    assert!(folder.join("7.html").exists());
-    assert_eq!(command(&["drop", &report]).0, 0);
-    assert!(!folder.join("7.html").exists() && folder.join("other.html").exists());
 }

@@ -171,7 +171,10 @@ function conflicts(event, object, last, add) {
     if (one.task === event.task) return;
     const sees = SEES.has(event.access) && one.changes && object.kind !== "cell";
     const acquires = event.order !== "Release" && one.order !== "Acquire";
-    add(one.at, event.at, "conflict", event.object, sees && acquires && !relaxed(one) && !relaxed(event));
+    // A load that sees an older value has nothing of the newest store.
+    const [left, saw] = [one.values && one.values.left, event.values && event.values.saw];
+    const isOld = Boolean(left && saw && left.bits !== saw.bits);
+    add(one.at, event.at, "conflict", event.object, sees && acquires && !isOld && !relaxed(one) && !relaxed(event));
   };
   if (looks) {
     if (known.write) edge(known.write);

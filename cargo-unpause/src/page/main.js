@@ -173,13 +173,11 @@ function fields() {
     byId("task"),
     run.tasks.map((task, index) => [index, task.shown]).filter(([index]) => used.has(index)),
   );
+  const loud = new Set(run.events.filter((event) => !event.quiet).map((event) => event.object));
+  const objects = run.objects.map((object, index) => [index, object.shown]);
   options(
     byId("object"),
-    run.objects
-      .map((object, index) => [index, object.shown])
-      .filter(
-        ([index]) => model.values[index].length || run.events.some((event) => event.object === index && !event.quiet),
-      ),
+    objects.filter(([index]) => model.values[index].length || loud.has(index)),
   );
   const crates = new Set(run.events.map((event) => model.crates[event.place]).filter(Boolean));
   options(

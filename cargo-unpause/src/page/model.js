@@ -120,6 +120,7 @@ function modelOf(report) {
   }
   model.values = valuesOf(model);
   model.holds = holdsOf(model);
+  model.calls = new Map(run.calls.flatMap((call) => call.events.map((event) => [event, call])));
   model.chances = new Map(model.why.chances.map((chance) => [chance.after, chance]));
   return model;
 }

@@ -51,11 +51,9 @@ function valuesText(values) {
 function drawStep(model, state, actions) {
   const step = model.steps[state.at];
   const task = model.run.tasks[step.task] || {};
-  const calls = new Map();
-  for (const call of model.run.calls) for (const event of call.events) calls.set(event, call);
   const events = step.events.map((event) => {
     const object = event.object === null ? null : model.run.objects[event.object];
-    const call = calls.get(event.event);
+    const call = model.calls.get(event.event);
     return element(
       "li",
       { class: event.quiet ? "operation quiet" : "operation" },

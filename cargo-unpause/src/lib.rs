@@ -26,6 +26,8 @@ mod ls;
 
 mod explained;
 
+mod init;
+
 mod invocation;
 
 mod play;
@@ -133,6 +135,11 @@ pub const COMMANDS: &[Subcommand] = &[
         name: "diff",
         summary: "compares two failing runs: settings, and the first step that differs",
         run: diff::run,
+    },
+    Subcommand {
+        name: "init",
+        summary: "adds unpause to a package: shows the lines for its Cargo.toml, and writes them",
+        run: init::run,
     },
     Subcommand {
         name: "play",

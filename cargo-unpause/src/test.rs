@@ -21,6 +21,7 @@ use std::process::Command;
 
 use sim::__private::invalid_setting;
 
+pub(crate) use self::any::checkout;
 use self::cache::Cache;
 use self::tools::Tools;
 use crate::usage::Usage;

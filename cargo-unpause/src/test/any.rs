@@ -16,6 +16,7 @@ use std::process::Command;
 use object::read::archive::ArchiveFile;
 use object::{File, Object, ObjectSymbol, SymbolKind};
 
+pub(crate) use self::engine::checkout;
 use self::engine::{CRATE, Engine};
 use super::cache::Cache;
 use super::tools::Tools;

@@ -74,8 +74,7 @@ pub(super) struct Engine {
 impl Engine {
     /// Returns the engine in the version of this command.
     pub(super) fn of_this_command(tools: &Tools) -> Result<Engine, Usage> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/"));
-        let folder = folder.join("unpause-native/Cargo.toml").is_file().then_some(folder);
+        let folder = checkout();
         let source = |package: &str, below: &str| match folder {
             Some(folder) => format!("{package} = {{ path = {:?} }}\n", folder.join(below)),
             None => format!("{package} = \"={}\"\n", env!("CARGO_PKG_VERSION")),
@@ -180,6 +179,12 @@ fn write(home: &Path, name: &str, text: &str) -> Result<(), Usage> {
     let draft = home.join(format!("{name}.{}", std::process::id()));
     let written = std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &path));
     written.map_err(|error| unwritable(&path, &error))
+}
+
+/// The checkout that this command was built from; `None` for a version of the registry.
+pub(crate) fn checkout() -> Option<&'static Path> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    folder.join("unpause-native/Cargo.toml").is_file().then_some(folder)
 }
 
 /// Returns a hash of the sources in a checkout.

@@ -1,0 +1,355 @@
+//! `cargo unpause init`: writes the lines of the README into a manifest, after it has shown them.
+//!
+//! Only lines are added. All lines of the manifest stay as they are.
+
+use std::fs;
+use std::io::{BufRead, IsTerminal, stdin};
+use std::path::{Path, PathBuf};
+
+use lexopt::prelude::*;
+use sim::check::picture::screen::{Line, Paint, Screen};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
+
+use crate::failures::Project;
+use crate::test::checkout;
+use crate::{Exit, Terminal, Usage};
+
+/// The place of the tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Door {
+    /// Async code over `sim`: its binaries have the real primitives.
+    Async,
+    /// Tests with plain threads: only they depend on the library.
+    Threads,
+}
+
+pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
+    let (mut package, mut door, mut fast, mut yes) = (None, Door::Async, false, false);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                terminal.print(HELP);
+                return Ok(Exit::Good);
+            }
+            Short('p') | Long("package") => {
+                package = Some(parser.value()?.to_string_lossy().into_owned());
+            }
+            Long("threads") => door = Door::Threads,
+            Long("fast") => fast = true,
+            Long("yes") => yes = true,
+            other => {
+                let options = ["--package", "--threads", "--fast", "--yes", "--help"];
+                return Err(Usage::unknown_option(&other, &options, "cargo unpause init --help"));
+            }
+        }
+    }
+    let folder = folder_of(package.as_deref())?;
+    let manifest = folder.join("Cargo.toml");
+    // Profiles count in the manifest of the workspace only.
+    let root = root_of(&manifest)?.join("Cargo.toml");
+    let mut changes = vec![Change::read(&manifest)?];
+    add_dependencies(&mut changes[0].new, door, &library())?;
+    if fast {
+        if !is_same(&root, &manifest) {
+            changes.push(Change::read(&root)?);
+        }
+        let last = changes.len() - 1;
+        add_profile(&mut changes[last].new)?;
+    }
+    let shown: String = changes.iter().map(|change| change.shown(terminal)).collect();
+    if shown.is_empty() {
+        terminal.print(&format!("{}: nothing is missing\n", manifest.display()));
+        return Ok(Exit::Good);
+    }
+    terminal.print(&shown);
+    if !yes && !is_wanted(terminal) {
+        terminal.error("nothing was written: --yes writes these lines");
+        return Ok(Exit::Good);
+    }
+    for change in &changes {
+        fs::write(&change.path, change.new.to_string()).map_err(|error| {
+            Usage(format!("{} cannot be written: {error}", change.path.display()))
+        })?;
+    }
+    let next = match door {
+        Door::Async => "write `#[sim::test]` above an `async fn`, and run `cargo test`",
+        Door::Threads => {
+            "write `#[sim::test(native)]` above a function, and run `cargo unpause test`"
+        }
+    };
+    terminal.print(&format!("written. Next: {next}\n"));
+    Ok(Exit::Good)
+}
+
+/// Asks on a terminal. Elsewhere nobody can answer.
+fn is_wanted(terminal: &mut Terminal) -> bool {
+    if !stdin().is_terminal() || !terminal.is_watched() {
+        return false;
+    }
+    terminal.error("write these lines? [y/N]");
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).is_ok() && ["y", "yes"].contains(&line.trim())
+}
+
+/// A manifest, before and after.
+struct Change {
+    path: PathBuf,
+    old: String,
+    new: DocumentMut,
+}
+
+impl Change {
+    fn read(path: &Path) -> Result<Change, Usage> {
+        let name = path.display();
+        let old = fs::read_to_string(path)
+            .map_err(|error| Usage(format!("{name} cannot be read: {error}")))?;
+        let new = old.parse().map_err(|error| {
+            Usage(format!("{name} is no manifest: {}", format!("{error}").trim_end()))
+        })?;
+        Ok(Change { path: path.to_owned(), old, new })
+    }
+
+    /// The lines that are added, each with the line before it; nothing if there are none.
+    fn shown(&self, terminal: &Terminal) -> String {
+        let new = self.new.to_string();
+        let mut screen = Screen::new(terminal.style());
+        let mut old = self.old.lines().peekable();
+        let mut before = None;
+        let mut is_changed = false;
+        for line in new.lines() {
+            if old.peek() == Some(&line) {
+                before = old.next();
+                continue;
+            }
+            if !is_changed {
+                screen.heading(&self.path.display().to_string(), "");
+            }
+            if let Some(before) = before.take().filter(|line| !line.trim().is_empty()) {
+                screen.line(Line::of(Paint::Faint, &format!("  {before}")));
+            }
+            screen.line(Line::of(Paint::Good, &format!("+ {line}")));
+            is_changed = true;
+        }
+        if is_changed { screen.finish() } else { String::new() }
+    }
+}
+
+/// The library as a manifest names it: its version, or the folder of the checkout that this command was built from.
+fn library() -> InlineTable {
+    let mut table = InlineTable::new();
+    match checkout() {
+        Some(folder) => table.insert("path", Toml::from(folder.display().to_string())),
+        None => {
+            let version = env!("CARGO_PKG_VERSION");
+            let short = version.rsplit_once('.').map_or(version, |(short, _)| short);
+            table.insert("version", Toml::from(short))
+        }
+    };
+    table
+}
+
+/// Adds the dependency, and for async code the feature.
+fn add_dependencies(
+    manifest: &mut DocumentMut,
+    door: Door,
+    library: &InlineTable,
+) -> Result<(), Usage> {
+    if door == Door::Async {
+        let mut real = library.clone();
+        real.insert("default-features", Toml::from(false));
+        add(table(manifest, &["dependencies"])?, "unpause", Toml::from(real));
+        let feature = Array::from_iter(["unpause/sim"]);
+        add(table(manifest, &["features"])?, "sim", Toml::from(feature));
+    }
+    let mut simulated = library.clone();
+    simulated.insert("features", Toml::from(Array::from_iter(["sim"])));
+    add(table(manifest, &["dev-dependencies"])?, "unpause", Toml::from(simulated));
+    Ok(())
+}
+
+/// Adds the lines that compile the library for speed.
+fn add_profile(manifest: &mut DocumentMut) -> Result<(), Usage> {
+    let packages = table(manifest, &["profile", "dev", "package"])?;
+    for name in ["unpause", "unpause-run"] {
+        let mut profile = InlineTable::new();
+        profile.insert("opt-level", Toml::from(2));
+        profile.insert("debug", Toml::from(false));
+        add(packages, name, Toml::from(profile));
+    }
+    Ok(())
+}
+
+fn add(table: &mut Table, name: &str, value: Toml) {
+    if !table.contains_key(name) {
+        table.insert(name, Item::Value(value));
+    }
+}
+
+/// The table of this path, a new one if there is none.
+///
+/// # Errors
+/// If something of the path is no table.
+fn table<'a>(manifest: &'a mut DocumentMut, path: &[&str]) -> Result<&'a mut Table, Usage> {
+    let mut table = manifest.as_table_mut();
+    for (at, name) in path.iter().enumerate() {
+        let new = || {
+            let mut new = Table::new();
+            // A table that only has tables needs no line.
+            new.set_implicit(at + 1 < path.len());
+            Item::Table(new)
+        };
+        table = table.entry(name).or_insert_with(new).as_table_mut().ok_or_else(|| {
+            let path = path.join(".");
+            Usage(format!("`{path}` of the manifest is no table of its own: write it as [{path}]"))
+        })?;
+    }
+    Ok(table)
+}
+
+/// The folder of the package.
+fn folder_of(package: Option<&str>) -> Result<PathBuf, Usage> {
+    let project = Project::here();
+    let names =
+        || project.packages.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>().join(", ");
+    match (package, &project.packages[..]) {
+        (_, []) => Err(Usage(
+            "there is no manifest here that Cargo can read: go to the folder of your Cargo.toml"
+                .to_owned(),
+        )),
+        (None, [(_, folder)]) => Ok(folder.clone()),
+        (None, many) => {
+            let here = std::env::current_dir().unwrap_or_default();
+            let found = many.iter().find(|(_, folder)| is_same(folder, &here));
+            found.map(|(_, folder)| folder.clone()).ok_or_else(|| {
+                Usage(format!(
+                    "the workspace has several packages: name one by -p (there is: {})",
+                    names()
+                ))
+            })
+        }
+        (Some(name), many) => {
+            let found = many.iter().find(|(known, _)| known == name);
+            found.map(|(_, folder)| folder.clone()).ok_or_else(|| {
+                Usage(format!("there is no package {name:?} (there is: {})", names()))
+            })
+        }
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// The folder of the workspace.
+fn root_of(manifest: &Path) -> Result<PathBuf, Usage> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(cargo);
+    command.args(["locate-project", "--workspace", "--message-format=plain", "--manifest-path"]);
+    let output = command.arg(manifest).output();
+    let output = output.map_err(|error| Usage(format!("cargo cannot be started: {error}")))?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    match (output.status.success(), path.parent()) {
+        (true, Some(folder)) => Ok(folder.to_owned()),
+        _ => Err(Usage(format!(
+            "the workspace of {} is not found: {}",
+            manifest.display(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))),
+    }
+}
+
+const HELP: &str = "\
+Adds unpause to a package: shows the lines for its Cargo.toml, and writes them. Lines that are there stay.
+
+usage: cargo unpause init [-p PACKAGE] [--threads] [--fast] [--yes]
+
+  -p PACKAGE   the package, in a workspace with several
+  --threads    for tests with plain threads only: one dev-dependency. Tests of a crate need no line at all under
+               `cargo unpause test --any`
+  --fast       also compiles the library for speed: seven times as many seeds a second, and about 36 s more of
+               processor time, once
+  --yes        writes without a question. Without a terminal nothing is written otherwise
+
+Without --threads the lines are those for async code over `sim`: its binaries have the real primitives, and its
+tests are simulated.
+
+examples:
+  cargo unpause init
+  cargo unpause init -p queue --fast --yes
+
+exit codes: 0 the lines were shown or written, 2 the manifest or an argument is invalid.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library() -> InlineTable {
+        let mut table = InlineTable::new();
+        table.insert("version", Toml::from("0.1"));
+        table
+    }
+
+    fn with_lines(manifest: &str, door: Door, fast: bool) -> Result<String, Usage> {
+        let mut document: DocumentMut = manifest.parse().unwrap();
+        add_dependencies(&mut document, door, &library())?;
+        if fast {
+            add_profile(&mut document)?;
+        }
+        Ok(document.to_string())
+    }
+
+    /// The manifest of the README, without its remark.
+    fn of_the_readme() -> DocumentMut {
+        let readme =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+        let from =
+            readme.split_once("## In your crate").unwrap().1.split_once("```toml\n").unwrap().1;
+        from.split_once("```").unwrap().0.parse().unwrap()
+    }
+
+    #[test]
+    fn the_lines_are_those_of_the_readme() {
+        let written = with_lines("", Door::Async, true).unwrap();
+        let (written, known): (DocumentMut, _) = (written.parse().unwrap(), of_the_readme());
+        let plain = |document: &DocumentMut| {
+            let mut lines: Vec<String> = document
+                .to_string()
+                .lines()
+                .map(|line| {
+                    line.split('#')
+                        .next()
+                        .unwrap_or_default()
+                        .split_whitespace()
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
+                .filter(|line| !line.is_empty())
+                .collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(plain(&written), plain(&known));
+    }
+
+    #[test]
+    fn a_manifest_keeps_all_that_it_has() {
+        let manifest = "# mine\n[package]\nname = \"a\"  # its name\n\n[dependencies]\nlog = \"0.4\"\n\n[features]\nsim = []\n";
+        let written = with_lines(manifest, Door::Async, true).unwrap();
+        let mut rest = written.lines();
+        for line in manifest.lines() {
+            assert!(rest.any(|written| written == line), "{line:?} is not in order in\n{written}");
+        }
+        assert!(written.contains("sim = []\n"), "{written}");
+        assert_eq!(with_lines(&written, Door::Async, true).unwrap(), written, "twice is once");
+        let threads = with_lines(manifest, Door::Threads, false).unwrap();
+        assert_eq!(threads.matches("unpause").count(), 1, "{threads}");
+    }
+
+    #[test]
+    fn a_table_in_one_line_is_refused_with_a_remedy() {
+        let error =
+            with_lines("dependencies = { log = \"0.4\" }\n", Door::Async, false).unwrap_err();
+        assert!(error.to_string().contains("write it as [dependencies]"), "{error}");
+    }
+}

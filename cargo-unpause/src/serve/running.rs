@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::arguments::Arguments;
 use super::reading::loaded;
 use crate::Usage;
-use crate::document::Document;
+use crate::document::{Document, Finding};
 use crate::explained::explained;
 use crate::invocation::{Invocation, Tests, check_settings};
 use crate::replay::invocation_of;
@@ -73,14 +73,16 @@ fn filter(report: &Document) -> &str {
 }
 
 /// A test that failed: the explanation, the screen, and where its files are.
-fn failed_test(report: &Document) -> Json {
+fn failed_test<'a>(report: &'a Document) -> Json {
     let mut value = explained(report);
     let finding = report.finding.as_ref();
     let chances = value.as_object_mut().and_then(|fields| fields.remove("chances"));
     debug_assert!(chances.is_some(), "`why` has them");
     value["filter"] = json!(filter(report));
     value["runs"] = json!(report.runs);
-    let file = finding.and_then(|finding| finding.trace_file.as_ref());
+    // A failure that is still there was replayed from its trace.
+    let of = |finding: &'a Finding| finding.trace_file.as_ref().or(finding.from.file.as_ref());
+    let file = finding.and_then(of);
     let file = file.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.into()));
     value["file"] = json!(file.map(|file| file.display().to_string()));
     value["replay"] = json!(finding.and_then(|finding| finding.replay.clone()));

@@ -105,6 +105,8 @@ fn a_failure_is_found_explained_replayed_and_stepped() {
     assert!(failed["remedy"]["tested"].as_str().unwrap().starts_with("proved"), "{failed}");
     let file = failed["file"].as_str().unwrap().to_owned();
     assert!(PathBuf::from(&file).is_file(), "{file}");
+    let still_there = client.call("test", &of_the_fixture("deadlocks"));
+    assert_eq!(still_there["failed"][0]["file"], file, "{still_there}");
 
     let shown = client.call("show", &json!({"file": file}));
     assert!(shown["screen"].as_str().unwrap().contains("── schedule"), "{shown}");

@@ -29,6 +29,38 @@ pub(crate) struct Tests {
 }
 
 impl Tests {
+    /// The options that [`Tests::option`] knows.
+    pub(crate) const OPTIONS: [&str; 7] =
+        ["-p", "--package", "--lib", "--test", "--features", "--any", "--plain-threads"];
+
+    /// Takes an option by its name without hyphens. Returns `false` if it is none of these.
+    ///
+    /// # Errors
+    /// If its value is missing.
+    pub(crate) fn option(
+        &mut self,
+        name: &str,
+        parser: &mut lexopt::Parser,
+    ) -> Result<bool, Usage> {
+        let mut value = || Ok::<_, Usage>(parser.value()?.to_string_lossy().into_owned());
+        match name {
+            "any" => self.any = true,
+            "plain-threads" => self.plain_threads = true,
+            "lib" => self.target = Some("lib".to_owned()),
+            "test" => self.target = Some(format!("test:{}", value()?)),
+            "features" => self.features = Some(value()?),
+            "p" | "package" => self.package = Some(value()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Returns `true` if anything but features was asked for.
+    pub(crate) fn names_a_test(&self) -> bool {
+        let named = self.test.is_some() || self.package.is_some() || self.target.is_some();
+        named || self.plain_threads || self.any || self.races
+    }
+
     /// The command that runs them with these settings; `exactly` for one test, by its whole path.
     ///
     /// # Errors
@@ -87,6 +119,15 @@ impl Tests {
             add(&["--", "--exact"]);
         }
         Ok(Invocation { variables, arguments: words })
+    }
+}
+
+/// The name of an option without hyphens.
+pub(crate) fn name_of(argument: &lexopt::Arg<'_>) -> String {
+    match argument {
+        lexopt::Arg::Long(name) => (*name).to_owned(),
+        lexopt::Arg::Short(letter) => letter.to_string(),
+        lexopt::Arg::Value(_) => String::new(),
     }
 }
 

@@ -18,8 +18,6 @@ mod merge;
 
 mod failures;
 
-mod page;
-
 mod show;
 
 mod ls;

@@ -10,7 +10,7 @@ use sim::check::picture::screen::{Line, Paint, Screen, plural};
 use crate::document::Run;
 use crate::explained::held_after;
 use crate::failures::Loaded;
-use crate::invocation::{Invocation, Tests};
+use crate::invocation::{Invocation, Tests, name_of};
 use crate::replay::invocation_of;
 use crate::rerun::Stop;
 use crate::rerun::steps::{After, Choices, after};
@@ -20,40 +20,25 @@ use crate::{Exit, Terminal, Usage};
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut tests, mut given, mut last, mut choices) = (Tests::default(), None, false, None);
     while let Some(argument) = parser.next()? {
-        let text = |parser: &mut lexopt::Parser| -> Result<String, Usage> {
-            Ok(parser.value()?.to_string_lossy().into_owned())
-        };
         match argument {
             Short('h') | Long("help") => {
                 terminal.print(HELP);
                 return Ok(Exit::Good);
             }
             Long("last") => last = true,
-            Long("any") => tests.any = true,
-            Long("plain-threads") => tests.plain_threads = true,
-            Long("lib") => tests.target = Some("lib".to_owned()),
-            Long("test") => tests.target = Some(format!("test:{}", text(&mut parser)?)),
-            Long("features") => tests.features = Some(text(&mut parser)?),
-            Short('p') | Long("package") => tests.package = Some(text(&mut parser)?),
-            Long("choices") => choices = Some(text(&mut parser)?),
+            Long("choices") => choices = Some(parser.value()?.to_string_lossy().into_owned()),
             Value(value) if given.is_none() => given = Some(PathBuf::from(value)),
             Value(value) => {
                 let value = value.to_string_lossy().into_owned();
                 return Err(Usage(format!("one test at a time: what is {value:?}?")));
             }
             other => {
-                let options = [
-                    "--last",
-                    "--any",
-                    "--plain-threads",
-                    "--lib",
-                    "--test",
-                    "--features",
-                    "--package",
-                    "--choices",
-                    "--help",
-                ];
-                return Err(Usage::unknown_option(&other, &options, "cargo unpause play --help"));
+                let options = [&["--last", "--choices", "--help"], &Tests::OPTIONS[..]].concat();
+                let unknown = Usage::unknown_option(&other, &options, "cargo unpause play --help");
+                let name = name_of(&other);
+                if !tests.option(&name, &mut parser)? {
+                    return Err(unknown);
+                }
             }
         }
     }
@@ -62,7 +47,16 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         tests.test = given.map(|given| given.to_string_lossy().into_owned());
         tests.invocation(true, Vec::new())?
     } else {
-        invocation_of(&Loaded::read(&which(given, last, "play")?)?)?
+        if tests.names_a_test() {
+            let text =
+                "a failure in a file has its own command: leave out the options that name a test";
+            return Err(Usage(text.to_owned()));
+        }
+        let mut invocation = invocation_of(&Loaded::read(&which(given, last, "play")?)?)?;
+        if let Some(features) = tests.features {
+            invocation.add(["--features".to_owned(), features]);
+        }
+        invocation
     };
     let choices = Choices::parse(choices.as_deref().unwrap_or_default())?;
     play(&invocation, choices, &mut stdin().lock(), terminal)

@@ -1,19 +1,19 @@
-//! `cargo unpause replay`: runs the test of a failure again, with its trace.
+//! `cargo unpause replay`: runs the test of a failure again, with its trace, or a test with a seed.
 //!
 //! The report has the command that its screen showed: package, target, profile and test. Only such a command is run,
 //! without a shell, because a report may come from another machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
 use crate::failures::Loaded;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, Tests, name_of};
 use crate::show::which;
 use crate::{Exit, Terminal, Usage};
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
-    let (mut path, mut last, mut dry, mut features) = (None, false, false, None);
+    let (mut path, mut last, mut dry, mut tests) = (None, false, false, Tests::default());
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -22,23 +22,39 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
             }
             Long("last") => last = true,
             Long("dry-run") => dry = true,
-            Long("features") => features = Some(parser.value()?.to_string_lossy().into_owned()),
             Value(value) if path.is_none() => path = Some(PathBuf::from(value)),
             Value(value) => {
                 let value = value.to_string_lossy().into_owned();
                 return Err(Usage(format!("one failure at a time: what is {value:?}?")));
             }
             other => {
-                let options = ["--last", "--dry-run", "--features", "--help"];
-                return Err(Usage::unknown_option(&other, &options, "cargo unpause replay --help"));
+                let options = [&["--last", "--dry-run", "--help"], &Tests::OPTIONS[..]].concat();
+                let unknown =
+                    Usage::unknown_option(&other, &options, "cargo unpause replay --help");
+                let name = name_of(&other);
+                if !tests.option(&name, &mut parser)? {
+                    return Err(unknown);
+                }
             }
         }
     }
-    let loaded = Loaded::read(&which(path, last, "replay")?)?;
-    let mut invocation = invocation_of(&loaded)?;
-    if let Some(features) = features {
-        invocation.add(["--features".to_owned(), features]);
-    }
+    let of_seed = path.as_ref().filter(|path| !path.exists()).and_then(|path| seed_of(path));
+    let invocation = if let Some((seed, test)) = of_seed.filter(|_| !last) {
+        tests.test = Some(test);
+        tests.invocation(true, vec![("SIM_SEED".to_owned(), seed.to_string())])?
+    } else {
+        if tests.names_a_test() {
+            let text = "a failure in a file has its own command: --package, --lib, --test, --any and --plain-threads \
+                        are for SEED@TEST";
+            return Err(Usage(text.to_owned()));
+        }
+        let loaded = Loaded::read(&which(path, last, "replay")?)?;
+        let mut invocation = invocation_of(&loaded)?;
+        if let Some(features) = tests.features {
+            invocation.add(["--features".to_owned(), features]);
+        }
+        invocation
+    };
     terminal.error(&format!("running: {}", invocation.text()));
     if dry {
         return Ok(Exit::Good);
@@ -49,6 +65,12 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         Usage(format!("{} cannot be started: {error}", command.get_program().to_string_lossy()))
     })?;
     Ok(if ended.success() { Exit::Good } else { Exit::Bad })
+}
+
+/// A seed and the path of a test: `17@tests::transfers`.
+fn seed_of(given: &Path) -> Option<(u64, String)> {
+    let (seed, test) = given.to_str()?.split_once('@')?;
+    Some((seed.parse().ok()?, test.to_owned()))
 }
 
 /// The command that replays a failure, with the trace beside its report.
@@ -85,9 +107,10 @@ settings of the run. The exit code is the test's: a failure that comes again is 
 
 usage: cargo unpause replay FILE [--features F] [--dry-run]
        cargo unpause replay --last …
+       cargo unpause replay SEED@TEST [-p PACKAGE] [--lib | --test NAME] [--any | --plain-threads] …
 
 FILE is a report, or a trace with the report beside it. Only commands of screens are run: variables that
-begin with SIM_, and cargo with one test.
+begin with SIM_, and cargo with one test. SEED@TEST runs one seed of a test, by the whole path of the test.
 
   --last         the newest failure in target/sim
   --features F   features of the package that the test needs
@@ -95,6 +118,7 @@ begin with SIM_, and cargo with one test.
 
 examples:
   cargo unpause replay --last
+  cargo unpause replay 17@tests::transfers
   cargo unpause replay target/sim/demo/bank.transfers/17.simtrace --features extra
 
 exit codes: 0 the test passed, 1 it failed or could not be built, 2 the file or an argument is invalid.

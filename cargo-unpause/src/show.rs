@@ -8,11 +8,11 @@ use lexopt::prelude::*;
 use serde_json::{Value as Json, json};
 use sim::check::picture::Style;
 use sim::check::picture::screen::{Line, Paint, Screen, plural};
+use sim::report;
 
 use crate::failures::{
     Loaded, PAGE, Project, StepView, line_of, object_named, steps_of, task_named,
 };
-use crate::page;
 use crate::{Exit, Terminal, Usage};
 
 /// The part of a run that is requested.
@@ -115,7 +115,7 @@ fn write_page(loaded: &Loaded, file: Option<PathBuf>) -> Result<PathBuf, Usage> 
             file.display()
         )));
     }
-    fs::write(&file, page::of(&report.value())).map_err(|error| {
+    fs::write(&file, report::page(&report.value().to_string())).map_err(|error| {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let remedy = match folder {
             Some(folder) if !folder.is_dir() => format!("there is no folder {}", folder.display()),

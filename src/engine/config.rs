@@ -149,6 +149,8 @@ pub(crate) struct Config {
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
+    /// True if failures are written as pages, too.
+    pub(crate) html: bool,
     /// The reports that are written as JSON.
     pub(crate) json: JsonFiles,
 }
@@ -332,6 +334,7 @@ impl Settings {
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
+            html: self.html.unwrap_or(false),
             json: self.json.unwrap_or_default(),
         })
     }

@@ -67,6 +67,7 @@ objects! {
         trace_error: Option<String>,
         source_file: Option<String>,
         history_file: Option<String>,
+        page_file: Maybe<Option<String>>,
         replay: Option<String>,
         record: Option<String>,
         run: Run,

@@ -211,6 +211,13 @@ fn replay_runs_the_command_of_the_report_with_the_trace() {
     let expected =
         format!("running: SIM_REPLAY={trace} cargo {before} --features extra -- {after}\n");
     assert_eq!((code, errors), (0, expected));
+    let seed = ["replay", "17@fixture::lost_update", "-p", "demo", "--lib", "--dry-run"];
+    let (code, _, errors) = command(&package, &seed);
+    let expected = "running: SIM_SEED=17 cargo test --no-fail-fast -p demo --lib fixture::lost_update -- --exact\n";
+    assert_eq!((code, &errors[..]), (0, expected));
+    refused(&package, &["replay", "17@"], &["the test is \"\", which is no name"]);
+    refused(&package, &["replay", "--last", "-p", "demo"], &["are for SEED@TEST"]);
+    refused(&package, &["replay", "x@y"], &["there is no file x@y"]);
     // A report from elsewhere runs nothing else.
     let report = fs::read_to_string(package.join(REPORT)).unwrap();
     fs::write(package.join(REPORT), report.replace(" cargo test ", " sh -c ")).unwrap();

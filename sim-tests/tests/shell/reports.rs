@@ -116,3 +116,28 @@ fn a_failure_on_real_threads_leaves_a_report() {
     assert!(document.real_threads);
     has_the_screen(&document, &ended);
 }
+
+#[cfg_attr(feature = "sim", test)]
+fn a_failure_is_written_as_a_page_if_that_is_requested() {
+    let out = folder("page");
+    child("lost_update").env("SIM_OUT", &out).fails().says_not("page:");
+    for json in ["1", "0"] {
+        let variables = child("lost_update").env("SIM_OUT", &out).env("SIM_JSON", json);
+        let ended = variables.env("SIM_HTML", "1").fails();
+        let path = root().join(ended.after("page:"));
+        assert_eq!(path, root().join(ended.after("trace:")).with_extension("html"));
+        let page = fs::read_to_string(&path).unwrap();
+        let (_, after) = page.split_once("id=\"report\">").unwrap();
+        // The report in the page has the screen with the path of the page.
+        let document = Document::read(after.split_once("</script").unwrap().0).unwrap();
+        has_the_screen(&document, &ended);
+        let name = document.finding.unwrap().page_file.0.flatten().unwrap();
+        assert_eq!(root().join(name), path);
+        fs::remove_file(path).unwrap();
+    }
+    // No file can be below a file.
+    let blocked = folder("page-blocked").join("file");
+    fs::write(&blocked, "").unwrap();
+    let ended = child("lost_update").env("SIM_OUT", &blocked).env("SIM_HTML", "1").fails();
+    ended.says_not("page:");
+}

@@ -292,6 +292,13 @@ settings! {
         grammar: "the name of a folder",
         read: folder,
     }
+    /// True if a failure that leaves something else behind is also written as a page for a browser, beside that.
+    html: bool {
+        variable: "SIM_HTML", argument: false, on_threads: true,
+        meaning: Report,
+        grammar: "1 or 0",
+        read: flag,
+    }
     /// The reports that are written as JSON.
     json: JsonFiles {
         variable: "SIM_JSON", argument: false, on_threads: true,

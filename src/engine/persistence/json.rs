@@ -5,38 +5,56 @@ use std::io;
 use std::path::{Path, PathBuf};
 use unpause_ordered::Map;
 
-use super::{folder, folder_name, where_user_is, write_in};
+use super::{folder, folder_name, shorter, where_user_is, write_in};
 use crate::engine::config::{Config, JsonFiles};
 use crate::engine::runner::{Site, style};
-use crate::report::{Report, json_with_sources};
+use crate::report::{Report, json_with_sources, page};
 
 /// Larger source files are not read.
 const SOURCE_MAX: u64 = 4 << 20;
 /// Maximum length of a source line in characters; the rest of it is left out.
 const LINE_MAX: usize = 400;
 
-/// Writes the report as JSON, if it is a failure beside its trace, or if it is requested. A requested file that cannot
-/// be written is a warning.
+/// Writes the report as JSON, if it is a failure beside its trace, or if it is requested, and as a page, if that is
+/// requested. A requested file that cannot be written is a warning.
 pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
-    let finding = report.finding.as_deref();
-    let name = || match finding {
-        Some(finding) => format!("{}.json", finding.run.seed),
-        None => "passed.json".to_owned(),
-    };
-    let leaves = finding.is_some_and(|finding| finding.trace_file.is_some() || report.real);
+    let real = report.real;
+    let finding = report.finding.as_deref_mut();
+    let seed = finding.as_ref().map(|finding| finding.run.seed);
+    let name = || seed.map_or_else(|| "passed.json".to_owned(), |seed| format!("{seed}.json"));
+    let leaves = finding.as_ref().is_some_and(|finding| finding.trace_file.is_some() || real);
     let beside = || folder(site, config.out.as_deref());
-    let (folder, name) = match &config.json {
-        JsonFiles::OfFailures if leaves => (beside(), name()),
-        JsonFiles::All => (beside(), name()),
-        JsonFiles::At(path) => requested(path, site),
-        JsonFiles::OfFailures | JsonFiles::Never => return,
+    let file = match &config.json {
+        JsonFiles::OfFailures if leaves => Some((beside(), name())),
+        JsonFiles::All => Some((beside(), name())),
+        JsonFiles::At(path) => Some(requested(path, site)),
+        JsonFiles::OfFailures | JsonFiles::Never => None,
     };
+    let page_name = seed.filter(|_| leaves && config.html).map(|seed| format!("{seed}.html"));
+    if let (Some(finding), Some(name)) = (finding, &page_name) {
+        // The report has the path, and so has the screen in it.
+        finding.page_file = Some(shorter(beside().join(name), site).display().to_string());
+    }
+    if file.is_none() && page_name.is_none() {
+        return;
+    }
     let mut sources = Sources { site, files: Map::new() };
     let document = json_with_sources(report, &style(), &mut |file, line| sources.line(file, line));
-    let Err(error) = write_in(&document, &folder, &name) else { return };
-    if config.json != JsonFiles::OfFailures {
-        let test = &report.test;
-        report.warnings.push(format!("{test}: the report could not be written: {error}"));
+    let lost = |what: &str, error: io::Error| {
+        format!("{}: the {what} could not be written: {error}", report.test)
+    };
+    let mut warnings = Vec::new();
+    if let Some((folder, name)) = file {
+        let written = write_in(&document, &folder, &name);
+        let is_requested = config.json != JsonFiles::OfFailures;
+        warnings.extend(written.err().filter(|_| is_requested).map(|error| lost("report", error)));
+    }
+    let page = page_name.and_then(|name| write_in(&page(&document), &beside(), &name).err());
+    let is_lost = page.is_some();
+    warnings.extend(page.map(|error| lost("page", error)));
+    report.warnings.extend(warnings);
+    if let Some(finding) = report.finding.as_deref_mut().filter(|_| is_lost) {
+        finding.page_file = None;
     }
 }
 

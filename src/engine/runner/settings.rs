@@ -258,6 +258,21 @@ impl Runner {
         self
     }
 
+    /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()).
+    ///
+    /// ```
+    /// let folder = std::env::temp_dir().join("sim-docs/page");
+    /// let runner = sim::Runner::new().hermetic().seeds(0..1).out(&folder).html(true);
+    /// let report = runner.run(async || panic!("planted"));
+    /// let page = report.finding.unwrap().page_file.unwrap();
+    /// assert!(std::fs::read_to_string(page).unwrap().contains("planted"));
+    /// ```
+    #[must_use]
+    pub fn html(mut self, html: bool) -> Runner {
+        self.settings.html = Some(html);
+        self
+    }
+
     /// Count the classes of interleavings, and what was never tried:
     /// [`Report::coverage`](crate::report::Report::coverage). Costs about as much as the runs, and memory for each
     /// class.

@@ -165,6 +165,7 @@ impl Attributes {
             shrink: None,
             out: None,
             results: None,
+            html: None,
             json: None,
             kind: TestKind { native, ..TestKind::default() },
         }

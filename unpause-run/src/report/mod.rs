@@ -19,6 +19,7 @@ mod legend;
 mod names;
 mod nodes;
 mod one_line;
+mod page;
 mod places;
 mod program;
 mod proven;
@@ -54,6 +55,7 @@ pub use json::json;
 #[doc(hidden)]
 pub use json::json_with_sources;
 pub use one_line::one_line;
+pub use page::page;
 pub use source::rust;
 pub use strengthened::{Strengthened, Strengthening};
 #[doc(hidden)]
@@ -297,6 +299,8 @@ pub struct Finding {
     /// The path of the file that has the history that was checked, if one was written. On real threads,
     /// where nothing else is left of the run, it is the last one recorded if something else failed.
     pub history_file: Option<String>,
+    /// The path of the page for a browser, if one was written.
+    pub page_file: Option<String>,
     /// The command that replays the run, on one line; `None` if nothing can be replayed.
     pub replay: Option<String>,
     /// The command that searches for the failure again, on one line, if the replayed trace no longer fits.
@@ -321,6 +325,7 @@ impl Finding {
             trace_error: None,
             source_file: None,
             history_file: None,
+            page_file: None,
             replay: None,
             record: None,
         }

@@ -339,6 +339,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
             trace_error: Some(text.clone()),
             source_file: Some(text.clone()),
             history_file: Some(text.clone()),
+            page_file: Some(text.clone()),
             replay: Some(text.clone()),
             record: Some(text),
         };
@@ -398,9 +399,8 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
 }
 
 fn may_be_wide(line: &str) -> bool {
-    ["trace:", "source:", "history:", "replay:", "record:"]
-        .iter()
-        .any(|label| line.starts_with(label))
+    let labels = ["trace:", "source:", "history:", "page:", "replay:", "record:"];
+    labels.iter().any(|label| line.starts_with(label))
 }
 
 /// The text without ANSI colours.

@@ -131,6 +131,7 @@ impl Sample {
             trace_error: None,
             source_file: None,
             history_file: None,
+            page_file: None,
             record: None,
         };
         Report {

@@ -155,6 +155,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
         ("trace:", &not_written(finding), Paint::Notice),
         ("source:", &finding.source_file, Paint::Plain),
         ("history:", &finding.history_file, Paint::Plain),
+        ("page:", &finding.page_file, Paint::Plain),
         ("replay:", &finding.replay, Paint::Strong),
         ("record:", &finding.record, Paint::Strong),
     ];

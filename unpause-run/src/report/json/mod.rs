@@ -128,6 +128,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         trace_error,
         source_file,
         history_file,
+        page_file,
         replay,
         record,
     } = finding;
@@ -187,6 +188,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         ("trace_error", trace_error),
         ("source_file", source_file),
         ("history_file", history_file),
+        ("page_file", page_file),
         ("replay", replay),
         ("record", record),
     ] {

@@ -10,8 +10,6 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value as Json;
-
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// The parts of the script. A name is declared before the page is drawn, so their order hardly matters; the last one
@@ -26,8 +24,21 @@ const SCRIPT: [&str; 7] = [
     include_str!("main.js"),
 ];
 
-/// The page of a report.
-pub(crate) fn of(report: &Json) -> String {
+/// Returns a report as a page for a browser: one HTML file that loads nothing. `report` is its JSON, by [`json`] or
+/// from a file of `SIM_JSON`. Text that is no JSON becomes a page that says so.
+///
+/// Costs about the length of the report, and 90 kB for the script.
+///
+/// ```
+/// use sim::report::{Style, json, page};
+///
+/// let report = sim::Runner::new().hermetic().seeds(0..1).run(async || ());
+/// let page = page(&json(&report, &Style::default()));
+/// assert!(page.starts_with("<!DOCTYPE html>") && page.contains("unpause pass"));
+/// ```
+///
+/// [`json`]: super::json()
+pub fn page(report: &str) -> String {
     let mut page = String::new();
     let mut rest = PAGE;
     // The values are not looked into: a report may have the text of a marker.
@@ -46,10 +57,10 @@ pub(crate) fn of(report: &Json) -> String {
 }
 
 /// The JSON of a report for a `script` element. Reads as the same value.
-fn embedded(report: &Json) -> String {
+fn embedded(report: &str) -> String {
     let mut text = String::new();
     // Outside of strings JSON has none of these characters, and within a string an escape is the character.
-    for character in report.to_string().chars() {
+    for character in report.chars() {
         if is_escaped(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(text, "\\u{unit:04x}");
@@ -82,7 +93,7 @@ fn is_escaped(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value as Json, json};
 
     use super::*;
 
@@ -96,13 +107,13 @@ mod tests {
     /// Checks that a text comes back from the page as it was, and is harmless there.
     fn assert_harmless(value: &str) {
         let report = json!({"text": value, value: [value]});
-        let page = of(&report);
-        let text = element(&page);
+        let html = super::page(&report.to_string());
+        let text = element(&html);
         assert_eq!(serde_json::from_str::<Json>(text).unwrap(), report);
         assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{202e}', '\u{2066}']), "{text}");
         // All else in the page is the same as without the value.
-        let empty = of(&json!({}));
-        assert_eq!(page.replace(text, ""), empty.replace(element(&empty), ""));
+        let empty = super::page("{}");
+        assert_eq!(html.replace(text, ""), empty.replace(element(&empty), ""));
     }
 
     #[test]
@@ -133,7 +144,7 @@ mod tests {
 
     #[test]
     fn nothing_is_loaded_and_no_value_is_html() {
-        let page = of(&json!({}));
+        let html = super::page("{}");
         for banned in [
             "innerHTML",
             "outerHTML",
@@ -149,13 +160,13 @@ mod tests {
             "url(h",
             "https:",
         ] {
-            assert!(!page.contains(banned), "{banned}");
+            assert!(!html.contains(banned), "{banned}");
         }
         // The names of drawings are the one address, and it is never loaded.
         assert_eq!(
-            page.matches("http:").count(),
-            page.matches("http://www.w3.org/2000/svg").count()
+            html.matches("http:").count(),
+            html.matches("http://www.w3.org/2000/svg").count()
         );
-        assert!(page.contains("default-src 'none'"));
+        assert!(html.contains("default-src 'none'"));
     }
 }

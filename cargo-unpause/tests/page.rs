@@ -216,7 +216,7 @@ fn cause_chance_objects_and_lines_are_shown() {
             browser.text(".step + .note"),
             "no way back: every schedule fails from here on (1 interleaving)"
         );
-        // The value is the one after the chosen step, and those that come are marked.
+        // It has the value after the chosen step. Later values are marked.
         assert_eq!(browser.text("#objects .now"), "1");
         assert_eq!(browser.number("document.querySelectorAll('#objects .future').length"), 1);
         browser.click("#first");

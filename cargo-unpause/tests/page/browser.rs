@@ -238,7 +238,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// The colours that the user prefers, and whether only those of the system are shown.
+    /// The preference of the user: dark or light, and colours of the system only.
     pub(crate) fn prefers(&mut self, scheme: &str, forced: bool) {
         let forced = if forced { "active" } else { "none" };
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme},

@@ -39,7 +39,7 @@ fn shell(command: &str, folder: &Path, cargo: Option<&Path>) -> Ended {
     Ended::of(sh.output().unwrap())
 }
 
-/// The command will take the one above for Cargo, in the variable that commands of Cargo have.
+/// The command will take the script above for Cargo.
 pub(crate) fn calls_the_fixture(command: &mut Command, cargo: &Path) {
     command.env("CARGO", cargo.join("cargo"));
     command.env("UNPAUSE_CARGO_FOLDER", env!("CARGO_MANIFEST_DIR"));

@@ -162,7 +162,7 @@ mod tests {
         ] {
             assert!(!html.contains(banned), "{banned}");
         }
-        // The names of drawings are the one address, and it is never loaded.
+        // The name of drawings is the only address. It is never loaded.
         assert_eq!(
             html.matches("http:").count(),
             html.matches("http://www.w3.org/2000/svg").count()

@@ -95,8 +95,6 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
-    use super::*;
-
     /// The text of the element with the report, as a browser finds it.
     fn element(page: &str) -> &str {
         let (_, after) =

@@ -263,7 +263,7 @@ impl Runner {
     /// ```
     /// let folder = std::env::temp_dir().join("sim-docs/page");
     /// let runner = sim::Runner::new().hermetic().seeds(0..1).out(&folder).html(true);
-    /// let report = runner.run(async || panic!("planted"));
+    /// let report = runner.run(async || assert_eq!(1, 2, "planted"));
     /// let page = report.finding.unwrap().page_file.unwrap();
     /// assert!(std::fs::read_to_string(page).unwrap().contains("planted"));
     /// ```

@@ -72,33 +72,53 @@ fn play(
     let stop = Stop::default();
     let mut reached = after(invocation, choices, &stop)?;
     loop {
-        let next = ahead(invocation, &reached, &stop)?;
+        let mut next = ahead(invocation, &reached, &stop)?;
         terminal.print(&format!("\n{}", shown(&reached, &next, terminal.style())));
-        let has_ended = reached.enabled.is_empty();
-        let prompt = if has_ended { "u: undo, q: end > " } else { "task, u: undo, q: end > " };
+        match asked(&reached, input, terminal) {
+            Answer::End => break,
+            // It was run to show what it would do.
+            Answer::Step(at) => reached = next.swap_remove(at),
+            Answer::Undo => {
+                let mut choices = reached.choices;
+                choices.pop();
+                reached = after(invocation, choices, &stop)?;
+            }
+        }
+    }
+    terminal.print(&format!("\nSIM_REPLAY={}\n", reached.choices.text()));
+    let failed = reached.enabled.is_empty() && failure(&reached).is_some();
+    Ok(if failed { Exit::Bad } else { Exit::Good })
+}
+
+/// The answer of the user.
+enum Answer {
+    /// The enabled task of this index steps.
+    Step(usize),
+    Undo,
+    End,
+}
+
+/// Asks until there is an answer that can be done.
+fn asked(reached: &After, input: &mut impl BufRead, terminal: &mut Terminal) -> Answer {
+    let has_ended = reached.enabled.is_empty();
+    let prompt = if has_ended { "u: undo, q: end > " } else { "task, u: undo, q: end > " };
+    loop {
         terminal.print(prompt);
         let _ = stdout().flush();
         let mut line = String::new();
-        let is_echoed = stdin().is_terminal();
         let is_over = input.read_line(&mut line).map_or(true, |bytes| bytes == 0);
-        if !is_echoed {
+        // The echo of a terminal has ended the line.
+        if !stdin().is_terminal() {
             terminal.print("\n");
         }
         match line.trim() {
-            _ if is_over => break,
-            "q" => break,
-            "u" => {
-                let mut choices = reached.choices.clone();
-                match choices.pop() {
-                    true => reached = after(invocation, choices, &stop)?,
-                    false => terminal.print("this is the beginning\n"),
-                }
-            }
-            "" if reached.enabled.len() == 1 => {
-                reached = stepped(invocation, &reached, &reached.enabled[0], &stop)?;
-            }
-            task => match named(&reached, task) {
-                Some(task) => reached = stepped(invocation, &reached, &task, &stop)?,
+            _ if is_over => return Answer::End,
+            "q" => return Answer::End,
+            "u" if reached.choices.len() == 0 => terminal.print("this is the beginning\n"),
+            "u" => return Answer::Undo,
+            "" if reached.enabled.len() == 1 => return Answer::Step(0),
+            task => match named(reached, task) {
+                Some(at) => return Answer::Step(at),
                 None => {
                     let run = reached.report.finding.as_ref().map(|finding| &finding.run);
                     let names = reached.enabled.iter().map(|path| name(run, path));
@@ -108,32 +128,22 @@ fn play(
             },
         }
     }
-    terminal.print(&format!("\nSIM_REPLAY={}\n", reached.choices.text()));
-    let failed = reached.enabled.is_empty() && failure(&reached).is_some();
-    Ok(if failed { Exit::Bad } else { Exit::Good })
 }
 
-/// The path of an enabled task by its path or by its name.
-fn named(reached: &After, given: &str) -> Option<String> {
+/// The index of an enabled task by its path or by its name.
+fn named(reached: &After, given: &str) -> Option<usize> {
     let run = reached.report.finding.as_ref().map(|finding| &finding.run);
-    let is = |path: &&String| *path == given || name(run, path) == given;
-    reached.enabled.iter().find(is).cloned()
+    let is = |path: &String| *path == given || name(run, path) == given;
+    reached.enabled.iter().position(is)
 }
 
-fn stepped(
-    invocation: &Invocation,
-    reached: &After,
-    task: &str,
-    stop: &Stop,
-) -> Result<After, Usage> {
-    let mut choices = reached.choices.clone();
-    choices.push(task);
-    after(invocation, choices, stop)
-}
-
-/// The operations that each enabled task would do, by a replay for each.
-fn ahead(invocation: &Invocation, reached: &After, stop: &Stop) -> Result<Vec<Vec<String>>, Usage> {
-    let next = |task: &String| Ok(operations(&stepped(invocation, reached, task, stop)?));
+/// The run after one more step, for each enabled task.
+fn ahead(invocation: &Invocation, reached: &After, stop: &Stop) -> Result<Vec<After>, Usage> {
+    let next = |task: &String| {
+        let mut choices = reached.choices.clone();
+        choices.push(task);
+        after(invocation, choices, stop)
+    };
     reached.enabled.iter().map(next).collect()
 }
 
@@ -166,7 +176,7 @@ fn name<'a>(run: Option<&'a Run>, path: &'a str) -> &'a str {
 }
 
 /// The state of the run: the step that was taken, the values of objects, the tasks that can step.
-fn shown(reached: &After, next: &[Vec<String>], style: &Style) -> String {
+fn shown(reached: &After, next: &[After], style: &Style) -> String {
     let mut screen = Screen::new(style);
     let run = reached.report.finding.as_ref().map(|finding| &finding.run);
     let steps = reached.choices.len();
@@ -190,7 +200,8 @@ fn shown(reached: &After, next: &[Vec<String>], style: &Style) -> String {
             }
         }
     }
-    for (path, operations) in reached.enabled.iter().zip(next) {
+    for (path, next) in reached.enabled.iter().zip(next) {
+        let operations = operations(next);
         let mut line = Line::of(Paint::Faint, "  can step ").with(Paint::Strong, name(run, path));
         let operations = match operations.is_empty() {
             true => "(starts, ends or waits)".to_owned(),

@@ -58,9 +58,9 @@ impl Choices {
         self.0.push(task.to_owned());
     }
 
-    /// Takes the last step back.
-    pub(crate) fn pop(&mut self) -> bool {
-        self.0.pop().is_some()
+    /// Takes the last step back, if there is one.
+    pub(crate) fn pop(&mut self) {
+        self.0.pop();
     }
 
     pub(crate) fn len(&self) -> usize {

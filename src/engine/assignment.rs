@@ -55,7 +55,7 @@ impl Account {
             tally: Some(explored.tally),
             warnings: explored.warnings,
             notes: explored.notes,
-            stuck: explored.stuck.map(|(_, text)| text),
+            stuck: explored.stuck.map(|stuck| format!("seed {}: {}", stuck.seed, stuck.text)),
             ..Account::default()
         }
     }

@@ -35,8 +35,8 @@ pub(super) struct Explored {
     pub(super) warnings: Vec<String>,
     /// Notes that are shown although the harness hides the output of a test.
     pub(super) notes: Vec<String>,
-    /// A warning for a test that passes, and the lowest position of a run that caused one.
-    pub(super) stuck: Option<(u64, String)>,
+    /// A warning for a test that passes, from the run at the lowest position that caused one.
+    pub(super) stuck: Option<Stuck>,
     /// Functions with unseen operations on shared memory, entered by the runs of a search.
     pub(super) untried: Set<Untried>,
     /// The progress of a search.
@@ -51,15 +51,24 @@ pub(super) struct Found {
     pub(super) origin: Origin,
 }
 
+/// A warning about tasks that a run left waiting.
+pub(super) struct Stuck {
+    /// As for a failing run.
+    pub(super) position: u64,
+    pub(super) seed: Seed,
+    pub(super) text: String,
+}
+
 impl Explored {
     /// Adds the result of another thread. The sum does not depend on the order of additions.
-    fn merge(&mut self, other: Explored) {
+    pub(super) fn merge(&mut self, other: Explored) {
         self.tally.merge(other.tally);
         // The thread that ran the first seed has them.
         self.warnings.extend(other.warnings);
         self.notes.extend(other.notes);
         self.untried.extend(other.untried);
-        let first = |(n, _): &(u64, String)| self.stuck.as_ref().is_none_or(|(own, _)| n < own);
+        let first =
+            |stuck: &Stuck| self.stuck.as_ref().is_none_or(|own| stuck.position < own.position);
         if other.stuck.as_ref().is_some_and(first) {
             self.stuck = other.stuck;
         }

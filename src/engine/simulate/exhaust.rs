@@ -1,7 +1,9 @@
-//! Goes through the runs of a search, one after the other on one thread, until there are none left,
-//! one fails, or there were as many as allowed; half-way it is seen whether that will be enough.
+//! Goes through the runs of a search until there are none left, one fails, or there were as many as allowed; half-way it
+//! is seen whether that will be enough. The runs are made in [`rounds`], by as many threads as pay.
 
 pub(super) mod audit;
+mod rounds;
+mod slice;
 #[cfg(test)]
 mod tests;
 
@@ -10,23 +12,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::audit::Sampled;
-use super::confirm;
-use super::job::WorkerJob;
-use super::passed::note;
-use super::reorder::{self, Reordered};
 use super::session::Session;
-use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;
-use crate::engine::seeds::{Explored, Found, remarks, unchecked};
+use crate::engine::seeds::Explored;
 use crate::native;
-use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, Origin, Searched};
-use crate::rt::Worker;
+use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, Searched};
 use crate::run::clock::ClockMode;
-use crate::run::ids::Seed;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
-use crate::run::{Failure, Outcome, Run};
+use crate::run::{Failure, Run};
 use crate::strategy::Search;
+use crate::strategy::divided::SearchTree;
 use crate::strategy::search::{Apart, SearchBound, SearchProgress};
 
 /// The visitor of the runs of a search.
@@ -71,10 +67,6 @@ pub(super) fn exhaust(
     }
     // A visitor of every run must see each once.
     let each = matches!(visit, RunVisitor::Each(_));
-    if each {
-        let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
-        search.tell_apart(all);
-    }
     let end = match visit {
         RunVisitor::One(one) => one.saturating_add(1),
         _ => config.end(),
@@ -82,7 +74,7 @@ pub(super) fn exhaust(
     let fallback = config.strategy.fallback().filter(|_| !each);
     let deadline = config.time.map(|time| Instant::now() + time);
     let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end };
-    let searched = whole.searched(search);
+    let searched = whole.searched(search, each);
     explored = whole.explored;
     explored.searched = Some(searched);
     explored
@@ -102,18 +94,23 @@ struct WholeSearch<'v, 's> {
 
 impl WholeSearch<'_, '_> {
     /// Makes all runs. Returns what was searched.
-    fn searched(&mut self, search: &Arc<dyn Search>) -> Searched {
+    fn searched(&mut self, search: &Arc<dyn Search>, each: bool) -> Searched {
         let config = self.session.config;
+        let mut tree = search.tree();
+        if each {
+            let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
+            tree.begin_again(all);
+        }
         // Of an earlier search.
         let _ = native::take_strengthened();
         // A search that makes every run has no classes, and rests on no assumption.
         let reduces = search.has_classes();
         let half = self.fallback.is_some().then_some(config.runs / 2);
-        let Audited { ended, next, sampled, clash } = self.audited(search, half);
-        let mut searched = how_far(search.progress(), ended);
+        let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
+        let mut searched = how_far(tree.progress(), ended);
         searched.assumes = reduces && !searched.by_step && !config.is_native();
         if searched.by_step {
-            let contact = || search.contact().map(Cause::Contact);
+            let contact = || tree.contact().map(|text| Cause::Contact(text.to_owned()));
             searched.cause = clash.map(|clash| Cause::Clash(Box::new(clash))).or_else(contact);
         }
         let before = self.explored.tally.runs;
@@ -150,30 +147,35 @@ impl WholeSearch<'_, '_> {
 
     /// Makes the runs of the search, and audits it if it is through. If tasks share something that it does not see, it
     /// begins again with all orders of steps apart. At the number `half` it may be given up.
-    fn audited(&mut self, search: &Arc<dyn Search>, half: Option<u64>) -> Audited {
-        let each = matches!(self.visit, RunVisitor::Each(_));
+    fn audited(
+        &mut self,
+        (search, tree): (&Arc<dyn Search>, &mut SearchTree),
+        half: Option<u64>,
+        each: bool,
+    ) -> Audited {
         let (mut next, mut clash) = (0, None);
         loop {
             let give_up_at = half.filter(|half| next < *half);
             let within =
                 SearchLimits { deadline: self.deadline, numbers: next..self.end, give_up_at };
             let ended;
-            (ended, next) = self.explore(search, within);
+            (ended, next) = self.explore(search, tree, within);
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
             // A search of this memory proves nothing, so there is nothing to audit.
             let is_weak = self.session.config.memory == MemoryModel::C11;
             if !search.has_classes() || !is_through || is_weak {
                 return Audited { ended, next, sampled: None, clash };
             }
-            let sample = || audit::audit(self.session, Some(search), audit::RUNS, each);
+            tree.sort_classes();
+            let sample = || audit::audit(self.session, Some(tree), audit::RUNS, each);
             let mut sampled: Sampled = self.session.quietly(sample);
-            let SearchProgress { by_step, blind, .. } = search.progress();
+            let SearchProgress { by_step, blind, .. } = tree.progress();
             if !sampled.shares_unseen() || by_step || blind {
                 return Audited { ended, next, sampled: Some(sampled), clash };
             }
             // Orders of steps that the search took for equal are not.
             clash = sampled.take_clash();
-            search.tell_apart(Apart::STEPS);
+            tree.begin_again(Apart::STEPS);
             self.explored.tally.runs = 0;
         }
     }
@@ -182,13 +184,19 @@ impl WholeSearch<'_, '_> {
     fn fall_back(&mut self, numbers: Range<u64>, before: u64) -> Option<Box<Fallback>> {
         let fallback = self.fallback.clone()?;
         let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
-        let (ended, _) = self.explore(&fallback, within);
+        let mut tree = fallback.tree();
+        let (ended, _) = self.explore(&fallback, &mut tree, within);
         let runs = self.explored.tally.runs - before;
-        Some(Box::new(Fallback { runs, searched: how_far(fallback.progress(), ended) }))
+        Some(Box::new(Fallback { runs, searched: how_far(tree.progress(), ended) }))
     }
 
-    fn explore(&mut self, search: &Arc<dyn Search>, within: SearchLimits) -> (SearchEnd, u64) {
-        explore_all(self.session, search, &mut self.visit, within, &mut self.explored)
+    fn explore(
+        &mut self,
+        search: &Arc<dyn Search>,
+        tree: &mut SearchTree,
+        within: SearchLimits,
+    ) -> (SearchEnd, u64) {
+        rounds::explore(self.session, search, tree, &mut self.visit, within, &mut self.explored)
     }
 }
 
@@ -202,6 +210,16 @@ struct Audited {
     clash: Option<Clash>,
 }
 
+/// The limits of a search.
+struct SearchLimits {
+    deadline: Option<Instant>,
+    /// The numbers of its runs. Runs that do not count have a number too, so that a number is one
+    /// run.
+    numbers: Range<u64>,
+    /// When so many runs are made, it is given up if less than half of it is done.
+    give_up_at: Option<u64>,
+}
+
 /// Makes the number of early moves of the time the bound of a search, if that was all it left out.
 fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut Explored) {
     let ClockMode::Late(moves) = clock else { return };
@@ -209,192 +227,6 @@ fn bound_early_moves(clock: ClockMode, searched: &mut Searched, explored: &mut E
         searched.complete && searched.bound.is_none() && searched.fallback.is_none();
     if is_only_bound && explored.untried.remove(&Untried::Beyond(ClockMode::BEYOND)) {
         searched.bound = Some(Bound { what: "early time move".to_owned(), through: Some(moves) });
-    }
-}
-
-/// The limits of a search.
-struct SearchLimits {
-    deadline: Option<Instant>,
-    /// The numbers of its runs. Runs that do not count have a number too, so that a number is one
-    /// run.
-    numbers: Range<u64>,
-    /// Before the run with this number it is given up if less than half of it is done.
-    give_up_at: Option<u64>,
-}
-
-/// A search looks at its [live view](Live) before each of its first runs, and then after so many runs.
-const RUNS_PER_LOOK: u64 = 64;
-
-/// Makes the runs of a search. Returns the number of the next run, too.
-fn explore_all(
-    session: &Session<'_>,
-    search: &Arc<dyn Search>,
-    visit: &mut RunVisitor<'_>,
-    within: SearchLimits,
-    explored: &mut Explored,
-) -> (SearchEnd, u64) {
-    let config = session.config;
-    let mut worker = Worker::new(search.strategy());
-    let watched =
-        session.watch.follow(worker.progress(), WorkerJob::Seeds(config.strategy), Seed(0));
-    session.rehearse(&mut worker, &watched.watched);
-    watched.watched.begin_job(WorkerJob::Search(search.clone()));
-    let before = explored.tally.runs;
-    let mut runs = Runs { session, search, visit, explored, worker, number: 0 };
-    let limits = session.limits();
-    let mut next = within.numbers.start;
-    let live = Live::begin(&session.site.test);
-    let ended = session.quietly(|| {
-        for number in within.numbers {
-            // A test without a run would be no test.
-            let late = within.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if late && runs.explored.tally.runs > 0 {
-                return SearchEnd::Stopped;
-            }
-            if within.give_up_at == Some(number) && search.progress().part < 0.5 {
-                return SearchEnd::GivenUp;
-            }
-            if number < RUNS_PER_LOOK || number % RUNS_PER_LOOK == 0 {
-                live.look(|now| {
-                    let SearchProgress { runs, part, .. } = search.progress();
-                    live::search(runs, part, config.time, now)
-                });
-            }
-            watched.watched.begin(number);
-            runs.number = number;
-            next = number + 1;
-            let failure = session.once(&mut runs.worker, Seed(number), &limits);
-            runs.worker.add_untried(&mut runs.explored.untried);
-            let next = runs.judge(failure);
-            runs.worker.forget_histories();
-            match next {
-                AfterRun::Again => {}
-                AfterRun::Complete => return SearchEnd::Complete,
-                AfterRun::Found(found) => {
-                    runs.explored.found = Some(found);
-                    return SearchEnd::Stopped;
-                }
-            }
-        }
-        SearchEnd::Stopped
-    });
-    if explored.found.is_none() {
-        // Runs before the search began anew do not count.
-        explored.tally.runs = before + search.progress().runs;
-    }
-    (ended, next)
-}
-
-/// The continuation after a run of a search.
-enum AfterRun {
-    /// The next run.
-    Again,
-    /// There is no other run.
-    Complete,
-    /// This run is the result of the search: it failed, or was requested.
-    Found(Box<Found>),
-}
-
-/// The runs of a search as they are made.
-struct Runs<'r, 'v, 's> {
-    session: &'r Session<'s>,
-    search: &'r Arc<dyn Search>,
-    visit: &'r mut RunVisitor<'v>,
-    explored: &'r mut Explored,
-    worker: Worker,
-    /// The number of the last run.
-    number: u64,
-}
-
-impl Runs<'_, '_, '_> {
-    /// Counts the last run, shows it, and advances the search.
-    fn judge(&mut self, failure: Option<Failure>) -> AfterRun {
-        let (session, search) = (self.session, self.search);
-        let seed = Seed(self.number);
-        // A blocked run is cut short where it would repeat another one: it counts for nothing.
-        let blocked = search.is_blocked();
-        let failure = failure.filter(|_| !blocked).map(not_a_replay);
-        if !blocked {
-            self.count();
-        }
-        let wanted = match self.visit {
-            RunVisitor::UntilFailure => true,
-            RunVisitor::Each(_) => false,
-            RunVisitor::One(one) => self.number == *one,
-        };
-        let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
-        if wanted && failure.is_some() || stray {
-            return self.found(self.extract(failure.as_ref()));
-        }
-        if self.number == 0 {
-            let run = self.extract(failure.as_ref());
-            self.explored.warnings.extend(remarks(&run));
-            let notes = unchecked(&session.site.test, self.worker.unchecked());
-            self.explored.notes.extend(notes);
-            if let Err(failure) = confirm::same_again(session, &run) {
-                return self.found(Run { outcome: Outcome::Failed(failure), ..run });
-            }
-        }
-        if !blocked && matches!(self.visit, RunVisitor::Each(_)) {
-            let run = self.extract(failure.as_ref());
-            if let RunVisitor::Each(visit) = &mut self.visit {
-                visit(run);
-            }
-        }
-        let more = search.advance(ends_by_a_step(failure.as_ref()));
-        if self.begins_in_detail() {
-            return AfterRun::Again;
-        }
-        let reordered = match &failure {
-            None => reorder::check(session, search, &self.worker, seed),
-            Some(_) => Reordered::Passes,
-        };
-        let anew = matches!(reordered, Reordered::Anew);
-        match (&*self.visit, reordered) {
-            (_, Reordered::Fails(run)) if wanted => {
-                let (position, origin) = (self.number, Origin::Reordered(run.seed));
-                AfterRun::Found(Box::new(Found { position, run: *run, origin }))
-            }
-            (RunVisitor::One(_), _) if wanted => self.found(self.extract(failure.as_ref())),
-            _ if more || anew => AfterRun::Again,
-            _ => AfterRun::Complete,
-        }
-    }
-
-    /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a
-    /// way that its operations do not show.
-    fn begins_in_detail(&mut self) -> bool {
-        let is_able = self.search.has_classes();
-        let sees_each = matches!(self.visit, RunVisitor::Each(_));
-        if !is_able || sees_each {
-            return false;
-        }
-        let Some(reason) = native::begin_instructions(&mut self.explored.untried) else {
-            return false;
-        };
-        self.explored.notes.push(format!("{}: {reason}", self.session.site.test));
-        self.search.tell_apart(Apart::NOTHING);
-        true
-    }
-
-    fn count(&mut self) {
-        let name = self.session.config.strategy.name();
-        note(self.explored, self.number, Seed(self.number), name, &self.worker);
-    }
-
-    /// The last run is the result of the search.
-    fn found(&self, run: Run) -> AfterRun {
-        let (position, origin) = (self.number, Origin::Seed(run.seed));
-        AfterRun::Found(Box::new(Found { position, run, origin }))
-    }
-
-    /// The last run as data, with the failure as the search sees it.
-    fn extract(&self, failure: Option<&Failure>) -> Run {
-        let run = self.worker.extract(Seed(self.number), self.session.config.strategy.name());
-        match failure {
-            Some(failure) => Run { outcome: Outcome::Failed(failure.clone()), ..run },
-            None => run,
-        }
     }
 }
 
@@ -426,15 +258,4 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
 /// Returns `true` if the last step of a run ended it while other tasks may have been enabled.
 pub(super) fn ends_by_a_step(failure: Option<&Failure>) -> bool {
     !matches!(failure, Some(Failure::Deadlock { .. } | Failure::StepLimit { .. }))
-}
-
-/// To have diverged from an earlier run is what a replay does; here it means that the body is not a
-/// function of its decisions.
-fn not_a_replay(failure: Failure) -> Failure {
-    match failure {
-        Failure::Diverged { step, expected, found } => {
-            Failure::NonDeterminism { step, first: expected, second: found }
-        }
-        failure => failure,
-    }
 }

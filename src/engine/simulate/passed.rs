@@ -1,6 +1,6 @@
 //! Counts over passed runs, and the warning about detached tasks that they left waiting.
 
-use crate::engine::seeds::Explored;
+use crate::engine::seeds::{Explored, Stuck};
 use crate::rt::Worker;
 use crate::run::ids::{Seed, TaskId};
 use crate::run::{Run, Wait};
@@ -21,7 +21,8 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
         statistics.add(&worker.extract(seed, strategy));
     }
     if stuck.is_none() && worker.left_waiting() {
-        *stuck = warning(&worker.outline(seed, strategy)).map(|text| (position, text));
+        let text = warning(&worker.outline(seed, strategy));
+        *stuck = text.map(|text| Stuck { position, seed, text });
     }
 }
 
@@ -45,8 +46,7 @@ fn warning(run: &Run) -> Option<String> {
     if !run.circle.is_empty() {
         let waits: Vec<String> = run.circle.iter().map(|wait| of_circle(run, wait)).collect();
         return Some(format!(
-            "seed {}: tasks waited for each other when the test body ended: {}",
-            run.seed,
+            "tasks waited for each other when the test body ended: {}",
             waits.join("; ")
         ));
     }
@@ -57,8 +57,7 @@ fn warning(run: &Run) -> Option<String> {
         count => format!(" (and {} more)", count - 1),
     };
     Some(format!(
-        "seed {}: the detached task {task}{more} was still blocked when the test body had ended, and no task \
-         was left to wake it: {doing}",
-        run.seed
+        "the detached task {task}{more} was still blocked when the test body had ended, and no task was left to wake \
+         it: {doing}"
     ))
 }

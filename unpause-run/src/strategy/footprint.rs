@@ -131,6 +131,8 @@ pub struct Footprint {
     pub items: Vec<StepItem>,
     /// The number of objects before the step: these objects are the same in all such runs.
     pub objects: usize,
+    /// The number of tuples of drawn values that the items come from, if it is known.
+    pub ways: u32,
 }
 
 impl Footprint {

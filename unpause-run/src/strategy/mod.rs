@@ -36,6 +36,8 @@
 #[doc(hidden)]
 pub mod bounded;
 #[doc(hidden)]
+pub mod divided;
+#[doc(hidden)]
 pub mod exhaustive;
 mod lenient_replay;
 mod orders;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
+use super::divided::{Part, SearchTree, Slice};
 use super::exhaustive::{ClosureVerdict, Exhaustive};
 use crate::run::choice::Strategy;
 use crate::run::recording::Timed;
@@ -40,23 +41,9 @@ pub trait Search: Send + Sync {
         Apart::default()
     }
 
-    /// The first sign that tasks depend on something outside of this library, in words. `None` if
-    /// there was none.
-    fn contact(&self) -> Option<String> {
-        None
-    }
-
     /// Returns `true` if the search computes the classes of its runs. A search that makes every run does not.
     fn has_classes(&self) -> bool {
         false
-    }
-
-    /// Returns `true` if one of its runs was of this class, by [`HappensBefore::class`]. `None` if that is not known.
-    /// The first call after a run sorts the classes of all runs, so it has no place between two runs.
-    ///
-    /// [`HappensBefore::class`]: super::happens_before::HappensBefore::class
-    fn has_class(&self, _class: u64) -> Option<bool> {
-        None
     }
 
     /// The progress of the search. Valid after [`advance`](Self::advance).
@@ -64,6 +51,32 @@ pub trait Search: Send + Sync {
 
     /// The decisions of the current run, for repeating it.
     fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>);
+
+    /// The same search for another worker, which has not begun.
+    fn another(&self) -> Arc<dyn Search>;
+
+    /// The tree of the whole search, [divided](super::divided).
+    fn tree(&self) -> SearchTree;
+
+    /// Takes over a part of the tree. [`advance`](Self::advance) then ends with it.
+    fn adopt(&self, part: Part);
+
+    /// Gets ready for a run of a probe, which finds what the part does not say. Returns `false` if there is none to be
+    /// made. Probes are made before the first run of a slice, and their outcome does not count.
+    fn next_probe(&self) -> bool {
+        false
+    }
+
+    /// Evaluates a run of a probe; `cut` as for [`advance`](Self::advance).
+    fn probed(&self, _cut: bool) {}
+
+    /// Returns `true` if the last run has shown that the search must begin again.
+    fn has_learnt(&self) -> bool {
+        false
+    }
+
+    /// Ends a slice: returns what its runs have shown, and what is left of the part.
+    fn leave(&self) -> Slice;
 }
 
 /// Differences between runs that distinguish them only if the program, or who looks at the runs, can tell them.
@@ -138,12 +151,32 @@ pub struct SearchBound {
 }
 
 /// A value that a step drew, as a node of a search.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Drawn {
-    pub(super) value: u64,
-    pub(super) bound: u64,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawn {
+    pub value: u64,
+    pub bound: u64,
     /// True if the value is given and no other one is explored.
-    pub(super) given: bool,
+    pub given: bool,
+}
+
+impl Drawn {
+    /// Returns `true` if a search explores a higher value, too.
+    pub fn has_next(&self) -> bool {
+        !self.given && self.value + 1 < self.bound
+    }
+
+    /// Advances draws to the next values, from position `fixed` on. Returns `false` if there are none: the draws are
+    /// then removed.
+    pub fn advance(draws: &mut Vec<Drawn>, fixed: usize) -> bool {
+        while draws.len() > fixed {
+            let Some(drawn) = draws.pop() else { return false };
+            if drawn.has_next() {
+                draws.push(Drawn { value: drawn.value + 1, ..drawn });
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// A search that can be chosen by name.

@@ -15,8 +15,6 @@ mod again;
 mod clash;
 mod missed;
 
-use std::sync::Arc;
-
 use self::again::Again;
 use self::clash::Expected;
 use super::ends_by_a_step;
@@ -28,10 +26,11 @@ use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::trace::format;
 use crate::run::{Failure, Run};
+use crate::strategy::divided::SearchTree;
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
-use crate::strategy::{Chosen, Search};
+use crate::strategy::Chosen;
 
 /// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
@@ -62,7 +61,7 @@ pub(in crate::engine::simulate) struct Sampled {
 /// failing run of a known class is then no news.
 pub(in crate::engine::simulate) fn audit(
     session: &Session<'_>,
-    search: Option<&Arc<dyn Search>>,
+    search: Option<&SearchTree>,
     runs: u64,
     shown: bool,
 ) -> Sampled {
@@ -80,7 +79,7 @@ pub(in crate::engine::simulate) fn audit(
 /// An audit, as its runs are made.
 struct Auditor<'a, 's> {
     session: &'a Session<'s>,
-    search: Option<&'a Arc<dyn Search>>,
+    search: Option<&'a SearchTree>,
     /// True if the search continued after failures.
     shown: bool,
     /// The classes of the sampled runs.

@@ -18,6 +18,7 @@
 //! Drawn values are branches that cost nothing; given values are not varied.
 
 mod delays;
+mod part;
 mod preemptions;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use self::delays::DELAYS;
 pub use self::preemptions::PREEMPTIONS;
 
-use super::search::{Drawn, Search, SearchBound, SearchProgress};
+use self::part::Place;
+use super::divided::{Part, SearchTree, Sizes, Slice};
+use super::search::{Apart, Drawn, Search, SearchBound, SearchProgress};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
@@ -45,12 +48,12 @@ pub struct Measure {
 
 /// A search within a bound that its driver and the strategy of its worker share.
 #[derive(Clone)]
-pub struct Bounded(Arc<Mutex<BoundedTree>>);
+pub struct Bounded(Arc<Mutex<BoundedStack>>);
 
 impl Bounded {
     /// A search with this measure, up to cost `most` or without bound.
     pub fn new(measure: &'static Measure, most: Option<u32>) -> Bounded {
-        Bounded(Arc::new(Mutex::new(BoundedTree {
+        Bounded(Arc::new(Mutex::new(BoundedStack {
             measure,
             most: most.unwrap_or(u32::MAX),
             within: 0,
@@ -59,13 +62,14 @@ impl Bounded {
             frames: Vec::new(),
             depth: 0,
             kept: 0,
+            place: Place::default(),
             ended: false,
             runs: 0,
             repeated: 0,
         })))
     }
 
-    fn tree(&self) -> MutexGuard<'_, BoundedTree> {
+    fn stack(&self) -> MutexGuard<'_, BoundedStack> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,21 +80,40 @@ impl Search for Bounded {
     }
 
     fn advance(&self, _: bool) -> bool {
-        let mut tree = self.tree();
-        tree.count_run();
-        tree.next_run()
+        let mut stack = self.stack();
+        stack.count_run();
+        stack.next_run()
     }
 
     fn is_blocked(&self) -> bool {
-        self.tree().is_repeated()
+        self.stack().is_repeated()
     }
 
     fn progress(&self) -> SearchProgress {
-        self.tree().progress()
+        self.stack().progress()
     }
 
     fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
-        self.tree().decisions()
+        self.stack().decisions()
+    }
+
+    fn another(&self) -> Arc<dyn Search> {
+        let stack = self.stack();
+        let most = (stack.most != u32::MAX).then_some(stack.most);
+        Arc::new(Bounded::new(stack.measure, most))
+    }
+
+    fn tree(&self) -> SearchTree {
+        let stack = self.stack();
+        SearchTree::new(Sizes::USUAL, Apart::NOTHING).within(stack.measure.what, stack.most)
+    }
+
+    fn adopt(&self, part: Part) {
+        self.stack().adopt(part);
+    }
+
+    fn leave(&self) -> Slice {
+        self.stack().leave()
     }
 }
 
@@ -110,8 +133,16 @@ struct BoundedFrame {
     events: usize,
 }
 
+impl BoundedFrame {
+    /// The number of its tasks that the bound allows.
+    fn tasks_within(&self, measure: &Measure, within: u32) -> usize {
+        let cost = |place| self.spent.saturating_add((measure.cost)(place, self.goes_on));
+        (0..self.order.len()).take_while(|place| cost(*place) <= within).count()
+    }
+}
+
 /// The current path of the search, in the tree of all runs.
-struct BoundedTree {
+struct BoundedStack {
     measure: &'static Measure,
     /// The bound: no run may cost more.
     most: u32,
@@ -126,13 +157,15 @@ struct BoundedTree {
     depth: usize,
     /// The length of the common prefix of the current run and the previous one.
     kept: usize,
+    /// The part of a divided search that it explores.
+    place: Place,
     /// True if the run came to its end.
     ended: bool,
     runs: u64,
     repeated: u64,
 }
 
-impl BoundedTree {
+impl BoundedStack {
     fn begin(&mut self) {
         self.ended = false;
         self.kept = self.depth;
@@ -141,6 +174,9 @@ impl BoundedTree {
     /// Chooses the task of the next step.
     fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
         let step = view.step() as usize;
+        if step < self.place.bare {
+            return self.see_frame(step, view);
+        }
         if step < self.kept {
             let frame = &self.frames[step];
             let same = frame.order.len() == view.candidates().len()
@@ -151,11 +187,21 @@ impl BoundedTree {
             }
             return Ok(frame.order[frame.at]);
         }
-        let spent = self.cost();
         if self.frames.len() == step {
             self.frames.push(BoundedFrame::default());
         }
+        self.fill(step, view);
         self.depth = step + 1;
+        let frame = &mut self.frames[step];
+        frame.at = 0;
+        frame.draws.clear();
+        Ok(frame.order[0])
+    }
+
+    /// Fills a frame with everything but the choices there.
+    fn fill(&mut self, step: usize, view: &View<'_>) {
+        let last = step.checked_sub(1).map(|last| &self.frames[last]);
+        let spent = last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on));
         let frame = &mut self.frames[step];
         frame.goes_on = view.last().is_some_and(|last| goes_on(view, last));
         frame.order.clear();
@@ -167,11 +213,10 @@ impl BoundedTree {
             None => 0,
         };
         frame.order.rotate_left(first);
-        frame.at = 0;
         frame.spent = spent;
-        frame.draws.clear();
         frame.events = view.events().len();
-        Ok(frame.order[0])
+        let dearest = (self.measure.cost)(frame.order.len().saturating_sub(1), frame.goes_on);
+        self.left_out |= spent.saturating_add(dearest) > self.within;
     }
 
     /// Returns the `nth` value that the step draws. The search does not vary a given value.
@@ -210,6 +255,7 @@ impl BoundedTree {
     }
 
     fn count_run(&mut self) {
+        self.place.bare = 0;
         match self.is_repeated() {
             true => self.repeated += 1,
             false => self.runs += 1,
@@ -219,22 +265,24 @@ impl BoundedTree {
     /// Backtracks to the next run, in this round or in the next one. Returns `false` if there is none.
     fn next_run(&mut self) -> bool {
         while let Some(at) = self.depth.checked_sub(1) {
+            let is_root = self.depth == self.place.root;
+            let (measure, within) = (self.measure, self.within);
             let frame = &mut self.frames[at];
-            while let Some(drawn) = frame.draws.pop() {
-                if !drawn.given && drawn.value + 1 < drawn.bound {
-                    frame.draws.push(Drawn { value: drawn.value + 1, ..drawn });
-                    return true;
-                }
+            if Drawn::advance(&mut frame.draws, if is_root { self.place.fixed } else { 0 }) {
+                return true;
             }
-            if frame.at + 1 < frame.order.len() {
-                let cost = (self.measure.cost)(frame.at + 1, frame.goes_on);
-                if frame.spent.saturating_add(cost) <= self.within {
-                    frame.at += 1;
-                    return true;
-                }
-                self.left_out = true;
+            if is_root {
+                break;
+            }
+            if frame.tasks_within(measure, within) > frame.at + 1 {
+                frame.at += 1;
+                return true;
             }
             self.depth = at;
+        }
+        if self.place.is_part {
+            self.place.is_through = true;
+            return false;
         }
         self.through = Some(self.within);
         if !self.left_out || self.within >= self.most {
@@ -249,10 +297,7 @@ impl BoundedTree {
     fn progress(&self) -> SearchProgress {
         let (mut part, mut weight) = (0.0, 1.0);
         for frame in &self.frames[..self.depth] {
-            let cost =
-                |place| frame.spent.saturating_add((self.measure.cost)(place, frame.goes_on));
-            let of = (0..frame.order.len()).take_while(|place| cost(*place) <= self.within);
-            weight /= of.count().max(1) as f64;
+            weight /= frame.tasks_within(self.measure, self.within).max(1) as f64;
             part += weight * frame.at as f64;
             for drawn in frame.draws.iter().filter(|drawn| !drawn.given) {
                 weight /= drawn.bound as f64;
@@ -320,13 +365,13 @@ impl BoundedStrategy {
     fn answer(&mut self, draw: &Draw, given: Option<u64>) -> Result<u64, Mismatch> {
         let nth = self.drawn;
         self.drawn += 1;
-        self.search.tree().draw(self.step, nth, draw, given)
+        self.search.stack().draw(self.step, nth, draw, given)
     }
 }
 
 impl Strategy for BoundedStrategy {
     fn begin(&mut self, _: Seed) {
-        self.search.tree().begin();
+        self.search.stack().begin();
     }
 
     fn sees_forced_steps(&self) -> bool {
@@ -335,7 +380,7 @@ impl Strategy for BoundedStrategy {
 
     fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
         (self.step, self.drawn) = (view.step() as usize, 0);
-        let task = self.search.tree().pick(view)?;
+        let task = self.search.stack().pick(view)?;
         Ok(view.task(task).candidate())
     }
 
@@ -348,13 +393,13 @@ impl Strategy for BoundedStrategy {
     }
 
     fn settle(&mut self, nth: usize) {
-        if let Some(drawn) = self.search.tree().frames[self.step].draws.get_mut(nth) {
+        if let Some(drawn) = self.search.stack().frames[self.step].draws.get_mut(nth) {
             drawn.given |= drawn.value == 0;
         }
     }
 
     fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {
-        self.search.tree().ended = true;
+        self.search.stack().ended = true;
         Ok(())
     }
 }

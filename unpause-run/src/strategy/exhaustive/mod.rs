@@ -17,11 +17,11 @@
 //! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
 //! always the same.
 
-mod classes;
 pub mod closure;
 mod contacts;
 pub mod lives;
 mod observe;
+mod part;
 mod plan;
 mod walk;
 
@@ -37,7 +37,7 @@ pub use self::observe::Observer;
 pub use self::plan::{Rule, without};
 pub use self::walk::Exhaustive;
 
-use self::classes::Classes;
+use self::part::Place;
 use self::plan::{OpenReversal, Rules};
 use super::footprint::Footprint;
 use super::happens_before::{HappensBefore, Index};
@@ -83,6 +83,18 @@ impl SearchFrame {
         self.asleep(task).is_some()
     }
 
+    /// Forgets everything. Keeps the allocations.
+    fn clear(&mut self) {
+        self.enabled.clear();
+        self.backtrack.clear();
+        self.done.clear();
+        self.sleep.clear();
+        self.draws.clear();
+        self.footprint.items.clear();
+        self.footprint.ways = 0;
+        self.open.clear();
+    }
+
     /// The task that takes the step in the next run, if any.
     fn next(&self) -> Option<TaskId> {
         let is_done = |task: &TaskId| self.done.iter().any(|done| done.task == *task);
@@ -119,7 +131,9 @@ pub struct Explorer {
     runs: u64,
     blocked: u64,
     /// The classes of the runs that count.
-    classes: Classes,
+    classes: Vec<u64>,
+    /// The part of a divided search that it explores.
+    place: Place,
     rules: Rules,
     /// The number of times that no initial of a reversal was enabled, so that all enabled tasks were added to the
     /// backtrack set. Always 0 unless tasks share state that the search does not see.
@@ -141,7 +155,8 @@ impl Default for Explorer {
             course: Course::On,
             runs: 0,
             blocked: 0,
-            classes: Classes::default(),
+            classes: Vec::new(),
+            place: Place::default(),
             rules: Rules::default(),
             astray: 0,
             prefix: Vec::new(),
@@ -155,7 +170,9 @@ impl Explorer {
         self.course = Course::On;
         self.drawn = 0;
         self.observer.begin();
-        self.kept = self.depth.saturating_sub(1);
+        // The first run of a slice sees all of its steps again.
+        let is_first = self.place.bare > 0;
+        self.kept = if is_first { 0 } else { self.depth.saturating_sub(1) };
         self.order.truncate(self.kept as u32);
         self.races.clear();
     }
@@ -163,11 +180,17 @@ impl Explorer {
     /// Chooses the task of the next step. The scheduling decision, on one screen.
     fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
         let step = view.step() as usize;
+        if let Some(probe) = &mut self.place.probe {
+            return probe.pick(view, &self.frames, &mut self.observer);
+        }
         if step > self.kept {
             self.observer.after(view);
             self.add_step(step - 1);
         }
         self.drawn = 0;
+        if step < self.place.bare {
+            self.see_frame(step, view);
+        }
         if step < self.depth {
             let frame = &self.frames[step];
             let same = (step < self.prefix.len() || frame.enabled.len() == view.candidates().len())
@@ -206,6 +229,9 @@ impl Explorer {
 
     /// Returns the value of a draw. The search does not vary a given value.
     fn draw(&mut self, draw: &Draw, step: usize, given: Option<u64>) -> Result<u64, Mismatch> {
+        if let Some(probe) = &mut self.place.probe {
+            return Ok(probe.draw(draw, (step, given), &self.frames, &mut self.observer));
+        }
         let frame = &mut self.frames[step];
         let nth = self.drawn;
         self.drawn += 1;
@@ -236,6 +262,10 @@ impl Explorer {
         if self.observer.apart().steps {
             return;
         }
+        if let Some(probe) = &mut self.place.probe {
+            probe.settle(step, nth);
+            return;
+        }
         if let Some(drawn) = self.frames[step].draws.get_mut(nth) {
             drawn.given |= drawn.value == 0;
         }
@@ -244,6 +274,10 @@ impl Explorer {
     /// Ends the run.
     fn end(&mut self, view: &View<'_>) {
         self.course = Course::Ended;
+        if let Some(probe) = &mut self.place.probe {
+            probe.end(view, &mut self.observer);
+            return;
+        }
         if view.step() as usize > self.kept {
             self.observer.after_last(view);
         }
@@ -252,6 +286,7 @@ impl Explorer {
     /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if its last step ended
     /// it, although other tasks may still be enabled.
     fn finish_run(&mut self, cut: bool) {
+        self.place.bare = 0;
         match self.course {
             Course::Restarted => return,
             Course::Blocked => self.blocked += 1,
@@ -262,7 +297,7 @@ impl Explorer {
                 if self.depth > self.kept {
                     self.add_step(self.depth - 1);
                 }
-                self.classes.add(self.order.class());
+                self.classes.push(self.order.class());
             }
         }
         if self.observer.take_learnt() {
@@ -277,7 +312,7 @@ impl Explorer {
     fn restart(&mut self) {
         self.blocked += self.runs;
         self.runs = 0;
-        self.classes = Classes::default();
+        self.classes.clear();
         self.depth = 0;
         self.astray = 0;
         self.course = Course::Restarted;
@@ -303,14 +338,16 @@ impl Explorer {
             return true;
         }
         while let Some(at) = self.depth.checked_sub(1) {
+            let is_root = self.depth == self.place.root;
             let frame = &mut self.frames[at];
             // They are about the step that is now replaced.
             frame.open.clear();
-            while let Some(drawn) = frame.draws.pop() {
-                if !drawn.given && drawn.value + 1 < drawn.bound {
-                    frame.draws.push(Drawn { value: drawn.value + 1, ..drawn });
-                    return true;
-                }
+            frame.footprint.ways += 1;
+            if Drawn::advance(&mut frame.draws, if is_root { self.place.fixed } else { 0 }) {
+                return true;
+            }
+            if is_root {
+                break;
             }
             frame.done.push(Arc::new(std::mem::take(&mut frame.footprint)));
             if let Some(task) = frame.next() {
@@ -319,6 +356,7 @@ impl Explorer {
             }
             self.depth = at;
         }
+        self.place.is_through = true;
         false
     }
 
@@ -329,6 +367,12 @@ impl Explorer {
             self.frames.push(SearchFrame::default());
         }
         self.depth += 1;
+        self.frames[step].clear();
+        self.see_frame(step, view);
+    }
+
+    /// Fills a frame with everything but the choices there.
+    fn see_frame(&mut self, step: usize, view: &View<'_>) {
         let (before, frame) = self.frames.split_at_mut(step);
         let frame = &mut frame[0];
         frame.enabled.clear();
@@ -338,12 +382,7 @@ impl Explorer {
             _ => frame.enabled.extend_from_slice(view.candidates()),
         }
         frame.enabled.sort_unstable();
-        frame.backtrack.clear();
-        frame.done.clear();
-        frame.draws.clear();
-        frame.footprint.items.clear();
         frame.objects = view.objects();
-        frame.open.clear();
         frame.events = view.events().len();
         frame.sleep.clear();
         if let Some(last) = before.last() {
@@ -391,11 +430,15 @@ impl Explorer {
     /// The decisions of the current run, for repeating it.
     pub fn decisions(&self) -> (Vec<StepRecord>, Vec<DrawRecord>) {
         let (mut steps, mut draws) = (Vec::new(), Vec::new());
-        for (step, frame) in self.frames[..self.depth].iter().enumerate() {
+        let probe = self.place.probe.as_ref();
+        let depth = probe.map_or(self.depth, |probe| probe.steps());
+        for (at, frame) in self.frames[..depth].iter().enumerate() {
             let candidates = frame.enabled.len() as u32;
-            steps.push(StepRecord { task: frame.task, candidates, preempts: false });
-            let step = step as u32;
-            draws.extend(frame.draws.iter().map(|drawn| DrawRecord {
+            let own = || (frame.task, &*frame.draws);
+            let (task, drawn) = probe.map_or_else(own, |probe| probe.decision(at, frame));
+            steps.push(StepRecord { task, candidates, preempts: false });
+            let step = at as u32;
+            draws.extend(drawn.iter().map(|drawn| DrawRecord {
                 step,
                 value: drawn.value,
                 bound: drawn.bound,

@@ -14,6 +14,7 @@ use crate::run::ids::{ObjectId, TaskId};
 use crate::run::op::kind::{Kind, Span, WATCH};
 use crate::run::op::task::{ABORT, COUNT, DISARM, END, JOIN, LOOK, WAKE};
 use crate::run::op::{Access, Op, lock, net, node, word};
+use crate::strategy::divided::Noticed;
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, NewStep, drawn};
 use crate::strategy::search::Apart;
@@ -26,14 +27,8 @@ pub struct Observer {
     apart: Apart,
     /// True if another difference was seen to do so since the last call of `take_learnt`.
     learnt: bool,
-    /// The first task that was seen to add a node, and true if another one was, too.
-    adders: (Option<TaskId>, bool),
-    /// True if the program was seen to look at the order in which nodes were added.
-    sees_order_of_nodes: bool,
-    /// True if time moved on by a way that is not seen.
-    blind: bool,
-    /// The first sign that tasks depend on something that is not of this library, in words.
-    contact: Option<String>,
+    /// Facts that count for the whole search.
+    noticed: Noticed,
     task: TaskId,
     life: Life,
     /// True if the time moved before the step.
@@ -105,7 +100,7 @@ impl Observer {
         self.waiting.extend(waiting.map(|(task, _)| TaskId(task)));
         // A task that panicked waits for nothing.
         let others = || self.waiting.iter().find(|task| **task != self.task);
-        if let (Some(task), None) = (others().or(self.waiting.first()), &self.contact) {
+        if let (Some(task), None) = (others().or(self.waiting.first()), &self.noticed.contact) {
             self.waits = contacts::waits(view, *task);
         }
     }
@@ -124,7 +119,7 @@ impl Observer {
                 Contact::Sleeps => {
                     // A loop of a plain thread sleeps until what it reads has changed, which is announced.
                     let row = view.task(self.task);
-                    self.blind |= row.status == Status::Blocked && row.announced.is_empty();
+                    self.noticed.blind |= row.status == Status::Blocked && row.announced.is_empty();
                     continue;
                 }
                 Contact::LeftWaker => {
@@ -133,7 +128,7 @@ impl Observer {
                 }
                 Contact::Told => continue,
                 Contact::SawOrderOfNodes => {
-                    self.sees_order_of_nodes = true;
+                    self.noticed.sees_order_of_nodes = true;
                     continue;
                 }
                 Contact::Looked => LOOK,
@@ -141,14 +136,14 @@ impl Observer {
                 Contact::Disarmed => DISARM,
                 // The time moved because no task could step: an effect of all of them.
                 Contact::TimedOut => {
-                    (self.blind, timed) = (true, true);
+                    (self.noticed.blind, timed) = (true, true);
                     WAKE
                 }
             };
             self.items.push(StepItem::Task { target: mark.target, kind, done: true });
         }
-        if self.sees_order_of_nodes && self.adders.1 {
-            self.learn(Apart::NODES);
+        if self.noticed.sees_order_of_nodes {
+            self.learn(self.noticed.apart());
         }
         self.add_calls(view);
         for (task, woken) in self.woken.iter().enumerate() {
@@ -161,9 +156,9 @@ impl Observer {
             }
         }
         // The waker came through memory that is not seen, and may have been one of several there.
-        if let Some(sign) = shares.filter(|_| !self.blind) {
-            if self.contact.is_none() {
-                self.contact = Some(sign.text(view, &view.events()[self.events..]));
+        if let Some(sign) = shares.filter(|_| !self.noticed.blind) {
+            if self.noticed.contact.is_none() {
+                self.noticed.contact = Some(sign.text(view, &view.events()[self.events..]));
             }
             self.learn(Apart::STEPS);
         }
@@ -247,8 +242,8 @@ impl Observer {
         if event.op.kind != Some(node::table::ADD) {
             return;
         }
-        let (first, others) = &mut self.adders;
-        *others |= *first.get_or_insert(event.task) != event.task;
+        let Noticed { adder, adders, .. } = &mut self.noticed;
+        *adders |= *adder.get_or_insert(event.task) != event.task;
         if let (true, Some(on)) = (self.apart.nodes, event.object) {
             let (key, kind, span) = (view.key_of(on), node::table::ADD_IN_ORDER, Span::NONE);
             self.items.push(StepItem::Object { object: on, key, kind, span, done: true });
@@ -298,8 +293,8 @@ impl Observer {
         let cut = cut && !self.ends_stalled;
         // A task that panicked waits for nothing.
         let panicked = cut.then_some(self.task);
-        if !self.blind && self.waiting.iter().any(|task| Some(*task) != panicked) {
-            self.contact.get_or_insert_with(|| std::mem::take(&mut self.waits));
+        if !self.noticed.blind && self.waiting.iter().any(|task| Some(*task) != panicked) {
+            self.noticed.contact.get_or_insert_with(|| std::mem::take(&mut self.waits));
             self.learn(Apart::STEPS);
         }
         if cut {
@@ -360,12 +355,12 @@ impl Observer {
     /// Returns `true` if tasks affected each other by a way that is not seen, and that
     /// [telling steps apart](Self::tell_apart) does not replace.
     pub fn is_blind(&self) -> bool {
-        self.blind
+        self.noticed.blind
     }
 
     /// The first sign that tasks depend on something that is not of this library.
     pub fn contact(&self) -> Option<&str> {
-        self.contact.as_deref()
+        self.noticed.contact.as_deref()
     }
 
     /// Returns `true`, once, if footprints of earlier steps have become invalid.
@@ -376,8 +371,19 @@ impl Observer {
     /// Begins a run and forgets everything learnt from others.
     pub fn begin_anew(&mut self) {
         self.begin();
-        (self.learnt, self.blind, self.apart) = (false, false, Apart::NOTHING);
-        (self.adders, self.sees_order_of_nodes) = ((None, false), false);
+        (self.learnt, self.apart) = (false, Apart::NOTHING);
+        self.noticed = Noticed { contact: self.noticed.contact.take(), ..Noticed::default() };
+    }
+
+    /// Begins a part of a divided search, of which this is known.
+    pub fn begin_part(&mut self, apart: Apart, noticed: &Noticed) {
+        (self.learnt, self.apart) = (false, apart);
+        self.noticed.clone_from(noticed);
+    }
+
+    /// The facts that count for the whole search.
+    pub fn noticed(&self) -> &Noticed {
+        &self.noticed
     }
 
     /// The task of the step.

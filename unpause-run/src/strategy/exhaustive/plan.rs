@@ -32,6 +32,7 @@ pub use self::rules::{Rule, Rules};
 use super::{Explorer, SearchFrame};
 use crate::run::ids::TaskId;
 use crate::run::op::task::ABORT;
+use crate::strategy::divided::Wish;
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
@@ -47,10 +48,11 @@ pub(super) struct OpenReversal {
 impl Explorer {
     /// Plans later runs, from the new steps of this one.
     pub(super) fn plan(&mut self) {
-        let Explorer { frames, depth, kept, order, races, astray, rules, .. } = self;
+        let Explorer { frames, depth, kept, order, races, astray, rules, place, .. } = self;
         let length = order.steps();
         debug_assert!(length as usize <= *depth);
-        let mut plan = Planner { frames, order, rules: *rules, astray };
+        let (root, wishes) = (place.root as Index, &mut place.wishes);
+        let mut plan = Planner { frames, order, rules: *rules, astray, root, wishes };
         for at in 0..(*kept as Index).min(length) {
             plan.revisit(at, *kept as Index);
         }
@@ -70,6 +72,9 @@ struct Planner<'a> {
     order: &'a HappensBefore,
     rules: Rules,
     astray: &'a mut u64,
+    /// Frames before this one are shared: what is added there is requested, too.
+    root: Index,
+    wishes: &'a mut Vec<Wish>,
 }
 
 impl Planner<'_> {
@@ -175,8 +180,7 @@ impl Planner<'_> {
                 return;
             }
             let Some(asleep) = frame.asleep(task).cloned() else {
-                frame.backtrack.push(task);
-                return;
+                return self.add(at, vec![task], task);
             };
             if !self.rules.has(Rule::Sleepers) {
                 return;
@@ -223,20 +227,27 @@ impl Planner<'_> {
         if initials.iter().any(|task| frame.backtrack.contains(task) || frame.sleeps(*task)) {
             return;
         }
-        let mut able = initials.iter().copied().filter(|initial| frame.enabled.contains(initial));
-        let first = able.next();
-        let chosen =
-            first.filter(|first| *first == task).or(able.find(|other| *other == task)).or(first);
-        match chosen {
-            Some(task) => frame.backtrack.push(task),
-            None => {
-                *self.astray += 1;
-                for task in frame.enabled.clone() {
-                    if !frame.backtrack.contains(&task) {
-                        frame.backtrack.push(task);
-                    }
-                }
+        let able: Vec<TaskId> =
+            initials.into_iter().filter(|initial| frame.enabled.contains(initial)).collect();
+        if !able.is_empty() {
+            return self.add(at, able, task);
+        }
+        *self.astray += 1;
+        for task in frame.enabled.clone() {
+            if !self.frames[at as usize].backtrack.contains(&task) {
+                self.add(at, vec![task], task);
             }
+        }
+    }
+
+    /// Adds one of these tasks to the backtrack set of a frame, `prefer` if it is one of them. If the frame is shared,
+    /// all of them are named, because any one may be there when the request is judged.
+    fn add(&mut self, at: Index, initials: Vec<TaskId>, prefer: TaskId) {
+        let wish = Wish { depth: at as usize, initials, prefer };
+        let Some(task) = wish.chosen() else { return };
+        self.frames[at as usize].backtrack.push(task);
+        if at < self.root {
+            self.wishes.push(wish);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
+use crate::strategy::divided::{Part, SearchTree, Sizes, Slice};
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::{Apart, Search, SearchProgress};
 
@@ -62,16 +63,38 @@ impl Search for Exhaustive {
         self.explorer().observer.apart()
     }
 
-    fn contact(&self) -> Option<String> {
-        self.explorer().observer.contact().map(str::to_owned)
-    }
-
     fn has_classes(&self) -> bool {
         true
     }
 
-    fn has_class(&self, class: u64) -> Option<bool> {
-        self.explorer().classes.has(class)
+    fn another(&self) -> Arc<dyn Search> {
+        let rules = self.explorer().rules;
+        let explorer = Explorer { rules, ..Explorer::default() };
+        Arc::new(Exhaustive { explorer: Arc::new(Mutex::new(explorer)) })
+    }
+
+    fn tree(&self) -> SearchTree {
+        SearchTree::new(Sizes::USUAL, self.apart())
+    }
+
+    fn adopt(&self, part: Part) {
+        self.explorer().adopt(part);
+    }
+
+    fn next_probe(&self) -> bool {
+        self.explorer().next_probe()
+    }
+
+    fn probed(&self, cut: bool) {
+        self.explorer().probed(cut);
+    }
+
+    fn has_learnt(&self) -> bool {
+        self.explorer().course == Course::Restarted
+    }
+
+    fn leave(&self) -> Slice {
+        self.explorer().leave()
     }
 
     fn progress(&self) -> SearchProgress {

@@ -2,13 +2,12 @@
 //! steps in the other order it does.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use unpause_ordered::Set;
 
 use super::again::Again;
 use crate::report::{Clash, StepText};
 use crate::run::ids::TaskId;
-use crate::strategy::Search;
+use crate::strategy::divided::SearchTree;
 use crate::strategy::happens_before::HappensBefore;
 
 /// The maximum number of runs that are made to find it.
@@ -22,7 +21,7 @@ const STEPS: u32 = 400;
 /// the search did not reverse. `None` if no run near it is of a class of the search.
 pub(super) fn reversal(
     again: &mut Again<'_, '_>,
-    search: &Arc<dyn Search>,
+    search: &SearchTree,
     tasks: Vec<TaskId>,
 ) -> Option<Clash> {
     let mut known = Set::new();

@@ -5,7 +5,7 @@ const KEPT_MAX: usize = if cfg!(test) { 1 << 18 } else { 1 << 22 };
 
 /// A set of classes, by number. Classes from `end` on are not kept.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub struct Classes {
     known: Vec<u64>,
     is_sorted: bool,
     end: u64,
@@ -19,7 +19,7 @@ impl Default for Classes {
 
 impl Classes {
     /// Adds the class of a run.
-    pub(super) fn add(&mut self, class: u64) {
+    pub fn add(&mut self, class: u64) {
         if class >= self.end {
             return;
         }
@@ -35,11 +35,16 @@ impl Classes {
         }
     }
 
-    /// Returns `true` if a run was of this class, `None` if that is not known.
-    pub(super) fn has(&mut self, class: u64) -> Option<bool> {
+    /// Sorts the classes, for [`has`](Self::has).
+    pub fn sort(&mut self) {
         if !std::mem::replace(&mut self.is_sorted, true) {
             self.known.sort_unstable();
         }
+    }
+
+    /// Returns `true` if a run was of this class, `None` if that is not known.
+    pub fn has(&self, class: u64) -> Option<bool> {
+        debug_assert!(self.is_sorted);
         (class < self.end).then(|| self.known.binary_search(&class).is_ok())
     }
 }
@@ -55,6 +60,7 @@ mod tests {
         let added: Vec<u64> = (0..3 * KEPT_MAX).map(|_| rng.below(u64::MAX)).collect();
         added.iter().for_each(|class| classes.add(*class));
         assert!(classes.known.len() < KEPT_MAX);
+        classes.sort();
         let asked = added.iter().step_by(16);
         let known = asked.clone().filter(|class| classes.has(**class) == Some(true)).count();
         assert!(known > KEPT_MAX / 64, "{known} known");

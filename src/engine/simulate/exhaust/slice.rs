@@ -1,0 +1,234 @@
+//! Makes the slices of a divided search on one thread.
+
+use std::sync::Arc;
+
+use super::{RunVisitor, ends_by_a_step};
+use crate::engine::results::Tally;
+use crate::engine::seeds::{Explored, Found, remarks, unchecked};
+use crate::engine::simulate::confirm;
+use crate::engine::simulate::job::WorkerJob;
+use crate::engine::simulate::passed::note;
+use crate::engine::simulate::reorder::{self, Reordered};
+use crate::engine::simulate::session::Session;
+use crate::engine::simulate::watchdog::Unwatch;
+use crate::native;
+use crate::report::Origin;
+use crate::rt::{RunLimits, Worker};
+use crate::run::ids::Seed;
+use crate::run::{Failure, Outcome, Run};
+use crate::strategy::Search;
+use crate::strategy::divided::{Part, Slice};
+use crate::strategy::search::Apart;
+
+/// A slice with what the engine saw of its runs, which are numbered from 0.
+pub(super) struct MadeSlice {
+    pub(super) slice: Slice,
+    pub(super) explored: Explored,
+    /// True if it was stopped before its end, so that it does not say what is left.
+    pub(super) is_cut: bool,
+}
+
+impl MadeSlice {
+    /// Returns `true` if no later slice of the round counts.
+    pub(super) fn is_last(&self) -> bool {
+        self.explored.found.is_some() || self.slice.learnt.is_some()
+    }
+}
+
+/// The order of a slice.
+pub(super) struct SliceOrder {
+    pub(super) part: Part,
+    /// The maximum number of runs.
+    pub(super) budget: u64,
+    /// The number of its first run, if the earlier slices of the round make as many runs as they may.
+    pub(super) from: u64,
+}
+
+/// The continuation after a run of a search.
+enum AfterRun {
+    /// The next run.
+    Again,
+    /// There is no other run in this part.
+    Through,
+    /// This run is the result of the search: it failed, or was requested.
+    Found(Box<Found>),
+}
+
+/// Makes slices.
+pub(super) struct SliceMaker<'a, 's> {
+    session: &'a Session<'s>,
+    search: Arc<dyn Search>,
+    worker: Worker,
+    watched: Unwatch<'a>,
+    limits: RunLimits,
+}
+
+impl<'a, 's> SliceMaker<'a, 's> {
+    pub(super) fn new(session: &'a Session<'s>, search: Arc<dyn Search>) -> SliceMaker<'a, 's> {
+        let mut worker = Worker::new(search.strategy());
+        let seeds = WorkerJob::Seeds(session.config.strategy);
+        let watched = session.watch.follow(worker.progress(), seeds, Seed(0));
+        session.rehearse(&mut worker, &watched.watched);
+        watched.watched.begin_job(WorkerJob::Search(search.clone()));
+        SliceMaker { session, search, worker, watched, limits: session.limits() }
+    }
+
+    /// Makes a slice, as long as `goes_on` before a run.
+    pub(super) fn make(
+        &mut self,
+        order: SliceOrder,
+        visit: &mut RunVisitor<'_>,
+        goes_on: &dyn Fn() -> bool,
+    ) -> MadeSlice {
+        let SliceOrder { part, budget, from } = order;
+        let tally = Tally::new(false, self.session.config.statistics, false);
+        let mut explored = Explored { tally, ..Explored::default() };
+        self.search.adopt(part);
+        self.probe(from);
+        let (mut made, mut is_cut) = (0, false);
+        let mut ended = false;
+        while !ended && made < budget {
+            if from + made > 0 && !goes_on() {
+                is_cut = true;
+                break;
+            }
+            self.watched.watched.begin(from + made);
+            let failure = self.session.once(&mut self.worker, Seed(from + made), &self.limits);
+            self.worker.add_untried(&mut explored.untried);
+            let mut runs = SliceRuns { maker: self, visit, explored: &mut explored, from, nth: made };
+            let next = runs.judge(failure);
+            self.worker.forget_histories();
+            made += 1;
+            match next {
+                AfterRun::Again => ended = self.search.has_learnt(),
+                AfterRun::Through => ended = true,
+                AfterRun::Found(found) => {
+                    explored.found = Some(found);
+                    ended = true;
+                }
+            }
+        }
+        MadeSlice { slice: self.search.leave(), explored, is_cut }
+    }
+
+    /// Finds what the part does not say.
+    fn probe(&mut self, number: u64) {
+        while self.search.next_probe() {
+            self.watched.watched.begin(number);
+            let failure = self.session.once(&mut self.worker, Seed(number), &self.limits);
+            self.search.probed(ends_by_a_step(failure.as_ref()));
+            self.worker.forget_histories();
+        }
+    }
+}
+
+/// The runs of a slice as they are made.
+struct SliceRuns<'r, 'v, 'a, 's> {
+    maker: &'r SliceMaker<'a, 's>,
+    visit: &'r mut RunVisitor<'v>,
+    explored: &'r mut Explored,
+    /// The number of the first run of the slice, and the number of the last run in the slice.
+    from: u64,
+    nth: u64,
+}
+
+impl SliceRuns<'_, '_, '_, '_> {
+    /// Counts the last run, shows it, and advances the search.
+    fn judge(&mut self, failure: Option<Failure>) -> AfterRun {
+        let SliceMaker { session, search, worker, .. } = self.maker;
+        let number = self.from + self.nth;
+        // A blocked run is cut short where it would repeat another one: it counts for nothing.
+        let blocked = search.is_blocked();
+        let failure = failure.filter(|_| !blocked).map(not_a_replay);
+        if !blocked {
+            let name = session.config.strategy.name();
+            note(self.explored, self.nth, Seed(self.nth), name, worker);
+        }
+        let wanted = match self.visit {
+            RunVisitor::UntilFailure => true,
+            RunVisitor::Each(_) => false,
+            RunVisitor::One(one) => number == *one,
+        };
+        let stray = matches!(failure, Some(Failure::NonDeterminism { .. }));
+        if wanted && failure.is_some() || stray {
+            return self.found(self.extract(failure.as_ref()));
+        }
+        if number == 0 {
+            let run = self.extract(failure.as_ref());
+            self.explored.warnings.extend(remarks(&run));
+            let notes = unchecked(&session.site.test, worker.unchecked());
+            self.explored.notes.extend(notes);
+            if let Err(failure) = confirm::same_again(session, &run) {
+                return self.found(Run { outcome: Outcome::Failed(failure), ..run });
+            }
+        }
+        if !blocked && matches!(self.visit, RunVisitor::Each(_)) {
+            let run = self.extract(failure.as_ref());
+            if let RunVisitor::Each(visit) = &mut self.visit {
+                visit(run);
+            }
+        }
+        let more = search.advance(ends_by_a_step(failure.as_ref()));
+        if self.begins_in_detail() {
+            return AfterRun::Again;
+        }
+        let reordered = match &failure {
+            None => reorder::check(session, search, worker, Seed(number)),
+            Some(_) => Reordered::Passes,
+        };
+        let anew = matches!(reordered, Reordered::Anew);
+        match (&*self.visit, reordered) {
+            (_, Reordered::Fails(run)) if wanted => {
+                let origin = Origin::Reordered(run.seed);
+                AfterRun::Found(Box::new(Found { position: self.nth, run: *run, origin }))
+            }
+            (RunVisitor::One(_), _) if wanted => self.found(self.extract(failure.as_ref())),
+            _ if more || anew => AfterRun::Again,
+            _ => AfterRun::Through,
+        }
+    }
+
+    /// Begins the search again, with the instructions of locks as operations, if plain threads have used a lock in a
+    /// way that its operations do not show.
+    fn begins_in_detail(&mut self) -> bool {
+        let SliceMaker { session, search, .. } = self.maker;
+        let is_able = search.has_classes();
+        let sees_each = matches!(self.visit, RunVisitor::Each(_));
+        if !is_able || sees_each {
+            return false;
+        }
+        let Some(reason) = native::begin_instructions(&mut self.explored.untried) else {
+            return false;
+        };
+        self.explored.notes.push(format!("{}: {reason}", session.site.test));
+        search.tell_apart(Apart::NOTHING);
+        true
+    }
+
+    /// The last run is the result of the search.
+    fn found(&self, run: Run) -> AfterRun {
+        let (position, origin) = (self.nth, Origin::Seed(run.seed));
+        AfterRun::Found(Box::new(Found { position, run, origin }))
+    }
+
+    /// The last run as data, with the failure as the search sees it.
+    fn extract(&self, failure: Option<&Failure>) -> Run {
+        let SliceMaker { session, worker, .. } = self.maker;
+        let run = worker.extract(Seed(self.from + self.nth), session.config.strategy.name());
+        match failure {
+            Some(failure) => Run { outcome: Outcome::Failed(failure.clone()), ..run },
+            None => run,
+        }
+    }
+}
+
+/// To have diverged from an earlier run is what a replay does; here it means that the body is not a
+/// function of its decisions.
+fn not_a_replay(failure: Failure) -> Failure {
+    match failure {
+        Failure::Diverged { step, expected, found } => {
+            Failure::NonDeterminism { step, first: expected, second: found }
+        }
+        failure => failure,
+    }
+}

@@ -1,0 +1,323 @@
+//! A search that is divided among workers, in rounds.
+//!
+//! A [`Job`] is a part of the tree of runs. In each round a worker makes a [`Slice`] of each job: some runs, depth
+//! first. Slices of one round do not see each other. When all are made, [`SearchTree::merge`] adds what they ask
+//! for, in the order of the jobs, and shares out the work anew. So the search is a function of the body: the runs, their
+//! numbers and the run that is reported are the same for any number of workers.
+//!
+//! A *shared frame* is a frame above the root of some job. Three rules make the division sound:
+//!
+//! * A run below may ask for a task in a shared frame ([`Wish`]). The wish is judged at the merge, in the frame as it is
+//!   then. Judged by the worker alone, two workers could each add an initial where one is enough.
+//! * The backtrack set of a shared frame has an order. It is the order in which tasks were added, and it never changes.
+//!   Behind a task sleep only the tasks before it, whether they are done, under way, or not begun. If siblings slept
+//!   behind each other, each would leave the common classes to the other.
+//! * A sleeping sibling has the footprint of its step over *all* values that it may draw. Where no run has shown it, a
+//!   *probe* does: the steps of the path, and that step.
+//!
+//! The tree is data: nothing in it refers to a program, and a footprint is only a memory of what a probe would find.
+
+mod classes;
+mod job;
+mod share;
+#[cfg(test)]
+mod tests;
+
+pub use self::job::{
+    Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Rest, Sibling, Slice, WAYS_MAX,
+    Wish, never_sleeps,
+};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use self::classes::Classes;
+use super::footprint::Footprint;
+use super::search::{Apart, SearchBound, SearchProgress};
+use crate::run::ids::TaskId;
+
+/// The sizes of rounds, slices and jobs. Runs of a search have other numbers with other sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// The runs of the first round, which has one job.
+    pub first: u64,
+    /// The least number of runs of a slice.
+    pub slice: u64,
+    /// A round has at most the runs so far, divided by this number, if its slices are longer than the least.
+    pub grow: u64,
+    /// The number of jobs: at most this many by division. Wishes make others.
+    pub jobs: u64,
+}
+
+impl Sizes {
+    /// The sizes of every search that is not a test of the division.
+    pub const USUAL: Sizes = Sizes { first: 256, slice: 32, grow: 16, jobs: 128 };
+
+    /// The number of jobs after so many runs.
+    fn jobs_after(self, made: u64) -> u64 {
+        (made / self.slice).clamp(1, self.jobs)
+    }
+}
+
+/// A frame above the roots of jobs.
+#[derive(Clone, Debug, Default)]
+struct SharedFrame {
+    /// The backtrack set: each task with its footprint, if it is known.
+    order: Vec<Sibling>,
+}
+
+/// The tree of a divided search, between two rounds.
+#[derive(Debug)]
+pub struct SearchTree {
+    sizes: Sizes,
+    known: Known,
+    frames: BTreeMap<FrameId, SharedFrame>,
+    next_frame: FrameId,
+    jobs: Vec<Job>,
+    next_job: u64,
+    /// The number of rounds since the search began, or began again.
+    round: u64,
+    /// The bound of the search; `None` if it has none.
+    bound: Option<TreeBound>,
+    /// The runs since the search began, or began again.
+    runs: u64,
+    blocked: u64,
+    repeated: u64,
+    /// The runs that do not count because the search began again.
+    void: u64,
+    classes: Classes,
+}
+
+/// The bound of a search that goes from level to level.
+#[derive(Clone, Copy, Debug)]
+struct TreeBound {
+    what: &'static str,
+    most: u32,
+    through: Option<u32>,
+}
+
+impl SearchTree {
+    /// A search of all runs.
+    pub fn new(sizes: Sizes, apart: Apart) -> SearchTree {
+        let known = Known { apart, ..Known::default() };
+        SearchTree {
+            sizes,
+            known,
+            frames: BTreeMap::new(),
+            next_frame: 0,
+            jobs: vec![Job::default()],
+            next_job: 1,
+            round: 0,
+            bound: None,
+            runs: 0,
+            blocked: 0,
+            repeated: 0,
+            void: 0,
+            classes: Classes::default(),
+        }
+    }
+
+    /// The same, with a bound on a quantity: all runs of level 0 come first, then all of level 1, up to `most`.
+    pub fn within(self, what: &'static str, most: u32) -> SearchTree {
+        SearchTree { bound: Some(TreeBound { what, most, through: None }), ..self }
+    }
+
+    /// The number of jobs.
+    pub fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Returns `true` if there is no other run.
+    pub fn is_through(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The runs so far, counted or not.
+    pub fn made(&self) -> u64 {
+        self.runs + self.blocked + self.repeated
+    }
+
+    /// The differences that distinguish runs.
+    pub fn apart(&self) -> Apart {
+        self.known.apart
+    }
+
+    /// The first sign that tasks depend on something that is not of this library, in words.
+    pub fn contact(&self) -> Option<&str> {
+        self.known.noticed.contact.as_deref()
+    }
+
+    /// The maximum numbers of runs of the slices of the next round, of which all together have at most `left`. The
+    /// last jobs have no slice if nothing is left for them.
+    pub fn budgets(&self, left: u64) -> Vec<u64> {
+        let each = match self.round {
+            0 => self.sizes.first,
+            _ => {
+                self.sizes.slice.max(self.made() / (self.sizes.grow * self.jobs.len().max(1) as u64))
+            }
+        };
+        let mut left = left;
+        let mut budget = || {
+            let budget = each.min(left);
+            left -= budget;
+            (budget > 0).then_some(budget)
+        };
+        self.jobs.iter().map_while(|_| budget()).collect()
+    }
+
+    /// The job at this position, for a slice. To be called once in a round; the merge gets the job back as its rest.
+    pub fn part(&mut self, at: usize) -> Part {
+        let stack = std::mem::take(&mut self.jobs[at].stack);
+        let job = &self.jobs[at];
+        let path = job.path.iter().map(|step| {
+            let frame = &self.frames[&step.frame];
+            let before = frame.order.iter().take_while(|sibling| sibling.task != step.task);
+            PathFrame {
+                task: step.task,
+                draws: step.draws.clone(),
+                order: frame.order.iter().map(|sibling| sibling.task).collect(),
+                before: before.cloned().collect(),
+            }
+        });
+        Part { path: path.collect(), fixed: job.fixed, stack, known: self.known.clone() }
+    }
+
+    /// Ends a round with the slices of its jobs, in their order. If one has learnt something, it is the last that
+    /// counts, and the search begins again.
+    pub fn merge(&mut self, slices: Vec<Slice>) {
+        let mut wishes = Vec::new();
+        let mut jobs = std::mem::take(&mut self.jobs);
+        let others = jobs.split_off(slices.len());
+        for (mut job, slice) in jobs.into_iter().zip(slices) {
+            self.runs += slice.runs;
+            self.blocked += slice.blocked;
+            self.repeated += slice.repeated;
+            slice.classes.iter().for_each(|class| self.classes.add(*class));
+            self.known.noticed.add(&slice.noticed);
+            let learnt = slice.learnt.unwrap_or_default().and(self.known.noticed.apart());
+            if slice.learnt.is_some() || learnt.and(self.known.apart) != self.known.apart {
+                self.begin_again(learnt);
+                return;
+            }
+            for (depth, task, footprint) in slice.probed {
+                self.remember(job.path[depth].frame, task, footprint);
+            }
+            wishes.extend(slice.wishes.into_iter().map(|wish| (job.path[..=wish.depth].to_vec(), wish)));
+            if let Some(rest) = slice.rest {
+                if let Some(last) = job.path.last_mut() {
+                    last.draws = rest.draws;
+                }
+                job.stack = rest.stack;
+                self.jobs.push(job);
+            }
+        }
+        self.jobs.extend(others);
+        self.round += 1;
+        for (path, wish) in wishes {
+            self.grant(path, &wish);
+        }
+        let wanted = self.sizes.jobs_after(self.made());
+        while (self.jobs.len() as u64) < wanted && self.split() {}
+        self.forget_frames();
+        if self.jobs.is_empty() {
+            self.next_level();
+        }
+    }
+
+    /// Counts the runs of the last slices of a search that is over.
+    pub fn count(&mut self, slices: Vec<Slice>) {
+        for slice in slices {
+            self.runs += slice.runs;
+            self.blocked += slice.blocked;
+            self.repeated += slice.repeated;
+            self.known.noticed.add(&slice.noticed);
+        }
+    }
+
+    /// Begins again, with runs distinguished by these differences, too. The runs so far do not count.
+    pub fn begin_again(&mut self, apart: Apart) {
+        self.known.apart = self.known.apart.and(apart);
+        self.void += self.made();
+        (self.runs, self.blocked, self.repeated) = (0, 0, 0);
+        self.classes = Classes::default();
+        self.begin_round_one();
+    }
+
+    fn begin_round_one(&mut self) {
+        self.frames.clear();
+        self.round = 0;
+        self.jobs = vec![Job { number: self.next_job, ..Job::default() }];
+        self.next_job += 1;
+    }
+
+    /// Goes to the next level of a bounded search, if there is one.
+    fn next_level(&mut self) {
+        let Some(bound) = &mut self.bound else { return };
+        bound.through = Some(self.known.level);
+        let goes_on = self.known.noticed.left_out && self.known.level < bound.most;
+        if goes_on {
+            self.known.level += 1;
+            self.known.noticed.left_out = false;
+            self.begin_round_one();
+        }
+    }
+
+    /// Adds an initial to a shared frame, unless one is there. `path` ends at that frame.
+    fn grant(&mut self, mut path: Vec<PathStep>, wish: &Wish) {
+        let last = path.last_mut().expect("a wish names a frame of the path");
+        let frame = self.frames.get_mut(&last.frame).expect("a job above it is not through");
+        let is_there = |task: &TaskId| frame.order.iter().any(|sibling| sibling.task == *task);
+        if wish.initials.iter().any(is_there) {
+            return;
+        }
+        let Some(task) = wish.chosen() else { return };
+        frame.order.push(Sibling::unknown(task));
+        (last.task, last.draws) = (task, Vec::new());
+        self.add_job(path, 0);
+    }
+
+    fn add_job(&mut self, path: Vec<PathStep>, fixed: usize) {
+        self.jobs.push(Job { number: self.next_job, path, fixed, stack: Vec::new() });
+        self.next_job += 1;
+    }
+
+    /// Keeps the footprint of a probe.
+    fn remember(&mut self, frame: FrameId, task: TaskId, footprint: Arc<Footprint>) {
+        let Some(frame) = self.frames.get_mut(&frame) else { return };
+        if let Some(sibling) = frame.order.iter_mut().find(|sibling| sibling.task == task) {
+            sibling.footprint = Some(footprint);
+        }
+    }
+
+    /// Drops the frames that no job is below.
+    fn forget_frames(&mut self) {
+        let used: std::collections::BTreeSet<FrameId> =
+            self.jobs.iter().flat_map(|job| job.path.iter().map(|step| step.frame)).collect();
+        self.frames.retain(|frame, _| used.contains(frame));
+    }
+
+    /// The progress of the search. Runs of a slice that is not merged do not count.
+    pub fn progress(&self) -> SearchProgress {
+        let within = self.bound.map(|bound| SearchBound { what: bound.what, through: bound.through });
+        let is_all = self.is_through() && !self.known.noticed.left_out;
+        SearchProgress {
+            runs: self.runs,
+            blocked: self.blocked + self.void,
+            repeated: self.repeated,
+            part: 1.0 - self.left(),
+            blind: self.known.noticed.blind,
+            by_step: self.known.apart.steps,
+            within: within.filter(|_| !is_all),
+        }
+    }
+
+    /// Sorts the classes of the runs, for [`has_class`](Self::has_class).
+    pub fn sort_classes(&mut self) {
+        self.classes.sort();
+    }
+
+    /// Returns `true` if a run was of this class, `None` if that is not known.
+    pub fn has_class(&self, class: u64) -> Option<bool> {
+        self.classes.has(class)
+    }
+}

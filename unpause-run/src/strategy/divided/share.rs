@@ -1,0 +1,113 @@
+//! Gives parts of a job away, and measures how much is left.
+
+use super::{Entry, Job, PathStep, SearchTree, SharedFrame, Sibling, WAYS_MAX};
+use crate::strategy::search::Drawn;
+
+/// Returns `true` if values of these draws, from position `from` on, are not explored.
+fn has_values(draws: &[Drawn], from: usize) -> bool {
+    draws.iter().skip(from).any(Drawn::has_next)
+}
+
+impl Entry {
+    fn has_more(&self) -> bool {
+        !self.untaken.is_empty() || has_values(&self.draws, 0)
+    }
+}
+
+impl Job {
+    /// The depth of the first frame of which something can be given away.
+    fn splits_at(&self) -> Option<usize> {
+        let above = self.path.len();
+        if self.path.last().is_some_and(|last| has_values(&last.draws, self.fixed)) {
+            return Some(above - 1);
+        }
+        let first = self.stack.iter().position(Entry::has_more)?;
+        Some(above + first)
+    }
+}
+
+impl SearchTree {
+    /// Divides the job with the shallowest frame that has something to give away. It gives away all of that frame that
+    /// is not begun. Returns `false` if no job has anything.
+    pub(super) fn split(&mut self) -> bool {
+        let depths = (0..).zip(&self.jobs).filter_map(|(at, job)| Some((job.splits_at()?, at)));
+        let Some((depth, at)) = depths.min() else { return false };
+        let mut job = std::mem::take(&mut self.jobs[at]);
+        let local = (depth + 1).saturating_sub(job.path.len());
+        let mut untaken = Vec::new();
+        let mut fixed = job.fixed;
+        for entry in job.stack.drain(..local) {
+            fixed = 0;
+            untaken.clone_from(&entry.untaken);
+            job.path.push(self.share(entry));
+        }
+        let (last, above) = job.path.split_last().expect("a frame is given away");
+        let given: Vec<usize> =
+            (fixed..last.draws.len()).rev().filter(|nth| last.draws[*nth].has_next()).collect();
+        let values = given.into_iter().map(|nth| {
+            let mut draws = last.draws[..=nth].to_vec();
+            draws[nth].value += 1;
+            (PathStep { draws, ..*last }, nth)
+        });
+        let tasks = untaken.into_iter().map(|task| (PathStep { task, draws: Vec::new(), ..*last }, 0));
+        let parts: Vec<(PathStep, usize)> = values.chain(tasks).collect();
+        let above = above.to_vec();
+        job.fixed = last.draws.len();
+        self.jobs[at] = job;
+        for (step, fixed) in parts {
+            let path = above.iter().cloned().chain([step]).collect();
+            self.add_job(path, fixed);
+        }
+        true
+    }
+
+    /// Makes a frame of a stack a shared one.
+    fn share(&mut self, entry: Entry) -> PathStep {
+        let known = |mut sibling: Sibling| {
+            // Others find it by a probe, which does not try that many values.
+            sibling.footprint = sibling.footprint.filter(|found| found.ways <= WAYS_MAX);
+            sibling
+        };
+        let own = Sibling { task: entry.task, footprint: entry.whole };
+        let untaken = entry.untaken.into_iter().map(Sibling::unknown);
+        let order = entry.done.into_iter().chain([own]).map(known).chain(untaken).collect();
+        let frame = self.next_frame;
+        self.next_frame += 1;
+        self.frames.insert(frame, SharedFrame { order });
+        PathStep { frame, task: entry.task, draws: entry.draws }
+    }
+
+    /// The part of the tree of runs that is not explored, from 0 to 1: Knuth's estimate (1975), under the assumption
+    /// that siblings have equally large subtrees.
+    pub(super) fn left(&self) -> f64 {
+        self.jobs.iter().map(|job| self.left_of(job)).sum::<f64>().min(1.0)
+    }
+
+    fn left_of(&self, job: &Job) -> f64 {
+        let (mut left, mut weight) = (0.0, 1.0);
+        for (depth, step) in job.path.iter().enumerate() {
+            weight /= self.frames[&step.frame].order.len().max(1) as f64;
+            let is_last = depth + 1 == job.path.len();
+            let fixed = if is_last { job.fixed } else { step.draws.len() };
+            left += values_left(&step.draws, fixed, &mut weight);
+        }
+        for entry in &job.stack {
+            weight /= (entry.done.len() + 1 + entry.untaken.len()) as f64;
+            left += weight * entry.untaken.len() as f64;
+            left += values_left(&entry.draws, 0, &mut weight);
+        }
+        left + weight
+    }
+}
+
+/// The part of a step that its values have left, and the weight of its current values.
+fn values_left(draws: &[Drawn], fixed: usize, weight: &mut f64) -> f64 {
+    let mut left = 0.0;
+    for (nth, drawn) in draws.iter().enumerate().filter(|(_, drawn)| !drawn.given) {
+        *weight /= drawn.bound as f64;
+        if nth >= fixed {
+            left += *weight * (drawn.bound - 1 - drawn.value) as f64;
+        }
+    }
+    left
+}

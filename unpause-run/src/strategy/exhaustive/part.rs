@@ -1,0 +1,311 @@
+//! The search as a worker of a divided search: takes over a part, probes what it must know, and leaves the rest.
+//!
+//! A part has choices only. The first run of a slice sees everything else again: it plans from step 0, so that it also
+//! finds the open reversals of the path again. Without that, wishes would depend on what stayed in memory.
+
+use std::sync::Arc;
+
+use super::observe::Observer;
+use super::{Course, Explorer, SearchFrame};
+use crate::run::choice::{Draw, Mismatch, View};
+use crate::run::ids::TaskId;
+use crate::strategy::divided::{
+    Entry, Noticed, Part, PathFrame, Rest, Sibling, Slice, WAYS_MAX, Wish, never_sleeps,
+};
+use crate::strategy::footprint::Footprint;
+use crate::strategy::search::{Apart, Drawn};
+
+/// The place of an explorer in a divided search. The default is the place of a search that is not divided.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    /// The number of frames that are shared with other workers.
+    pub(super) root: usize,
+    /// The last shared frame varies its draws from this position on.
+    pub(super) fixed: usize,
+    /// The first frames, of which only the choices are known before the first run of a slice.
+    pub(super) bare: usize,
+    /// The requests for shared frames.
+    pub(super) wishes: Vec<Wish>,
+    /// Probes that are not made, and the current one.
+    left: Vec<Unknown>,
+    pub(super) probe: Option<Probe>,
+    probed: Vec<(usize, TaskId, Arc<Footprint>)>,
+    /// True if the slice has explored all of its part.
+    pub(super) is_through: bool,
+}
+
+/// A footprint that a probe is to find.
+#[derive(Clone, Debug)]
+struct Unknown {
+    /// The frame.
+    at: usize,
+    task: TaskId,
+    /// The position among the tasks that are done there; `None` for the footprint of the current step.
+    nth: Option<usize>,
+}
+
+/// The runs that find one footprint: the steps before a frame and one step there, for each tuple of drawn values.
+#[derive(Debug)]
+pub(super) struct Probe {
+    unknown: Unknown,
+    draws: Vec<Drawn>,
+    drawn: usize,
+    footprint: Footprint,
+    /// True if the step was taken, and the observer has read it.
+    is_read: bool,
+    /// Everything learnt before it: a probe adds nothing.
+    before: (Apart, Noticed),
+}
+
+impl Explorer {
+    /// Takes over a part of the search.
+    pub(super) fn adopt(&mut self, part: Part) {
+        let Part { path, fixed, stack, known } = part;
+        let mut place = Place { root: path.len(), fixed, ..Place::default() };
+        self.observer.begin_part(known.apart, &known.noticed);
+        let depth = path.len() + stack.len();
+        self.frames.resize_with(self.frames.len().max(depth), SearchFrame::default);
+        for (at, frame) in path.into_iter().enumerate() {
+            let PathFrame { task, draws, order, before } = frame;
+            self.frames[at].choose(task, draws, order);
+            place.sleep(&mut self.frames[at], at, before);
+        }
+        for (at, entry) in (place.root..).zip(stack) {
+            let Entry { task, draws, done, untaken, partial, .. } = entry;
+            let tasks = done.iter().map(|sibling| sibling.task);
+            let order = tasks.chain([task]).chain(untaken).collect();
+            // From its draws it was taken before, with other values.
+            let was_taken = draws.iter().any(|drawn| !drawn.given && drawn.value > 0);
+            self.frames[at].choose(task, draws, order);
+            place.sleep(&mut self.frames[at], at, done);
+            match partial {
+                Some(partial) => self.frames[at].footprint.clone_from(&partial),
+                None if was_taken => place.left.push(Unknown { at, task, nth: None }),
+                None => {}
+            }
+        }
+        place.left.reverse();
+        place.bare = depth;
+        self.place = place;
+        (self.depth, self.course) = (depth, Course::On);
+        (self.runs, self.blocked) = (0, 0);
+        self.classes.clear();
+    }
+
+    /// Gets ready for a run of a probe. Returns `false` if everything is known.
+    pub(super) fn next_probe(&mut self) -> bool {
+        if self.place.probe.is_some() {
+            return true;
+        }
+        let Some(unknown) = self.place.left.pop() else { return false };
+        let footprint = Footprint { task: unknown.task, ..Footprint::default() };
+        let before = (self.observer.apart(), self.observer.noticed().clone());
+        let (draws, drawn) = (Vec::new(), 0);
+        let probe = Probe { unknown, draws, drawn, footprint, is_read: false, before };
+        self.place.probe = Some(probe);
+        true
+    }
+
+    /// Evaluates a run of a probe. `cut` is true if its last step ended it.
+    pub(super) fn probed(&mut self, cut: bool) {
+        let Explorer { place, observer, frames, .. } = self;
+        let Some(probe) = &mut place.probe else { return };
+        if std::mem::take(&mut probe.is_read) && self.course == Course::Ended {
+            observer.end(cut);
+        }
+        for item in observer.items() {
+            if !probe.footprint.items.contains(item) {
+                probe.footprint.items.push(*item);
+            }
+        }
+        observer.begin_part(probe.before.0, &probe.before.1);
+        probe.footprint.ways += 1;
+        let Unknown { at, task, nth } = probe.unknown;
+        let frame = &mut frames[at];
+        let has_more = Drawn::advance(&mut probe.draws, 0);
+        // Of the current step, the values before its next ones count.
+        if has_more && (nth.is_some() || !same_values(&probe.draws, &frame.draws)) {
+            // The values of explored steps were tried, however many they are.
+            if at >= place.root || probe.footprint.ways < WAYS_MAX {
+                return;
+            }
+            let ways = probe.footprint.ways;
+            probe.footprint = Footprint { ways, ..never_sleeps(task) };
+        }
+        let Probe { footprint, .. } = place.probe.take().expect("it is the current one");
+        let Some(nth) = nth else {
+            frame.footprint = footprint;
+            return;
+        };
+        let footprint = Arc::new(footprint);
+        frame.done[nth] = footprint.clone();
+        if at < place.root {
+            place.probed.push((at, task, footprint));
+        }
+    }
+
+    /// Ends the slice: returns what its runs have shown, and what is left.
+    pub(super) fn leave(&mut self) -> Slice {
+        let place = std::mem::take(&mut self.place);
+        let mut slice = Slice {
+            wishes: place.wishes,
+            probed: place.probed,
+            noticed: self.observer.noticed().clone(),
+            classes: std::mem::take(&mut self.classes),
+            runs: self.runs,
+            blocked: self.blocked,
+            ..Slice::default()
+        };
+        if self.course == Course::Restarted {
+            slice.learnt = Some(self.observer.apart());
+            return slice;
+        }
+        // A slice without a whole run is not judged by what it leaves.
+        if place.is_through || place.bare > 0 {
+            return slice;
+        }
+        let last = place.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
+        let stack = &self.frames[place.root.min(self.depth)..self.depth];
+        let stack = stack.iter().map(SearchFrame::leave).collect();
+        slice.rest = Some(Rest { draws: last.unwrap_or_default(), stack });
+        slice
+    }
+}
+
+impl Place {
+    /// Has the siblings sleep behind the step of a frame; probes are made of those whose footprint is not known.
+    fn sleep(&mut self, frame: &mut SearchFrame, at: usize, siblings: Vec<Sibling>) {
+        for (nth, Sibling { task, footprint }) in siblings.into_iter().enumerate() {
+            frame.done.push(footprint.unwrap_or_else(|| {
+                self.left.push(Unknown { at, task, nth: Some(nth) });
+                Arc::new(Footprint { task, ..Footprint::default() })
+            }));
+        }
+    }
+}
+
+impl SearchFrame {
+    /// Replaces the frame by its choices.
+    fn choose(&mut self, task: TaskId, draws: Vec<Drawn>, order: Vec<TaskId>) {
+        self.clear();
+        (self.task, self.draws, self.backtrack) = (task, draws, order);
+    }
+
+    /// The choices of the frame.
+    fn leave(&self) -> Entry {
+        let done = self.done.iter().map(|footprint| Sibling {
+            task: footprint.task,
+            footprint: Some(footprint.clone()),
+        });
+        let is_left = |task: &TaskId| {
+            *task != self.task
+                && !self.sleeps(*task)
+                && !self.done.iter().any(|done| done.task == *task)
+        };
+        let untaken: Vec<TaskId> = self.backtrack.iter().copied().filter(is_left).collect();
+        let varies = self.draws.iter().any(|drawn| !drawn.given);
+        let is_taken = !self.footprint.items.is_empty();
+        let copy = || Arc::new(self.footprint.clone());
+        Entry {
+            task: self.task,
+            draws: self.draws.clone(),
+            done: done.collect(),
+            partial: varies.then(copy),
+            // Only the first frame with other tasks is given away.
+            whole: (!varies && is_taken && !untaken.is_empty()).then(copy),
+            untaken,
+        }
+    }
+}
+
+impl Probe {
+    /// Chooses the task of the next step.
+    pub(super) fn pick(
+        &mut self,
+        view: &View<'_>,
+        frames: &[SearchFrame],
+        observer: &mut Observer,
+    ) -> Result<TaskId, Mismatch> {
+        let (step, at) = (view.step() as usize, self.unknown.at);
+        self.drawn = 0;
+        if step > at {
+            observer.after(view);
+            self.is_read = true;
+            let found = "the end of a probe".to_owned();
+            return Err(Mismatch::new(view.step(), "nothing".to_owned(), found));
+        }
+        let task = if step == at { self.unknown.task } else { frames[step].task };
+        if !view.candidates().contains(&task) {
+            let (expected, found) = (format!("a step of task {}", task.0), "none".to_owned());
+            return Err(Mismatch::new(view.step(), expected, found));
+        }
+        if step == at {
+            self.footprint.objects = view.objects();
+            observer.before(view, task);
+        }
+        Ok(task)
+    }
+
+    /// Returns the value of a draw.
+    pub(super) fn draw(
+        &mut self,
+        draw: &Draw,
+        (step, given): (usize, Option<u64>),
+        frames: &[SearchFrame],
+        observer: &mut Observer,
+    ) -> u64 {
+        let nth = self.drawn;
+        self.drawn += 1;
+        if step < self.unknown.at {
+            return frames[step].draws.get(nth).map_or(given.unwrap_or(0), |drawn| drawn.value);
+        }
+        if self.draws.len() == nth {
+            let (value, bound) = (given.unwrap_or(0), draw.bound);
+            self.draws.push(Drawn { value, bound, given: given.is_some() });
+        }
+        let value = self.draws[nth].value;
+        if given.is_none() {
+            observer.drew(value, draw.bound);
+        }
+        value
+    }
+
+    /// The `nth` draw of the step made no difference.
+    pub(super) fn settle(&mut self, step: usize, nth: usize) {
+        if step == self.unknown.at {
+            if let Some(drawn) = self.draws.get_mut(nth) {
+                drawn.given |= drawn.value == 0;
+            }
+        }
+    }
+
+    /// Reads the run after its last step.
+    pub(super) fn end(&mut self, view: &View<'_>, observer: &mut Observer) {
+        if view.step() as usize > self.unknown.at {
+            observer.after_last(view);
+            self.is_read = true;
+        }
+    }
+
+    /// The decisions of the probe: the task of the step at a frame, and its draws.
+    pub(super) fn decision<'a>(
+        &'a self,
+        at: usize,
+        frame: &'a SearchFrame,
+    ) -> (TaskId, &'a [Drawn]) {
+        match at == self.unknown.at {
+            true => (self.unknown.task, &self.draws),
+            false => (frame.task, &frame.draws),
+        }
+    }
+
+    /// The number of steps of the probe.
+    pub(super) fn steps(&self) -> usize {
+        self.unknown.at + 1
+    }
+}
+
+/// Returns `true` if these draws have the same values.
+fn same_values(these: &[Drawn], others: &[Drawn]) -> bool {
+    these.iter().map(|drawn| drawn.value).eq(others.iter().map(|drawn| drawn.value))
+}

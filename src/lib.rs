@@ -400,8 +400,8 @@ pub mod __private {
     /// Files of results, for `cargo unpause merge`.
     pub mod results {
         pub use crate::engine::results::{
-            EndRecord, Failed, MustFail, ResultsFile, ResultsHeader, Segment, Subject, Tally,
-            Unread, chain,
+            EndRecord, Failed, Ledger, MustFail, ResultsFile, ResultsHeader, SearchLines, Segment,
+            Subject, Tally, Unread, chain,
         };
     }
 }

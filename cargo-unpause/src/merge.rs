@@ -1,6 +1,7 @@
 //! `cargo unpause merge`: the verdict on the results of all shards.
 
 mod merged;
+mod search;
 mod seeds;
 mod shown;
 
@@ -13,6 +14,7 @@ use sim::__private::results::{ResultsFile, Subject, Unread};
 
 use crate::{Exit, Terminal, Usage};
 use merged::Merged;
+use search::MergedSearch;
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut paths, mut as_json) = (Vec::new(), false);
@@ -47,14 +49,25 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         let several = subjects.iter().filter(|other| same_but_for_the_program(other, &subject));
         let several = several.count() > 1;
         programs |= several;
-        match Merged::of(&subject, parts) {
-            Ok(merged) => {
-                exits.insert(merged.exit().code());
-                left |= merged.has_left();
+        let style = terminal.style();
+        let shown = if MergedSearch::is_search(&subject) {
+            let folder = paths[0].display().to_string();
+            MergedSearch::of(&subject, parts, folder).map(|merged| {
+                let text = if as_json { format!("{}\n", merged.json()) } else { merged.text() };
+                (merged.exit(), merged.has_left(), text)
+            })
+        } else {
+            Merged::of(&subject, parts).map(|merged| {
                 let json = || format!("{}\n", merged.json());
-                let text = || merged.text(several, terminal.style());
-                let shown = if as_json { json() } else { text() };
-                terminal.print(&shown);
+                let text = if as_json { json() } else { merged.text(several, style) };
+                (merged.exit(), merged.has_left(), text)
+            })
+        };
+        match shown {
+            Ok((exit, has_left, text)) => {
+                exits.insert(exit.code());
+                left |= has_left;
+                terminal.print(&text);
             }
             Err(why) => {
                 exits.insert(Exit::Usage.code());

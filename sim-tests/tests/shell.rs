@@ -43,6 +43,9 @@ mod proofs;
 #[path = "shell/shards.rs"]
 mod shards;
 
+#[path = "shell/searches.rs"]
+mod searches;
+
 #[path = "shell/file_paths.rs"]
 mod file_paths;
 

@@ -14,6 +14,8 @@ mod census;
 mod json;
 mod must_fail;
 mod part;
+#[cfg_attr(not(feature = "sim"), allow(dead_code, reason = "the real build has no searches"))]
+mod search;
 mod tally;
 
 use std::fs::{self, File, OpenOptions};
@@ -27,6 +29,14 @@ pub use self::must_fail::MustFail;
 pub use self::part::{
     EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
 };
+#[cfg(test)]
+pub(crate) use self::search::read_back;
+pub use self::search::{Ledger, SearchLines};
+#[cfg_attr(
+    not(feature = "sim"),
+    allow(unused_imports, reason = "the real build has no searches")
+)]
+pub(crate) use self::search::{SearchLog, SeenBySlice, SliceKey, SliceLine, TopLine};
 pub use self::tally::Tally;
 
 use crate::engine::config::{Config, InvalidSetting};
@@ -35,6 +45,7 @@ use crate::engine::runner::Site;
 use crate::report::{Finding, Origin, Report, one_line};
 use crate::run::{Failure, Outcome};
 use crate::seam::SIMULATED;
+use crate::strategy::search::Apart;
 
 /// The interval between two lines of one file.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -54,6 +65,8 @@ pub(crate) fn forget_taken() {
 /// The results of one test and shard; discarded unless the settings name a folder.
 pub(crate) struct Results {
     log: Option<ResultsLog>,
+    /// The file of a search.
+    search: Option<SearchLog>,
     /// Number of seeds, from the first of the shard on, that passed in earlier processes.
     begin: u64,
 }
@@ -90,7 +103,7 @@ struct ResultsLedger {
 impl Results {
     /// Results that are discarded.
     pub(crate) fn nowhere() -> Results {
-        Results { log: None, begin: 0 }
+        Results { log: None, search: None, begin: 0 }
     }
 
     /// Opens the file of this test and shard, and reads the seeds that passed.
@@ -99,10 +112,8 @@ impl Results {
         site: &Site,
         must_fail: &MustFail,
     ) -> Result<Results, InvalidSetting> {
-        // The runs of a search are derived from earlier runs, which a file does not hold. A replay or a named seed
-        // is for inspection.
-        let counts =
-            config.replay.is_none() && !config.one_seed && config.strategy.search().is_none();
+        // A replay or a named seed is for inspection.
+        let counts = config.replay.is_none() && !config.one_seed && keeps_results(config);
         let Some(folder) = config.results.as_deref().filter(|_| counts) else {
             return Ok(Results::nowhere());
         };
@@ -125,17 +136,29 @@ impl Results {
             )));
         }
         let opened = open(&path, &header);
-        let (file, torn, segments) = opened.map_err(|why| {
+        let (file, torn, part) = opened.map_err(|why| {
             invalid(format!("a folder that can be gone on from, and {name} cannot: {why}"))
         })?;
         taken.insert(path.clone());
         drop(taken);
+        if config.strategy.is_search() {
+            let others = learnt_by_others(&path, &header);
+            let log = SearchLog::new((name, header, others), (file, torn), part);
+            return Ok(Results { log: None, search: Some(log), begin: 0 });
+        }
+        let segments = chain(part.map_or_else(Vec::new, |part| part.segments));
         let mut whole = Tally::default();
         let begin = segments.last().map_or(0, |segment| segment.to);
         segments.into_iter().for_each(|segment| whole.merge(segment.tally));
         let ledger = ResultsLedger::new(file, torn, whole, begin);
         let log = ResultsLog { path, name, header, ledger: Mutex::new(ledger) };
-        Ok(Results { log: Some(log), begin })
+        Ok(Results { log: Some(log), search: None, begin })
+    }
+
+    /// The file of a search, if there is one.
+    #[cfg(feature = "sim")]
+    pub(crate) fn search(&self) -> Option<&SearchLog> {
+        self.search.as_ref()
     }
 
     /// The position of the first seed to run; earlier ones passed.
@@ -182,6 +205,9 @@ impl Results {
 
     /// Writes the failure, if any, and the last counts. Adds notes for the user to the report.
     pub(crate) fn end(&self, report: &mut Report) {
+        if let Some(log) = &self.search {
+            log.end(report);
+        }
         let Some(log) = &self.log else { return };
         let mut ledger = log.lock();
         // The failure comes first: if the line is cut off after it, no failure is lost.
@@ -304,8 +330,8 @@ fn path(folder: &Path, config: &Config, site: &Site) -> PathBuf {
     folder.join(persistence::folder_name(&site.package)).join(test).join(shard)
 }
 
-/// Opens a file for appending. Returns it, true if it ends within a line, and its segments from position 0 on.
-fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>), String> {
+/// Opens a file for appending. Returns it, true if it ends within a line, and its content if it had any.
+fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<ResultsFile>), String> {
     let text = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(text)?;
@@ -319,7 +345,7 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>
         Err(Unread::Begun) => {
             let begin = if torn { "\n" } else { "" };
             file.write_all(format!("{begin}{}\n", header.line()).as_bytes()).map_err(text)?;
-            return Ok((file, false, Vec::new()));
+            return Ok((file, false, None));
         }
         Err(Unread::Foreign) => {
             return Err("it is not a file of results. Name another folder".to_owned());
@@ -341,12 +367,33 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>
             differences.join("; "),
         ));
     }
-    Ok((file, torn, chain(part.segments)))
+    Ok((file, torn, Some(part)))
+}
+
+/// Returns `true` if the runs of these settings can be continued from a file. Plain threads share the statics of a
+/// process, which a file does not hold; and a bounded search goes from level to level, which shares cannot.
+pub(crate) fn keeps_results(config: &Config) -> bool {
+    let is_divisible = config.shard.of == 1 || config.strategy.name() == "exhaustive";
+    !config.strategy.is_search() || !config.is_native() && is_divisible
+}
+
+/// The differences that other shares of the search have learnt to distinguish runs, as far as their files are here.
+fn learnt_by_others(path: &Path, header: &ResultsHeader) -> Apart {
+    let files = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let files = files.flatten().map(|entry| entry.path()).filter(|other| *other != path);
+    let read = |file: PathBuf| ResultsFile::read(&fs::read(file).ok()?).ok();
+    let same =
+        |file: &ResultsFile| file.header.subject == header.subject && file.header.of == header.of;
+    files
+        .filter_map(read)
+        .filter(same)
+        .fold(Apart::NOTHING, |all, file| all.and(file.search.learnt()))
 }
 
 /// The first line for these settings. A file with another first line cannot be resumed.
 fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsHeader, String> {
-    let (first, count) = config.seeds();
+    // A search has no seeds.
+    let (first, count) = if config.strategy.is_search() { (0, 0) } else { config.seeds() };
     let subject = Subject {
         test: site.test.clone(),
         package: site.package_and_version(),

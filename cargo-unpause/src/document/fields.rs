@@ -393,6 +393,7 @@ objects! {
         unseen: Vec<String>,
         orders: String,
         bound: Option<Bound>,
+        share: Maybe<Option<Share>>,
         audit: Option<Audit>,
         fallback: Option<Fallback>,
     }
@@ -404,6 +405,8 @@ objects! {
     StepText { task: String, operations: String, place: PlaceIndex }
     /// A bound of a search.
     Bound { what: String, through: Option<u64> }
+    /// The share of a search that is divided among processes.
+    Share { number: u64, of: u64 }
     /// Sampled runs after a search.
     Audit { runs: u64, missed: Option<String>, failed: bool, unseen: bool, clash: Option<Clash> }
     /// The search that got the second half of the runs.

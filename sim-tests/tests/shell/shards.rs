@@ -200,10 +200,3 @@ fn what_never_held_in_a_shard_may_hold_in_another() {
     let shard = child("never_sees_it").env("SIM_SHARD", "1/2");
     shard.passes().says(&["in this part of the seeds; to judge all of them, set SIM_RESULTS"]);
 }
-
-#[cfg_attr(feature = "sim", test)]
-fn a_search_is_not_divided_and_says_so() {
-    let search = child("does_nothing").env("SIM_STRATEGY", "exhaustive");
-    let ended = search.env("SIM_SHARD", "2/2").passes();
-    ended.says(&["explored the only interleaving", "not divided into shards"]);
-}

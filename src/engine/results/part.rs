@@ -3,6 +3,7 @@
 
 use super::json::{Json, quoted};
 use super::must_fail::MustFail;
+use super::search::{self, SearchLines};
 use super::tally::Tally;
 use crate::engine::config::differing;
 use crate::strategy::STRATEGIES;
@@ -56,6 +57,8 @@ pub struct ResultsFile {
     pub header: ResultsHeader,
     /// Positions that passed, in the order of the lines. They overlap if several processes wrote the file.
     pub segments: Vec<Segment>,
+    /// The lines of a search.
+    pub search: SearchLines,
     /// The failures.
     pub failures: Vec<Failed>,
     /// A record for each process that reached the end of the test.
@@ -236,12 +239,13 @@ impl ResultsFile {
                 continue;
             };
             let taken = match &mut part {
-                Some(part) => part.take(&json),
+                Some(part) => part.take(&json, line),
                 // Without a first line nothing else can be checked against the shard.
                 None if json.get("sim").is_none() => return Err(Unread::Foreign),
                 None => head(&json).map(|header| {
-                    let (segments, failures, ends) = Default::default();
-                    part = Some(ResultsFile { header, segments, failures, ends, damaged: 0 });
+                    let (segments, search, failures, ends) = Default::default();
+                    part =
+                        Some(ResultsFile { header, segments, search, failures, ends, damaged: 0 });
                 }),
             };
             taken.map_err(|why| Unread::Line(number, why))?;
@@ -251,9 +255,12 @@ impl ResultsFile {
     }
 
     /// Adds a line behind the first one.
-    fn take(&mut self, line: &Json) -> Result<(), String> {
+    fn take(&mut self, line: &Json, text: &[u8]) -> Result<(), String> {
         let has = |name: &str| line.get(name).is_some();
         match () {
+            () if has("slice") || has("top") || has("sampled") => {
+                self.search.add(search::read(line, text)?)
+            }
             () if has("done") => self.take_segment(line),
             () if has("failed") => self.take_failure(line),
             () if has("ended") => self.take_end(line),

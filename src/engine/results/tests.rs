@@ -29,6 +29,12 @@ fn file(name: &str, content: &[u8]) -> PathBuf {
     path
 }
 
+/// Opens a file of seeds. Returns its segments from position 0 on.
+fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Vec<Segment>), String> {
+    let (file, torn, part) = super::open(path, header)?;
+    Ok((file, torn, chain(part.map_or_else(Vec::new, |part| part.segments))))
+}
+
 fn reached(segments: &[Segment]) -> u64 {
     segments.last().map_or(0, |segment| segment.to)
 }
@@ -246,7 +252,7 @@ fn a_seed_that_is_none_of_the_shard_is_not_its_business() {
     let (opened, torn, _) = open(&path, &header).unwrap();
     let ledger = Mutex::new(ResultsLedger::new(opened, torn, Tally::default(), 0));
     let log = ResultsLog { path: path.clone(), name: "it".to_owned(), header, ledger };
-    let results = Results { log: Some(log), begin: 0 };
+    let results = Results { log: Some(log), search: None, begin: 0 };
     let mut counted = tally(0..1);
     results.passed(0..1, &mut counted);
     assert_eq!(counted.runs, 1, "it was taken");

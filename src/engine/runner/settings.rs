@@ -38,8 +38,9 @@ impl Runner {
     /// [`SEARCHES`](crate::strategy::SEARCHES).
     ///
     /// A search continues until it is complete, or complete within its bound; [`seeds`](Self::seeds) then limits the
-    /// number of its runs (the end of the range; a million by default), and a seed is the number of a run. It uses
-    /// one thread. [`Report::searched`](crate::report::Report::searched) has its progress.
+    /// number of its runs (the end of the range; a million by default), and a seed is the number of a run.
+    /// [`Report::searched`](crate::report::Report::searched) has its progress. A search of async code is divided among
+    /// [threads](Self::jobs): its runs, their numbers and the reported failure are the same for any number of them.
     ///
     /// Half-way through the runs that it may take, `exhaustive` reads its estimate of the number of all runs. If
     /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
@@ -186,7 +187,8 @@ impl Runner {
         self
     }
 
-    /// The number of seeds that run at once, at least 1. The report does not depend on it.
+    /// The number of threads that run seeds or make parts of a search, at least 1. The report does not depend on it.
+    /// A search of plain threads uses one.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Runner {
         self.settings.jobs = Some(jobs.max(1));

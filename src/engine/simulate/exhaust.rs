@@ -6,6 +6,7 @@ mod rounds;
 mod slice;
 #[cfg(test)]
 mod tests;
+mod top;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use std::time::Instant;
 
 use self::audit::Sampled;
 use super::session::Session;
-use crate::engine::results::Tally;
+use crate::engine::results::{Tally, keeps_results};
 use crate::engine::seeds::Explored;
 use crate::native;
-use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, Searched};
+use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, Searched, Share};
 use crate::run::clock::ClockMode;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
 use crate::run::{Failure, Run};
 use crate::strategy::Search;
-use crate::strategy::divided::SearchTree;
+use crate::strategy::divided::{Division, SearchTree};
 use crate::strategy::search::{Apart, SearchBound, SearchProgress};
 
 /// The visitor of the runs of a search.
@@ -59,10 +60,12 @@ pub(super) fn exhaust(
     // It reports its progress in place of coverage.
     let tally = Tally::new(false, config.statistics, false);
     let mut explored = Explored { tally, ..Explored::default() };
-    if config.shard.of > 1 || config.results.is_some() {
+    let is_asked = config.shard.of > 1 || config.results.is_some();
+    if is_asked && !keeps_results(config) {
+        let what = if config.is_native() { "a search of plain threads" } else { name };
         explored.warnings.push(format!(
-            "{name} plans each run from those before: it is not divided into shards, and keeps no results to \
-             continue from. This was the whole search, whatever SIM_SHARD is"
+            "{what} is not divided into shards, and keeps no results to continue from. This was the whole search, \
+             whatever SIM_SHARD is"
         ));
     }
     // A visitor of every run must see each once.
@@ -71,7 +74,9 @@ pub(super) fn exhaust(
         RunVisitor::One(one) => one.saturating_add(1),
         _ => config.end(),
     };
-    let fallback = config.strategy.fallback().filter(|_| !each);
+    // A search that is recorded goes on with the next process.
+    let recorded = is_asked && keeps_results(config) && matches!(visit, RunVisitor::UntilFailure);
+    let fallback = config.strategy.fallback().filter(|_| !each && !recorded);
     let deadline = config.time.map(|time| Instant::now() + time);
     let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end };
     let searched = whole.searched(search, each);
@@ -97,6 +102,9 @@ impl WholeSearch<'_, '_> {
     fn searched(&mut self, search: &Arc<dyn Search>, each: bool) -> Searched {
         let config = self.session.config;
         let mut tree = search.tree();
+        if self.session.assignment.results.search().is_some() {
+            tree = tree.recorded();
+        }
         if each {
             let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
             tree.begin_again(all);
@@ -108,6 +116,7 @@ impl WholeSearch<'_, '_> {
         let half = self.fallback.is_some().then_some(config.runs / 2);
         let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
         let mut searched = how_far(tree.progress(), ended);
+        searched.share = self.share();
         searched.assumes = reduces && !searched.by_step && !config.is_native();
         if searched.by_step {
             let contact = || tree.contact().map(|text| Cause::Contact(text.to_owned()));
@@ -145,6 +154,12 @@ impl WholeSearch<'_, '_> {
         searched
     }
 
+    /// The share of this process, if the search is divided among several.
+    fn share(&self) -> Option<Share> {
+        let Division { number, of, .. } = rounds::division(self.session, &self.visit);
+        (of > 1).then_some(Share { number, of })
+    }
+
     /// Makes the runs of the search, and audits it if it is through. If tasks share something that it does not see, it
     /// begins again with all orders of steps apart. At the number `half` it may be given up.
     fn audited(
@@ -169,6 +184,9 @@ impl WholeSearch<'_, '_> {
             tree.sort_classes();
             let sample = || audit::audit(self.session, Some(tree), audit::RUNS, each);
             let mut sampled: Sampled = self.session.quietly(sample);
+            if let Some(log) = self.session.assignment.results.search() {
+                log.audited(&sampled.classes, sampled.audit.agrees());
+            }
             let SearchProgress { by_step, blind, .. } = tree.progress();
             if !sampled.shares_unseen() || by_step || blind {
                 return Audited { ended, next, sampled: Some(sampled), clash };
@@ -250,6 +268,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         unseen: Vec::new(),
         orders: OrdersTaken::AsAsked,
         bound: progress.within.map(bound),
+        share: None,
         audit: None,
         fallback: None,
     }

@@ -190,12 +190,24 @@ pub struct Searched {
     pub orders: OrdersTaken,
     /// The bound on the runs; `None` if there was none, or if it excluded no run.
     pub bound: Option<Bound>,
+    /// The share of the search, if it was divided among processes: `complete` and `part` are about this share, and only
+    /// `cargo unpause merge` says whether all shares together are a proof.
+    pub share: Option<Share>,
     /// The audit by sampled runs after a complete search; `None` if the search is incomplete or
     /// found a failure.
     pub audit: Option<Audit>,
     /// The search that received the second half of the runs, if by the estimate after the first half they would not
     /// have sufficed. The fields above describe the original search.
     pub fallback: Option<Box<Fallback>>,
+}
+
+/// One of the shares of a search that is divided among processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// The number of the share, from 1.
+    pub number: u64,
+    /// The number of shares.
+    pub of: u64,
 }
 
 /// The memory orders of the operations of a program, as a search took them. Only runs of plain threads are searched for

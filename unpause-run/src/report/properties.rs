@@ -368,6 +368,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
                 clash: Some(clash),
             }),
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
+            share: None,
             fallback: None,
         });
         let searched = searched.map(|searched| {

@@ -17,7 +17,7 @@ impl Searched {
     /// ```
     pub fn is_proof(&self) -> bool {
         let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
-        let own = self.complete && !self.blind && self.bound.is_none();
+        let own = self.complete && !self.blind && self.bound.is_none() && self.share.is_none();
         let agrees = agrees && self.tries_all();
         let fallback = || self.fallback.as_ref().is_some_and(|own| own.searched.is_proof());
         agrees && (own || fallback())
@@ -98,6 +98,9 @@ impl Searched {
                 let next = through.saturating_add(1);
                 format!("{percent:.2} % of the runs with {next} {what}s were made")
             }
+            None if self.share.is_some() && self.complete => {
+                "the other shares of the search are not judged here".to_owned()
+            }
             None => format!("{percent:.2} % of the search was done"),
         };
         Some(why)
@@ -110,10 +113,12 @@ impl Searched {
     }
 
     /// Like [`shortfall`](Self::shortfall), but only if the search did less than requested: a request for all runs
-    /// within a bound does not include those beyond it.
+    /// within a bound does not include those beyond it, and a share does not include the others.
     #[doc(hidden)]
     pub fn fell_short(&self) -> Option<String> {
-        let as_asked = self.complete && !self.blind && self.tries_all() && self.bound.is_some();
+        let is_part = self.bound.is_some() || self.share.is_some();
+        let agrees = self.audit.as_ref().is_none_or(Audit::agrees);
+        let as_asked = self.complete && !self.blind && self.tries_all() && is_part && agrees;
         self.shortfall().filter(|_| !as_asked)
     }
 }

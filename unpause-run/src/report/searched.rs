@@ -1,7 +1,7 @@
 //! The result of a search on the screen: how far it came, its limits, and what it relied on.
 
 use super::proven::ORDERS_UNTRIED;
-use super::{Audit, Bound, Cause, Clash, OrdersTaken, Searched};
+use super::{Audit, Bound, Cause, Clash, OrdersTaken, Searched, Share};
 use unpause_check::picture::screen::{Paint, Screen, clean, plural};
 
 /// Returns the progress of a search within a bound, such as `12.30 % of those with 2 preemptions`.
@@ -14,6 +14,9 @@ fn within(bound: &Bound, part: f64) -> String {
 /// Says that a search is complete.
 pub(super) fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
+    if let (Some(Share { number, of }), true) = (searched.share, searched.complete) {
+        return format!("explored share {number} of {of}: {}", plural(runs, "interleaving"));
+    }
     match &searched.bound {
         _ if searched.blind || !searched.tries_all() || !agrees => plural(runs, "run"),
         None if runs == 1 => "explored the only interleaving".to_owned(),
@@ -131,6 +134,9 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         if fallback.is_none() {
             say("", SMALLER);
         }
+    } else if searched.share.is_some() {
+        let text = "the other shares are not judged here; `cargo unpause merge` judges all of them";
+        say("NOT A PROOF: ", text);
     } else if let Some(bound) = &searched.bound {
         let text = format!("runs with more {}s were not tried", clean(&bound.what));
         say("NOT A PROOF: ", &text);

@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
-use super::divided::{Part, SearchTree, Slice};
+use super::divided::{Look, Part, SearchTree, Slice};
 use super::exhaustive::{ClosureVerdict, Exhaustive};
+use super::footprint::Footprint;
 use crate::run::choice::Strategy;
+use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
@@ -70,6 +72,14 @@ pub trait Search: Send + Sync {
     /// Evaluates a run of a probe; `cut` as for [`advance`](Self::advance).
     fn probed(&self, _cut: bool) {}
 
+    /// Has the next run, after probes, be a [look](super::divided::Look) below the path of the part.
+    fn begin_look(&self) {}
+
+    /// Ends a look: returns what it saw, and the footprints of its probes.
+    fn end_look(&self) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+        (Look::default(), Vec::new())
+    }
+
     /// Returns `true` if the last run has shown that the search must begin again.
     fn has_learnt(&self) -> bool {
         false
@@ -107,6 +117,26 @@ impl Apart {
     pub const DEATHS: Apart = Apart { deaths: true, ..Apart::NOTHING };
     pub const NODES: Apart = Apart { nodes: true, ..Apart::NOTHING };
     pub const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
+
+    /// The single differences, by name.
+    const NAMED: [(&str, Apart); 5] = [
+        ("orders", Apart::ORDERS),
+        ("counts", Apart::COUNTS),
+        ("deaths", Apart::DEATHS),
+        ("nodes", Apart::NODES),
+        ("steps", Apart::STEPS),
+    ];
+
+    /// The names of the differences.
+    pub fn names(self) -> Vec<&'static str> {
+        let named = Apart::NAMED.iter().filter(|(_, one)| self.and(*one) == self);
+        named.map(|(name, _)| *name).collect()
+    }
+
+    /// The difference with this name.
+    pub fn named(name: &str) -> Option<Apart> {
+        Apart::NAMED.iter().find(|(own, _)| *own == name).map(|(_, one)| *one)
+    }
 
     /// These, and others.
     pub const fn and(self, others: Apart) -> Apart {

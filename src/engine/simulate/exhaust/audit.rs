@@ -26,11 +26,11 @@ use crate::rt::Worker;
 use crate::run::ids::Seed;
 use crate::run::trace::format;
 use crate::run::{Failure, Run};
+use crate::strategy::Chosen;
 use crate::strategy::divided::SearchTree;
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
-use crate::strategy::Chosen;
 
 /// The number of sampled runs.
 pub(in crate::engine::simulate) const RUNS: u64 = 100;
@@ -49,6 +49,8 @@ const STRATEGIES: [&str; 2] = ["random", "pos"];
 #[derive(Default)]
 pub(in crate::engine::simulate) struct Sampled {
     pub(in crate::engine::simulate) audit: Audit,
+    /// The classes of the runs, but for those that were too long.
+    pub(in crate::engine::simulate) classes: Set<u64>,
     /// A run that fails, though the search passed, and its seed.
     failing: Option<(Run, Seed)>,
     /// True if tasks woke each other through something outside this library that the search does not know of: their
@@ -66,7 +68,7 @@ pub(in crate::engine::simulate) fn audit(
     shown: bool,
 ) -> Sampled {
     let sampled = Sampled::default();
-    let mut auditor = Auditor { session, search, shown, classes: Set::new(), sampled };
+    let mut auditor = Auditor { session, search, shown, sampled };
     for name in STRATEGIES {
         auditor.sample(name, runs / STRATEGIES.len() as u64);
         if auditor.is_done() {
@@ -82,8 +84,6 @@ struct Auditor<'a, 's> {
     search: Option<&'a SearchTree>,
     /// True if the search continued after failures.
     shown: bool,
-    /// The classes of the sampled runs.
-    classes: Set<u64>,
     sampled: Sampled,
 }
 
@@ -142,9 +142,11 @@ impl Auditor<'_, '_> {
 
     /// The class of the last run, and other orders of it if they are to be made.
     fn look(&mut self, witness: &Witness, number: u64, failure: Option<&Failure>) -> SampledClass {
+        let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
         let (class, others) = witness.look(ends_by_a_step(failure), |order| {
             let class = order.class();
-            let wanted = self.classes.insert(class) || number < MADE_AGAIN;
+            let is_new = !is_long && self.sampled.classes.insert(class);
+            let wanted = is_new || number < MADE_AGAIN;
             let is_made_again = wanted && failure.is_none();
             let others = if is_made_again { Other::all(order) } else { Vec::new() };
             (class, others)

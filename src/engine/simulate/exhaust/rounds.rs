@@ -9,18 +9,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
+use super::top;
 use super::{RunVisitor, SearchEnd, SearchLimits};
 use crate::engine::live::{self, Live};
+use crate::engine::results::{SearchLog, keeps_results};
 use crate::engine::seeds::Explored;
 use crate::engine::simulate::session::Session;
 use crate::report::Origin;
 use crate::run::ids::Seed;
 use crate::strategy::Search;
-use crate::strategy::divided::SearchTree;
+use crate::strategy::divided::{Division, SearchTree};
 use crate::strategy::search::SearchProgress;
 
 /// One thread searches for so long before others are started.
 const ALONE: Duration = Duration::from_millis(10);
+
+/// The share of this process in the search.
+pub(super) fn division(session: &Session<'_>, visit: &RunVisitor<'_>) -> Division {
+    let shard = session.config.shard;
+    let is_divided = matches!(visit, RunVisitor::UntilFailure) && keeps_results(session.config);
+    if is_divided { Division::of(shard.number, shard.of) } else { Division::of(1, 1) }
+}
 
 /// Makes the runs of a search. Returns the number of the next run, too.
 pub(super) fn explore(
@@ -32,15 +41,43 @@ pub(super) fn explore(
     explored: &mut Explored,
 ) -> (SearchEnd, u64) {
     let before = explored.tally.runs;
+    let division = division(session, visit);
+    let mut number = limits.numbers.start;
+    let ended = loop {
+        if division.of > 1 && tree.needs_top() {
+            session.quietly(|| top::make(session, search, tree, division));
+        }
+        let ended;
+        (ended, number) = pool(session, (search, tree), visit, (&limits, number), explored);
+        if let Some(ended) = ended {
+            break ended;
+        }
+    };
+    if explored.found.is_none() {
+        // Runs before the search began anew do not count.
+        explored.tally.runs = before + tree.progress().runs;
+    }
+    (ended, number)
+}
+
+/// Makes the rounds from this number of runs on. Returns `None` if the search of a share began again, and needs a top.
+fn pool(
+    session: &Session<'_>,
+    (search, tree): (&Arc<dyn Search>, &mut SearchTree),
+    visit: &mut RunVisitor<'_>,
+    (limits, number): (&SearchLimits, u64),
+    explored: &mut Explored,
+) -> (Option<SearchEnd>, u64) {
     // Plain threads share the statics of the process, and a visitor sees the runs in order.
     let is_alone = session.config.is_native() || !matches!(visit, RunVisitor::UntilFailure);
     let jobs = if is_alone { 1 } else { session.config.jobs };
-    let number = limits.numbers.start;
-    let round = Round { number, budgets: Vec::new(), next: 0, made: Vec::new() };
+    let round = Round { number, budgets: Vec::new(), next: 0, under_way: 0, made: Vec::new() };
     let state = State { tree, explored, round, ended: None };
     let rounds = Rounds {
         session,
         limits,
+        log: session.assignment.results.search(),
+        is_share: division(session, visit).of > 1,
         live: Live::begin(&session.site.test),
         last: AtomicUsize::new(usize::MAX),
         state: Mutex::new(state),
@@ -67,19 +104,29 @@ pub(super) fn explore(
             }
         }
     });
-    let State { tree, explored, round, ended } =
-        rounds.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if explored.found.is_none() {
-        // Runs before the search began anew do not count.
-        explored.tally.runs = before + tree.progress().runs;
-    }
-    (ended.unwrap_or(SearchEnd::Stopped), round.number)
+    let state = rounds.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let ended = match state.ended {
+        Some(PoolEnd::Over(ended)) => Some(ended),
+        Some(PoolEnd::NeedsTop) => None,
+        None => Some(SearchEnd::Stopped),
+    };
+    (ended, state.round.number)
+}
+
+/// The end of a pool.
+enum PoolEnd {
+    Over(SearchEnd),
+    NeedsTop,
 }
 
 /// The rounds of a search, shared by its threads.
 struct Rounds<'r, 's> {
     session: &'r Session<'s>,
-    limits: SearchLimits,
+    limits: &'r SearchLimits,
+    /// The file of the search, if there is one.
+    log: Option<&'r SearchLog>,
+    /// True if the search is divided among processes.
+    is_share: bool,
     live: Live<'r>,
     /// The first slice of the round after which no slice counts; 0 if the search is over.
     last: AtomicUsize,
@@ -92,7 +139,7 @@ struct State<'r> {
     tree: &'r mut SearchTree,
     explored: &'r mut Explored,
     round: Round,
-    ended: Option<SearchEnd>,
+    ended: Option<PoolEnd>,
 }
 
 /// The current round.
@@ -103,6 +150,8 @@ struct Round {
     budgets: Vec<u64>,
     /// The next slice.
     next: usize,
+    /// The number of slices that are being made.
+    under_way: usize,
     made: Vec<Option<MadeSlice>>,
 }
 
@@ -112,12 +161,7 @@ impl<'r> Rounds<'r, '_> {
     }
 
     /// Makes slices until the search is over.
-    fn work(
-        &self,
-        search: Arc<dyn Search>,
-        visit: &mut RunVisitor<'_>,
-        between: &mut dyn FnMut(),
-    ) {
+    fn work(&self, search: Arc<dyn Search>, visit: &mut RunVisitor<'_>, between: &mut dyn FnMut()) {
         let over = OverOnUnwind(self);
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
@@ -138,9 +182,13 @@ impl<'r> Rounds<'r, '_> {
                 return None;
             }
             let State { tree, round, .. } = &mut *state;
+            while round.made.get(round.next).is_some_and(Option::is_some) {
+                round.next += 1;
+            }
             let at = round.next;
             if at < round.budgets.len() && at <= self.last.load(Ordering::Relaxed) {
                 round.next += 1;
+                round.under_way += 1;
                 let from = round.number_of(at);
                 let order = SliceOrder { part: tree.part(at), budget: round.budgets[at], from };
                 return Some((at, order));
@@ -170,13 +218,15 @@ impl<'r> Rounds<'r, '_> {
         if made.is_last() || made.is_cut {
             self.last.fetch_min(at, Ordering::Relaxed);
         }
+        if let (Some(log), true) = (self.log, made.is_fact()) {
+            let key = (state.tree.generation(), state.tree.round(), at);
+            log.write(&made.line(key, state.tree.class_bound()));
+        }
         state.round.made[at] = Some(made);
-        let last = self.last.load(Ordering::Relaxed);
-        let begun = state.round.next;
-        let wanted = last.saturating_add(1).min(state.round.budgets.len());
-        let is_made = |made: &Option<MadeSlice>| made.is_some();
-        if begun >= wanted && state.round.made[..begun].iter().all(is_made) {
+        state.round.under_way -= 1;
+        if state.round.is_over(self) {
             state.end_round(self);
+            state.begin_round(self);
             self.turned.notify_all();
         }
     }
@@ -187,38 +237,89 @@ impl Round {
     /// runs as they may.
     fn number_of(&self, at: usize) -> u64 {
         let made = self.made[..at].iter().zip(&self.budgets);
-        let runs = made.map(|(made, budget)| made.as_ref().map_or(*budget, |made| made.slice.made()));
+        let runs =
+            made.map(|(made, budget)| made.as_ref().map_or(*budget, |made| made.slice.made()));
         self.number + runs.sum::<u64>()
+    }
+
+    /// Returns `true` if every slice that counts is made, and none is under way.
+    fn is_over(&self, rounds: &Rounds<'_, '_>) -> bool {
+        let last = rounds.last.load(Ordering::Relaxed);
+        let wanted = last.saturating_add(1).min(self.budgets.len());
+        self.under_way == 0 && self.made[..wanted].iter().all(Option::is_some)
     }
 }
 
 impl State<'_> {
-    /// Begins a round, or ends the search if it may make no other run.
+    /// Begins the next round in which a run is to be made, or ends the search.
     fn begin_round(&mut self, rounds: &Rounds<'_, '_>) {
-        let SearchLimits { numbers, give_up_at, .. } = &rounds.limits;
+        while self.ended.is_none() {
+            if self.tree.is_through() {
+                return self.end(SearchEnd::Complete);
+            }
+            if rounds.is_share && self.tree.needs_top() {
+                self.ended = Some(PoolEnd::NeedsTop);
+                return;
+            }
+            self.allot(rounds);
+            if self.ended.is_some() {
+                return;
+            }
+            if let Some(log) = rounds.log {
+                self.take_made(log, rounds);
+            }
+            if !self.round.is_over(rounds) {
+                return;
+            }
+            self.end_round(rounds);
+        }
+    }
+
+    fn end(&mut self, ended: SearchEnd) {
+        self.ended.get_or_insert(PoolEnd::Over(ended));
+    }
+
+    /// Allots the runs of the next round. Ends the search if it may make no other run.
+    fn allot(&mut self, rounds: &Rounds<'_, '_>) {
+        let SearchLimits { numbers, give_up_at, .. } = rounds.limits;
         let number = self.round.number;
         let half = give_up_at.filter(|half| number < *half);
         if *give_up_at == Some(number) && self.tree.progress().part < 0.5 {
-            self.ended = Some(SearchEnd::GivenUp);
-            return;
+            return self.end(SearchEnd::GivenUp);
         }
         let left = half.unwrap_or(numbers.end).saturating_sub(number);
         if left == 0 {
-            self.ended = Some(SearchEnd::Stopped);
-            return;
+            return self.end(SearchEnd::Stopped);
         }
+        // The rounds of a search that is recorded follow from its lines alone.
+        let left = if rounds.log.is_some() { u64::MAX } else { left };
         let budgets = self.tree.budgets(left);
         let made = budgets.iter().map(|_| None).collect();
-        self.round = Round { number, budgets, next: 0, made };
+        self.round = Round { number, budgets, next: 0, under_way: 0, made };
         rounds.last.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// Takes the slices of the round that earlier processes have made.
+    fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) {
+        for at in 0..self.round.budgets.len() {
+            let key = (self.tree.generation(), self.tree.round(), at);
+            let Some(line) = log.take(key) else { continue };
+            let made = MadeSlice::of_line(line);
+            if made.is_last() {
+                rounds.last.fetch_min(at, Ordering::Relaxed);
+            }
+            self.round.made[at] = Some(made);
+        }
     }
 
     /// Ends the round.
     fn end_round(&mut self, rounds: &Rounds<'_, '_>) {
         let last = rounds.last.load(Ordering::Relaxed);
-        let made = std::mem::take(&mut self.round.made).into_iter().flatten();
+        let made = std::mem::take(&mut self.round.made).into_iter();
         let (mut slices, mut is_cut) = (Vec::new(), false);
-        for MadeSlice { slice, mut explored, is_cut: cut } in made.take(last.saturating_add(1)) {
+        for MadeSlice { slice, mut explored, is_cut: cut } in
+            made.take(last.saturating_add(1)).flatten()
+        {
             explored.renumber(self.round.number);
             self.round.number += slice.made();
             self.explored.merge(explored);
@@ -227,14 +328,14 @@ impl State<'_> {
         }
         if self.explored.found.is_some() || is_cut {
             self.tree.count(slices);
-            self.ended = Some(SearchEnd::Stopped);
-            return;
-        }
-        self.tree.merge(slices);
-        if self.tree.is_through() {
-            self.ended = Some(SearchEnd::Complete);
+            self.end(SearchEnd::Stopped);
+        } else if let Err(why) = self.tree.check(&slices) {
+            self.explored
+                .warnings
+                .push(format!("the results of the search are not its own: {why}"));
+            self.end(SearchEnd::Stopped);
         } else {
-            self.begin_round(rounds);
+            self.tree.merge(slices);
         }
     }
 }
@@ -263,7 +364,7 @@ struct OverOnUnwind<'a, 'r, 's>(&'a Rounds<'r, 's>);
 impl Drop for OverOnUnwind<'_, '_, '_> {
     fn drop(&mut self) {
         self.0.last.store(0, Ordering::Relaxed);
-        self.0.state().ended.get_or_insert(SearchEnd::Stopped);
+        self.0.state().end(SearchEnd::Stopped);
         self.0.turned.notify_all();
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{RunVisitor, ends_by_a_step};
-use crate::engine::results::Tally;
-use crate::engine::seeds::{Explored, Found, remarks, unchecked};
+use crate::engine::results::{SeenBySlice, SliceKey, SliceLine, Tally};
+use crate::engine::seeds::{Explored, Found, Stuck, remarks, unchecked};
 use crate::engine::simulate::confirm;
 use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::passed::note;
@@ -14,10 +14,11 @@ use crate::engine::simulate::watchdog::Unwatch;
 use crate::native;
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
-use crate::run::ids::Seed;
+use crate::run::ids::{Seed, TaskId};
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
-use crate::strategy::divided::{Part, Slice};
+use crate::strategy::divided::{Look, Part, Slice};
+use crate::strategy::footprint::Footprint;
 use crate::strategy::search::Apart;
 
 /// A slice with what the engine saw of its runs, which are numbered from 0.
@@ -29,6 +30,29 @@ pub(super) struct MadeSlice {
 }
 
 impl MadeSlice {
+    /// A slice that an earlier process made.
+    pub(super) fn of_line(line: SliceLine) -> MadeSlice {
+        let SliceLine { slice, tally, untried, warnings, notes, stuck, .. } = line;
+        let stuck = stuck.map(|(position, text)| Stuck { position, seed: Seed(position), text });
+        let untried = untried.into_iter().collect();
+        let explored = Explored { tally, warnings, notes, stuck, untried, ..Explored::default() };
+        MadeSlice { slice, explored, is_cut: false }
+    }
+
+    /// Returns `true` if the slice is whole and no run failed: another process would make the same.
+    pub(super) fn is_fact(&self) -> bool {
+        !self.is_cut && self.explored.found.is_none()
+    }
+
+    /// The line of the slice in a file of results.
+    pub(super) fn line(&self, key: SliceKey, bound: u64) -> String {
+        let Explored { tally, untried, warnings, notes, stuck, .. } = &self.explored;
+        let untried = untried.iter().copied().collect();
+        let stuck = stuck.as_ref().map(|stuck| (stuck.position, &*stuck.text));
+        let seen = SeenBySlice { tally, untried, warnings, notes, stuck };
+        SliceLine::write(key, &self.slice, bound, &seen)
+    }
+
     /// Returns `true` if no later slice of the round counts.
     pub(super) fn is_last(&self) -> bool {
         self.explored.found.is_some() || self.slice.learnt.is_some()
@@ -95,7 +119,8 @@ impl<'a, 's> SliceMaker<'a, 's> {
             self.watched.watched.begin(from + made);
             let failure = self.session.once(&mut self.worker, Seed(from + made), &self.limits);
             self.worker.add_untried(&mut explored.untried);
-            let mut runs = SliceRuns { maker: self, visit, explored: &mut explored, from, nth: made };
+            let mut runs =
+                SliceRuns { maker: self, visit, explored: &mut explored, from, nth: made };
             let next = runs.judge(failure);
             self.worker.forget_histories();
             made += 1;
@@ -108,7 +133,23 @@ impl<'a, 's> SliceMaker<'a, 's> {
                 }
             }
         }
-        MadeSlice { slice: self.search.leave(), explored, is_cut }
+        let slice = self.search.leave();
+        if slice.learnt.is_some() {
+            // Its runs do not count.
+            explored.tally.take();
+        }
+        MadeSlice { slice, explored, is_cut }
+    }
+
+    /// Looks at the frame below a part.
+    pub(super) fn look(&mut self, part: Part) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+        self.search.adopt(part);
+        self.probe(0);
+        self.search.begin_look();
+        self.watched.watched.begin(0);
+        self.session.once(&mut self.worker, Seed(0), &self.limits);
+        self.worker.forget_histories();
+        self.search.end_look()
     }
 
     /// Finds what the part does not say.
@@ -153,7 +194,9 @@ impl SliceRuns<'_, '_, '_, '_> {
         if wanted && failure.is_some() || stray {
             return self.found(self.extract(failure.as_ref()));
         }
-        if number == 0 {
+        // The first run of a share may be one that counts for nothing.
+        let is_first = self.from == 0 && !blocked && self.explored.tally.runs == 1;
+        if is_first {
             let run = self.extract(failure.as_ref());
             self.explored.warnings.extend(remarks(&run));
             let notes = unchecked(&session.site.test, worker.unchecked());

@@ -1,7 +1,7 @@
 //! Results about all runs of a test as JSON: searches, coverage, statistics.
 
 use super::super::{
-    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, Searched, StepText,
+    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, Searched, Share, StepText,
 };
 use super::failure::conditions;
 use super::history::omitted;
@@ -25,6 +25,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         unseen,
         orders,
         bound,
+        share,
         audit,
         fallback,
     } = searched;
@@ -70,6 +71,15 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
             w.close('}');
         }
         None => w.null("bound"),
+    }
+    match share {
+        Some(Share { number, of }) => {
+            w.open_field("share", '{');
+            w.number("number", *number);
+            w.number("of", *of);
+            w.close('}');
+        }
+        None => w.null("share"),
     }
     match audit {
         Some(Audit { runs, missed, failed, unseen, clash }) => {

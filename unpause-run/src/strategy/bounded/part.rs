@@ -47,11 +47,7 @@ impl BoundedStack {
     }
 
     /// Fills a frame of which only the choices are known. Returns its task.
-    pub(super) fn see_frame(
-        &mut self,
-        step: usize,
-        view: &View<'_>,
-    ) -> Result<TaskId, Mismatch> {
+    pub(super) fn see_frame(&mut self, step: usize, view: &View<'_>) -> Result<TaskId, Mismatch> {
         self.fill(step, view);
         let task = self.place.tasks[step];
         let frame = &mut self.frames[step];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::rules::DivisionRules;
 use crate::run::ids::TaskId;
 use crate::strategy::footprint::{Footprint, StepItem};
 use crate::strategy::search::{Apart, Drawn};
@@ -34,7 +35,7 @@ pub fn never_sleeps(task: TaskId) -> Footprint {
 }
 
 /// A step of the path from the root of the search to a job: a shared frame, and the choices there.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathStep {
     pub frame: FrameId,
     pub task: TaskId,
@@ -66,6 +67,8 @@ pub struct Job {
     pub fixed: usize,
     /// The frames below the path.
     pub stack: Vec<Entry>,
+    /// True if nothing is to be seen below it: its path is a whole run.
+    pub is_seen: bool,
 }
 
 /// A frame of the path, as a worker needs it.
@@ -93,6 +96,8 @@ pub struct Part {
 pub struct Known {
     /// The differences that distinguish runs.
     pub apart: Apart,
+    /// The rules of the division.
+    pub rules: DivisionRules,
     /// The bound of the search, if it has one.
     pub level: u32,
     pub noticed: Noticed,

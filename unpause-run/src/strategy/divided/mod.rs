@@ -19,14 +19,23 @@
 
 mod classes;
 mod job;
+mod rules;
 mod share;
-#[cfg(test)]
-mod tests;
+mod top;
 
 pub use self::job::{
     Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Rest, Sibling, Slice, WAYS_MAX,
     Wish, never_sleeps,
 };
+
+#[cfg(any(test, feature = "planted"))]
+#[allow(
+    unused_imports,
+    reason = "for the tests of the engine, which the real build does not have"
+)]
+pub use self::rules::without_rule;
+pub use self::rules::{DivisionRule, DivisionRules};
+pub use self::top::{Division, Look, Top};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,7 +84,9 @@ pub struct SearchTree {
     next_frame: FrameId,
     jobs: Vec<Job>,
     next_job: u64,
-    /// The number of rounds since the search began, or began again.
+    /// The number of times that the search began again, or went to another level.
+    generation: u32,
+    /// The number of rounds since then.
     round: u64,
     /// The bound of the search; `None` if it has none.
     bound: Option<TreeBound>,
@@ -86,7 +97,17 @@ pub struct SearchTree {
     /// The runs that do not count because the search began again.
     void: u64,
     classes: Classes,
+    /// True if other processes search the rest of the tree.
+    is_share: bool,
+    /// The part of the tree that is its share.
+    whole: f64,
+    /// The classes below this number are written down, and so many were. `None` if none are.
+    written: Option<(u64, u64)>,
 }
+
+/// The maximum number of classes of a search that are written down. If there are more, those below half of the number
+/// are.
+const WRITTEN_MAX: u64 = 1 << 16;
 
 /// The bound of a search that goes from level to level.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +128,7 @@ impl SearchTree {
             next_frame: 0,
             jobs: vec![Job::default()],
             next_job: 1,
+            generation: 0,
             round: 0,
             bound: None,
             runs: 0,
@@ -114,7 +136,30 @@ impl SearchTree {
             repeated: 0,
             void: 0,
             classes: Classes::default(),
+            written: None,
+            is_share: false,
+            whole: 1.0,
         }
+    }
+
+    /// The same, with its slices written down.
+    pub fn recorded(self) -> SearchTree {
+        SearchTree { written: Some((u64::MAX, 0)), ..self }
+    }
+
+    /// The classes below this number are written down.
+    pub fn class_bound(&self) -> u64 {
+        self.written.map_or(0, |(bound, _)| bound)
+    }
+
+    /// The number of times that the search began again, or went to another level.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The number of rounds since then.
+    pub fn round(&self) -> u64 {
+        self.round
     }
 
     /// The same, with a bound on a quantity: all runs of level 0 come first, then all of level 1, up to `most`.
@@ -125,6 +170,11 @@ impl SearchTree {
     /// The number of jobs.
     pub fn jobs(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// The number of the job at this position, which stays the same in all rounds.
+    pub fn number_of(&self, at: usize) -> u64 {
+        self.jobs[at].number
     }
 
     /// Returns `true` if there is no other run.
@@ -152,9 +202,10 @@ impl SearchTree {
     pub fn budgets(&self, left: u64) -> Vec<u64> {
         let each = match self.round {
             0 => self.sizes.first,
-            _ => {
-                self.sizes.slice.max(self.made() / (self.sizes.grow * self.jobs.len().max(1) as u64))
-            }
+            _ => self
+                .sizes
+                .slice
+                .max(self.made() / (self.sizes.grow * self.jobs.len().max(1) as u64)),
         };
         let mut left = left;
         let mut budget = || {
@@ -171,7 +222,11 @@ impl SearchTree {
         let job = &self.jobs[at];
         let path = job.path.iter().map(|step| {
             let frame = &self.frames[&step.frame];
-            let before = frame.order.iter().take_while(|sibling| sibling.task != step.task);
+            let is_own = |sibling: &&Sibling| sibling.task == step.task;
+            let end = frame.order.iter().position(|sibling| is_own(&sibling)).unwrap_or_default();
+            let end =
+                if self.known.rules.has(DivisionRule::Order) { end } else { frame.order.len() };
+            let before = frame.order[..end].iter().filter(|sibling| !is_own(sibling));
             PathFrame {
                 task: step.task,
                 draws: step.draws.clone(),
@@ -192,29 +247,35 @@ impl SearchTree {
             self.runs += slice.runs;
             self.blocked += slice.blocked;
             self.repeated += slice.repeated;
-            slice.classes.iter().for_each(|class| self.classes.add(*class));
+            self.add_classes(&slice.classes);
             self.known.noticed.add(&slice.noticed);
             let learnt = slice.learnt.unwrap_or_default().and(self.known.noticed.apart());
             if slice.learnt.is_some() || learnt.and(self.known.apart) != self.known.apart {
+                self.jobs.extend(others);
                 self.begin_again(learnt);
                 return;
             }
             for (depth, task, footprint) in slice.probed {
                 self.remember(job.path[depth].frame, task, footprint);
             }
-            wishes.extend(slice.wishes.into_iter().map(|wish| (job.path[..=wish.depth].to_vec(), wish)));
+            wishes.extend(
+                slice.wishes.into_iter().map(|wish| (job.path[..=wish.depth].to_vec(), wish)),
+            );
             if let Some(rest) = slice.rest {
                 if let Some(last) = job.path.last_mut() {
                     last.draws = rest.draws;
                 }
                 job.stack = rest.stack;
+                if !self.known.rules.has(DivisionRule::Current) {
+                    job.stack.iter_mut().for_each(|entry| entry.partial = Some(Arc::default()));
+                }
                 self.jobs.push(job);
             }
         }
         self.jobs.extend(others);
         self.round += 1;
-        for (path, wish) in wishes {
-            self.grant(path, &wish);
+        if self.known.rules.has(DivisionRule::Wishes) {
+            wishes.into_iter().for_each(|(path, wish)| self.grant(path, &wish));
         }
         let wanted = self.sizes.jobs_after(self.made());
         while (self.jobs.len() as u64) < wanted && self.split() {}
@@ -222,6 +283,35 @@ impl SearchTree {
         if self.jobs.is_empty() {
             self.next_level();
         }
+    }
+
+    /// Returns an error if slices cannot be those of the next round: they were read from lines, which may be anything.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    pub fn check(&self, slices: &[Slice]) -> Result<(), String> {
+        let fits = |(job, slice): (&Job, &Slice)| {
+            let path = job.path.len();
+            slice.wishes.iter().all(|wish| wish.depth < path && !wish.initials.is_empty())
+                && slice.rest.as_ref().is_none_or(|rest| path > 0 || rest.draws.is_empty())
+        };
+        let all = slices.len() <= self.jobs.len() && self.jobs.iter().zip(slices).all(fits);
+        all.then_some(()).ok_or_else(|| "a slice is of another part of the search".to_owned())
+    }
+
+    fn add_classes(&mut self, classes: &[u64]) {
+        let Some((mut bound, mut count)) = self.written else {
+            classes.iter().for_each(|class| self.classes.add(*class));
+            return;
+        };
+        for class in classes.iter().filter(|class| **class < bound) {
+            self.classes.add(*class);
+            count += 1;
+        }
+        while count > WRITTEN_MAX {
+            (bound, count) = (bound / 2, count / 2);
+        }
+        self.written = Some((bound, count));
     }
 
     /// Counts the runs of the last slices of a search that is over.
@@ -240,7 +330,11 @@ impl SearchTree {
         self.void += self.made();
         (self.runs, self.blocked, self.repeated) = (0, 0, 0);
         self.classes = Classes::default();
-        self.begin_round_one();
+        self.written = self.written.map(|_| (u64::MAX, 0));
+        self.generation += 1;
+        if self.known.rules.has(DivisionRule::Anew) || self.jobs.is_empty() {
+            self.begin_round_one();
+        }
     }
 
     fn begin_round_one(&mut self) {
@@ -257,6 +351,7 @@ impl SearchTree {
         let goes_on = self.known.noticed.left_out && self.known.level < bound.most;
         if goes_on {
             self.known.level += 1;
+            self.generation += 1;
             self.known.noticed.left_out = false;
             self.begin_round_one();
         }
@@ -277,8 +372,15 @@ impl SearchTree {
     }
 
     fn add_job(&mut self, path: Vec<PathStep>, fixed: usize) {
-        self.jobs.push(Job { number: self.next_job, path, fixed, stack: Vec::new() });
+        self.jobs.push(Job { number: self.next_job, path, fixed, ..Job::default() });
         self.next_job += 1;
+    }
+
+    /// Keeps the footprints of probes that were made for a job.
+    pub fn remember_all(&mut self, at: usize, probed: Vec<(usize, TaskId, Arc<Footprint>)>) {
+        for (depth, task, footprint) in probed {
+            self.remember(self.jobs[at].path[depth].frame, task, footprint);
+        }
     }
 
     /// Keeps the footprint of a probe.
@@ -298,13 +400,14 @@ impl SearchTree {
 
     /// The progress of the search. Runs of a slice that is not merged do not count.
     pub fn progress(&self) -> SearchProgress {
-        let within = self.bound.map(|bound| SearchBound { what: bound.what, through: bound.through });
+        let within =
+            self.bound.map(|bound| SearchBound { what: bound.what, through: bound.through });
         let is_all = self.is_through() && !self.known.noticed.left_out;
         SearchProgress {
             runs: self.runs,
             blocked: self.blocked + self.void,
             repeated: self.repeated,
-            part: 1.0 - self.left(),
+            part: (1.0 - self.left() / self.whole).clamp(0.0, 1.0),
             blind: self.known.noticed.blind,
             by_step: self.known.apart.steps,
             within: within.filter(|_| !is_all),
@@ -316,8 +419,15 @@ impl SearchTree {
         self.classes.sort();
     }
 
-    /// Returns `true` if a run was of this class, `None` if that is not known.
+    /// Returns `true` if a run was of this class, `None` if that is not known: others may have had it, or it is not
+    /// written down.
     pub fn has_class(&self, class: u64) -> Option<bool> {
-        self.classes.has(class)
+        if self.is_share { None } else { self.has_own_class(class) }
+    }
+
+    /// The same, without the other shares.
+    pub fn has_own_class(&self, class: u64) -> Option<bool> {
+        let is_written = self.written.is_none_or(|(bound, _)| class < bound);
+        if is_written { self.classes.has(class) } else { None }
     }
 }

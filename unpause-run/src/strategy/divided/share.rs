@@ -1,6 +1,6 @@
 //! Gives parts of a job away, and measures how much is left.
 
-use super::{Entry, Job, PathStep, SearchTree, SharedFrame, Sibling, WAYS_MAX};
+use super::{DivisionRule, Entry, Job, PathStep, SearchTree, SharedFrame, Sibling, WAYS_MAX};
 use crate::strategy::search::Drawn;
 
 /// Returns `true` if values of these draws, from position `from` on, are not explored.
@@ -49,10 +49,14 @@ impl SearchTree {
             draws[nth].value += 1;
             (PathStep { draws, ..*last }, nth)
         });
-        let tasks = untaken.into_iter().map(|task| (PathStep { task, draws: Vec::new(), ..*last }, 0));
+        let tasks =
+            untaken.into_iter().map(|task| (PathStep { task, draws: Vec::new(), ..*last }, 0));
         let parts: Vec<(PathStep, usize)> = values.chain(tasks).collect();
         let above = above.to_vec();
-        job.fixed = last.draws.len();
+        job.fixed = match self.known.rules.has(DivisionRule::Given) {
+            true => last.draws.len(),
+            false => fixed,
+        };
         self.jobs[at] = job;
         for (step, fixed) in parts {
             let path = above.iter().cloned().chain([step]).collect();
@@ -80,7 +84,7 @@ impl SearchTree {
     /// The part of the tree of runs that is not explored, from 0 to 1: Knuth's estimate (1975), under the assumption
     /// that siblings have equally large subtrees.
     pub(super) fn left(&self) -> f64 {
-        self.jobs.iter().map(|job| self.left_of(job)).sum::<f64>().min(1.0)
+        self.jobs.iter().map(|job| self.left_of(job)).sum::<f64>()
     }
 
     fn left_of(&self, job: &Job) -> f64 {

@@ -202,6 +202,10 @@ impl Explorer {
             }
         } else {
             self.add_frame(view);
+            if self.place.look.is_some() {
+                self.look_at(step);
+                return Err(nothing_new(view));
+            }
             let frame = &self.frames[step];
             let awake = |task: &TaskId| !frame.sleeps(*task);
             // Continues with the last task if it can, so that the first run of a subtree has few
@@ -210,11 +214,7 @@ impl Explorer {
             let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
                 self.depth -= 1;
                 self.course = Course::Blocked;
-                return Err(Mismatch::new(
-                    view.step(),
-                    "something new".to_owned(),
-                    "nothing that an earlier run did not do".to_owned(),
-                ));
+                return Err(nothing_new(view));
             };
             let frame = &mut self.frames[step];
             frame.task = task;
@@ -286,7 +286,11 @@ impl Explorer {
     /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if its last step ended
     /// it, although other tasks may still be enabled.
     fn finish_run(&mut self, cut: bool) {
+        self.judge_run(cut);
         self.place.bare = 0;
+    }
+
+    fn judge_run(&mut self, cut: bool) {
         match self.course {
             Course::Restarted => return,
             Course::Blocked => self.blocked += 1,
@@ -448,6 +452,12 @@ impl Explorer {
         }
         (steps, draws)
     }
+}
+
+/// Returns the mismatch of a run that is cut short.
+fn nothing_new(view: &View<'_>) -> Mismatch {
+    let found = "nothing that an earlier run did not do".to_owned();
+    Mismatch::new(view.step(), "something new".to_owned(), found)
 }
 
 /// Returns the mismatch of a run that differs from the repeated prefix.

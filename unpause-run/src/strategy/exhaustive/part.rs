@@ -10,7 +10,8 @@ use super::{Course, Explorer, SearchFrame};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::strategy::divided::{
-    Entry, Noticed, Part, PathFrame, Rest, Sibling, Slice, WAYS_MAX, Wish, never_sleeps,
+    DivisionRule, DivisionRules, Entry, Look, Noticed, Part, PathFrame, Rest, Sibling, Slice,
+    WAYS_MAX, Wish, never_sleeps,
 };
 use crate::strategy::footprint::Footprint;
 use crate::strategy::search::{Apart, Drawn};
@@ -30,6 +31,9 @@ pub(super) struct Place {
     left: Vec<Unknown>,
     pub(super) probe: Option<Probe>,
     probed: Vec<(usize, TaskId, Arc<Footprint>)>,
+    rules: DivisionRules,
+    /// `Some` if the run is a look: it ends at the first frame below the path, and finds the tasks there.
+    pub(super) look: Option<Vec<TaskId>>,
     /// True if the slice has explored all of its part.
     pub(super) is_through: bool,
 }
@@ -61,7 +65,7 @@ impl Explorer {
     /// Takes over a part of the search.
     pub(super) fn adopt(&mut self, part: Part) {
         let Part { path, fixed, stack, known } = part;
-        let mut place = Place { root: path.len(), fixed, ..Place::default() };
+        let mut place = Place { root: path.len(), fixed, rules: known.rules, ..Place::default() };
         self.observer.begin_part(known.apart, &known.noticed);
         let depth = path.len() + stack.len();
         self.frames.resize_with(self.frames.len().max(depth), SearchFrame::default);
@@ -122,7 +126,8 @@ impl Explorer {
         probe.footprint.ways += 1;
         let Unknown { at, task, nth } = probe.unknown;
         let frame = &mut frames[at];
-        let has_more = Drawn::advance(&mut probe.draws, 0);
+        let tries_all = place.rules.has(DivisionRule::Values);
+        let has_more = Drawn::advance(&mut probe.draws, 0) && tries_all;
         // Of the current step, the values before its next ones count.
         if has_more && (nth.is_some() || !same_values(&probe.draws, &frame.draws)) {
             // The values of explored steps were tried, however many they are.
@@ -142,6 +147,27 @@ impl Explorer {
         if at < place.root {
             place.probed.push((at, task, footprint));
         }
+    }
+
+    /// Has the next run end at the first frame below the path.
+    pub(super) fn begin_look(&mut self) {
+        self.place.look = Some(Vec::new());
+    }
+
+    /// Ends a look. The second value has the footprints of its probes.
+    pub(super) fn end_look(&mut self) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+        let place = std::mem::take(&mut self.place);
+        let last = place.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
+        let learnt = self.observer.take_learnt().then(|| self.observer.apart());
+        let tasks = place.look.unwrap_or_default();
+        (Look { draws: last.unwrap_or_default(), tasks, learnt }, place.probed)
+    }
+
+    /// The tasks of a new frame that do not sleep, if this is a look.
+    pub(super) fn look_at(&mut self, step: usize) {
+        let frame = &self.frames[step];
+        let awake = frame.enabled.iter().copied().filter(|task| !frame.sleeps(*task));
+        self.place.look = self.place.look.is_some().then(|| awake.collect());
     }
 
     /// Ends the slice: returns what its runs have shown, and what is left.
@@ -172,7 +198,39 @@ impl Explorer {
     }
 }
 
+#[cfg(any(test, feature = "planted"))]
+#[allow(dead_code, reason = "for the tests of the engine, which the real build does not have")]
+impl Explorer {
+    /// The reversals that are open at the first `depth` frames: the frame, the task, and the step up to which they are
+    /// needed.
+    pub fn open_reversals(&self, depth: usize) -> Vec<(usize, TaskId, u32)> {
+        let frames = self.frames[..depth.min(self.depth)].iter().enumerate();
+        frames.flat_map(|(at, frame)| frame.open.iter().map(move |open| open.named(at))).collect()
+    }
+
+    /// Returns `true` if the task is in the backtrack set of a frame.
+    pub fn is_planned(&self, at: usize, task: TaskId) -> bool {
+        self.frames[at].backtrack.contains(&task)
+    }
+
+    /// Returns `true` if the search began again.
+    pub fn has_begun_again(&self) -> bool {
+        self.course == Course::Restarted
+    }
+
+    /// The number of frames in use.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
 impl Place {
+    /// The first step that a run plans from, if it has seen the steps from `kept` on.
+    pub(super) fn plans_from(&self, kept: usize) -> usize {
+        let plans_all = self.bare == 0 || self.rules.has(DivisionRule::Replan);
+        if plans_all { kept } else { self.root.saturating_sub(1) }
+    }
+
     /// Has the siblings sleep behind the step of a frame; probes are made of those whose footprint is not known.
     fn sleep(&mut self, frame: &mut SearchFrame, at: usize, siblings: Vec<Sibling>) {
         for (nth, Sibling { task, footprint }) in siblings.into_iter().enumerate() {
@@ -193,10 +251,10 @@ impl SearchFrame {
 
     /// The choices of the frame.
     fn leave(&self) -> Entry {
-        let done = self.done.iter().map(|footprint| Sibling {
-            task: footprint.task,
-            footprint: Some(footprint.clone()),
-        });
+        let done = self
+            .done
+            .iter()
+            .map(|footprint| Sibling { task: footprint.task, footprint: Some(footprint.clone()) });
         let is_left = |task: &TaskId| {
             *task != self.task
                 && !self.sleeps(*task)

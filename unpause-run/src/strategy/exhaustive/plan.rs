@@ -45,22 +45,31 @@ pub(super) struct OpenReversal {
     until: Index,
 }
 
+#[cfg(any(test, feature = "planted"))]
+impl OpenReversal {
+    /// The frame it is at, its task, and the step up to which it is needed.
+    pub(super) fn named(&self, at: usize) -> (usize, TaskId, Index) {
+        (at, self.task, self.until)
+    }
+}
+
 impl Explorer {
     /// Plans later runs, from the new steps of this one.
     pub(super) fn plan(&mut self) {
         let Explorer { frames, depth, kept, order, races, astray, rules, place, .. } = self;
         let length = order.steps();
         debug_assert!(length as usize <= *depth);
+        let from = place.plans_from(*kept) as Index;
         let (root, wishes) = (place.root as Index, &mut place.wishes);
         let mut plan = Planner { frames, order, rules: *rules, astray, root, wishes };
-        for at in 0..(*kept as Index).min(length) {
-            plan.revisit(at, *kept as Index);
+        for at in 0..from.min(length) {
+            plan.revisit(at, from);
         }
-        for (earlier, later) in races.iter() {
+        for (earlier, later) in races.iter().filter(|(_, later)| *later >= from) {
             let task = order.task_of(*later);
             plan.reverse_race(*earlier, task, order.base(*later), *later);
         }
-        for step in *kept as Index..length {
+        for step in from..length {
             plan.add_disabled_by(step);
             plan.add_disabled_before(step);
         }

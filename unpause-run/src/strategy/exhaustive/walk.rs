@@ -7,7 +7,8 @@ use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
-use crate::strategy::divided::{Part, SearchTree, Sizes, Slice};
+use crate::strategy::divided::{Look, Part, SearchTree, Sizes, Slice};
+use crate::strategy::footprint::Footprint;
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::{Apart, Search, SearchProgress};
 
@@ -87,6 +88,14 @@ impl Search for Exhaustive {
 
     fn probed(&self, cut: bool) {
         self.explorer().probed(cut);
+    }
+
+    fn begin_look(&self) {
+        self.explorer().begin_look();
+    }
+
+    fn end_look(&self) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+        self.explorer().end_look()
     }
 
     fn has_learnt(&self) -> bool {

@@ -335,6 +335,12 @@ families! {
 /// The maximum number of runs of a program by brute force. With more a program is too large.
 const RUNS_MAX: u64 = 300;
 
+/// The program of a family with this seed.
+pub(super) fn generate(family: &str, seed: u64) -> Program {
+    let family = FAMILIES.iter().find(|known| known.name == family).expect("a family");
+    (family.generate)(&mut Rng::new(seed))
+}
+
 /// Compares a few programs of the family.
 fn compare(family: &Family) {
     crate::engine::simulate::hook::install();

@@ -13,6 +13,7 @@ mod cluster;
 mod counted;
 mod deaths;
 mod diamond;
+mod divided;
 mod families;
 mod fated;
 mod faults;
@@ -38,6 +39,7 @@ use std::pin::pin;
 
 use self::act::Act;
 use self::brute::Brute;
+use self::divided::Divided;
 use self::program::{Program, body};
 use super::ends_by_a_step;
 use crate::rt::{RunLimits, TaskBody, Weaker, Worker};
@@ -169,11 +171,17 @@ fn by_brute_force(program: &Program, apart: Apart, runs_max: u64) -> Option<All>
 
 /// By the search.
 fn by_search(program: &Program, apart: Apart) -> All {
+    by_search_up_to(program, apart, 1_000_000)
+        .unwrap_or_else(|| panic!("the search does not end: {program:?}"))
+}
+
+/// By the search; `None` if it takes more than so many runs.
+fn by_search_up_to(program: &Program, apart: Apart, runs_max: u64) -> Option<All> {
     let search = Exhaustive::default();
     search.tell_apart(apart);
     let mut worker = Worker::new(search.strategy());
     let mut all = All::default();
-    for _ in 0..1_000_000 {
+    for _ in 0..runs_max {
         let failure =
             worker.run(Seed(0), &limits(program), place(), pin!(TaskBody::new(body(program))));
         let run = worker.extract(Seed(0), "exhaustive");
@@ -197,10 +205,10 @@ fn by_search(program: &Program, apart: Apart) -> All {
             (all.runs, all.blocked) = (progress.runs, progress.blocked);
             all.apart = search.apart();
             all.astray = search.explorer().astray;
-            return all;
+            return Some(all);
         }
     }
-    panic!("the search does not end: {program:?}");
+    None
 }
 
 /// Sums over programs.
@@ -219,6 +227,7 @@ struct Tally {
     by_step: u64,
     /// Programs that left tasks behind.
     cut_short: u64,
+    divided: Divided,
 }
 
 impl Tally {
@@ -246,6 +255,10 @@ impl Tally {
             let searched = proofs::searched(program, passes);
             let agrees = searched.audit.as_ref().is_some_and(|audit| audit.agrees());
             assert!(agrees && !searched.by_step, "{program:?}\n{searched:#?}");
+        }
+        if self.programs % AUDITED == 0 {
+            self.divided.compare(program, &search, apart);
+            assert_eq!(self.divided.missing, 0, "{program:?}\nthe divided search misses something");
         }
         let missing: Vec<_> = brute.results.difference(&search.results).collect();
         assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");

@@ -1,0 +1,268 @@
+//! The verdict on a search whose shares were made by several processes.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+use sim::__private::results::{Failed, Ledger, ResultsFile, SearchLines, Subject};
+use sim::check::picture::screen::plural;
+use sim::strategy::SEARCHES;
+use sim::strategy::search::SearchBound;
+
+use super::shown::grouped;
+use crate::Exit;
+
+/// A search, as far as its files say.
+pub(super) struct MergedSearch<'a> {
+    subject: &'a Subject,
+    /// The folder that the files are in, for commands.
+    folder: String,
+    shares: Vec<MergedShare>,
+    failures: Vec<Failed>,
+    /// The reasons why the search is no proof although nothing is left, a sentence each.
+    unproved: Vec<String>,
+}
+
+/// One share.
+struct MergedShare {
+    number: u64,
+    of: u64,
+    /// `None` if no process has begun it.
+    ledger: Option<Ledger>,
+}
+
+impl MergedShare {
+    /// Returns `true` if nothing is left. A search within a bound is not audited.
+    fn is_through(&self) -> bool {
+        let is_judged =
+            |ledger: &Ledger| ledger.sampled().is_some() || ledger.progress().within.is_some();
+        self.ledger.as_ref().is_some_and(|ledger| ledger.is_through() && is_judged(ledger))
+    }
+
+    /// How far the share is, in words.
+    fn progress(&self) -> String {
+        let ledger = self.ledger.as_ref().filter(|ledger| ledger.is_begun());
+        let Some(ledger) = ledger else { return "not begun".to_owned() };
+        if ledger.is_through() {
+            return "explored, and not audited".to_owned();
+        }
+        let (round, made, of) = ledger.round();
+        let percent = 100.0 * ledger.progress().part;
+        format!(
+            "round {round}, {made} of {}, about {percent:.2} % done",
+            plural(of as u64, "slice")
+        )
+    }
+}
+
+impl<'a> MergedSearch<'a> {
+    /// Returns `true` if the subject is a search.
+    pub(super) fn is_search(subject: &Subject) -> bool {
+        let strategy = subject.strategy();
+        let name = strategy.split(':').next().unwrap_or_default();
+        SEARCHES.iter().any(|row| row.name == name)
+    }
+
+    /// # Errors
+    /// If the numbers of shares differ, or the lines of a file are not those of a search.
+    pub(super) fn of(
+        subject: &'a Subject,
+        parts: Vec<ResultsFile>,
+        folder: String,
+    ) -> Result<MergedSearch<'a>, String> {
+        let test = &subject.test;
+        let mut counts: Vec<u64> = parts.iter().map(|part| part.header.of).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let [of] = counts[..] else {
+            return Err(format!(
+                "{test}: a search that is divided into {counts:?} shares is another search for each number: merge the \
+                 files of one number"
+            ));
+        };
+        let mut failures = Vec::new();
+        let mut lines: Vec<Option<SearchLines>> = (0..of).map(|_| None).collect();
+        for part in parts {
+            failures.extend(part.failures);
+            let own = &mut lines[part.header.shard as usize - 1];
+            match own {
+                Some(own) => own.join(part.search).map_err(|why| format!("{test}: {why}"))?,
+                None => *own = Some(part.search),
+            }
+        }
+        let bound = bound(subject);
+        let mut shares = Vec::new();
+        for (number, lines) in (1..).zip(lines) {
+            let follow = |lines| Ledger::follow(lines, (number, of), bound);
+            let ledger = lines.map(follow).transpose();
+            let ledger = ledger.map_err(|why| format!("{test}: share {number} of {of}: {why}"))?;
+            shares.push(MergedShare { number, of, ledger });
+        }
+        failures.dedup_by_key(|failure| (failure.kind.clone(), failure.place.clone()));
+        let mut merged = MergedSearch { subject, folder, shares, failures, unproved: Vec::new() };
+        merged.judge();
+        Ok(merged)
+    }
+
+    /// Finds the reasons why the search is no proof.
+    fn judge(&mut self) {
+        if !self.shares.iter().all(MergedShare::is_through) {
+            return;
+        }
+        let ledgers: Vec<&Ledger> =
+            self.shares.iter().filter_map(|share| share.ledger.as_ref()).collect();
+        let mut say = Vec::new();
+        let names = |ledger: &&Ledger| ledger.apart().names().join(", ");
+        if let Some(other) = ledgers.iter().find(|ledger| ledger.apart() != ledgers[0].apart()) {
+            say.push(format!(
+                "the shares distinguish runs by other differences ({:?} and {:?}): run all shares again with these \
+                 files in their folder, so that each knows what the others have learnt",
+                names(&ledgers[0]),
+                names(other)
+            ));
+        }
+        if ledgers.iter().any(|ledger| ledger.sampled().is_some_and(|(_, agrees)| !agrees)) {
+            say.push(
+                "sampled runs do not agree with the search: run a share again for the reason"
+                    .to_owned(),
+            );
+        }
+        let is_missed =
+            |class: &&u64| ledgers.iter().all(|ledger| ledger.has_class(**class) == Some(false));
+        let mut sampled = ledgers.iter().filter_map(|ledger| ledger.sampled());
+        if say.is_empty()
+            && sampled.any(|(classes, _)| classes.iter().any(|class| is_missed(&class)))
+        {
+            say.push(
+                "a sampled run belongs to a class that no share has, which is a bug of unpause"
+                    .to_owned(),
+            );
+        }
+        let mut untried: Vec<&String> =
+            ledgers.iter().flat_map(|ledger| ledger.untried()).collect();
+        untried.sort();
+        untried.dedup();
+        say.extend(untried.into_iter().map(|untried| format!("not all was tried: {untried}")));
+        if ledgers.iter().any(|ledger| ledger.progress().blind) {
+            say.push("waits ended by time limits that are not explored".to_owned());
+        }
+        self.unproved = say;
+    }
+
+    /// Returns `true` if all runs pass, up to the bound of the search.
+    fn is_proof(&self) -> bool {
+        self.failures.is_empty()
+            && self.unproved.is_empty()
+            && self.shares.iter().all(MergedShare::is_through)
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match () {
+            () if !self.failures.is_empty() => Exit::Bad,
+            () if self.is_proof() => Exit::Good,
+            () => Exit::Undecided,
+        }
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.failures.is_empty() && !self.shares.iter().all(MergedShare::is_through)
+    }
+
+    /// The bound of the search in words, if it left out runs beyond it.
+    fn bound(&self) -> Option<String> {
+        let ledger = self.shares.first()?.ledger.as_ref()?;
+        let SearchBound { what, through } = ledger.progress().within?;
+        Some(format!("at most {}", plural(through.unwrap_or_default(), what)))
+    }
+
+    /// The runs of all shares, and the runs that were given up.
+    fn runs(&self) -> (u64, u64) {
+        let ledgers = self.shares.iter().filter_map(|share| share.ledger.as_ref());
+        let progress = ledgers.map(Ledger::progress);
+        progress.fold((0, 0), |(runs, blocked), own| (runs + own.runs, blocked + own.blocked))
+    }
+
+    /// The command that continues a share.
+    fn command(&self, share: &MergedShare) -> String {
+        let Subject { test, package, target, .. } = self.subject;
+        let package = package.split(' ').next().unwrap_or_default();
+        let name = test.split_once("::").map_or(&**test, |(_, name)| name);
+        let target = match target.split_once(' ') {
+            Some((kind, name)) => format!("--{kind} {name}"),
+            None => format!("--{target}"),
+        };
+        let MergedShare { number, of, .. } = share;
+        let shard = if *of > 1 { format!("SIM_SHARD={number}/{of} ") } else { String::new() };
+        format!(
+            "SIM_STRATEGY={} {shard}SIM_RESULTS={} cargo test -p {package} {target} -- --exact {name}",
+            self.subject.strategy(),
+            self.folder
+        )
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Subject { package, target, test, .. } = self.subject;
+        let mut out = format!("{test}  ({package}, {target}, {})\n", self.subject.strategy());
+        let (runs, blocked) = self.runs();
+        let (runs, shares) = (grouped(runs.into()), self.shares.len() as u64);
+        let given_up = match blocked {
+            0 => String::new(),
+            _ => format!(", and {} abandoned as redundant", plural(blocked, "run")),
+        };
+        let of = if shares == 1 { String::new() } else { format!(" in {shares} shares") };
+        let (label, what) = match (self.is_proof(), self.bound()) {
+            (true, None) => ("proved", format!("all {runs} interleavings pass{of}{given_up}")),
+            (true, Some(bound)) => ("passed", format!("all {runs} runs with {bound}")),
+            (false, _) => ("passed", format!("{runs} interleavings{of}{given_up}")),
+        };
+        let _ = writeln!(out, "  {label:<8} {what}");
+        for Failed { kind, place, what, replay, .. } in &self.failures {
+            let _ = writeln!(out, "  failed   {kind}  {place}\n           {what}");
+            if let Some(replay) = replay {
+                let _ = writeln!(out, "           {replay}");
+            }
+        }
+        for share in self.shares.iter().filter(|share| !share.is_through()) {
+            let MergedShare { number, of, .. } = share;
+            let name = if *of == 1 { String::new() } else { format!("share {number} of {of}: ") };
+            let _ = writeln!(out, "  left     {name}{}", share.progress());
+            let _ = writeln!(out, "           {}", self.command(share));
+        }
+        for why in &self.unproved {
+            let _ = writeln!(out, "  unproved {why}");
+        }
+        out + "\n"
+    }
+
+    pub(super) fn json(&self) -> Json {
+        let Subject { package, target, test, .. } = self.subject;
+        let (runs, blocked) = self.runs();
+        let shares = self.shares.iter().map(|share| {
+            let part = share.ledger.as_ref().map(|ledger| ledger.progress().part);
+            json!({
+                "number": share.number, "of": share.of, "complete": share.is_through(), "part": part,
+                "command": (!share.is_through()).then(|| self.command(share)),
+            })
+        });
+        let failures = self.failures.iter().map(|Failed { kind, place, what, trace, replay, .. }| {
+            json!({"kind": kind, "place": place, "what": what, "trace": trace, "replay": replay})
+        });
+        json!({
+            "package": package, "target": target, "test": test, "strategy": self.subject.strategy(),
+            "is_proof": self.is_proof() && self.bound().is_none(), "bound": self.bound(), "runs": runs, "blocked": blocked,
+            "shares": shares.collect::<Vec<_>>(), "failures": failures.collect::<Vec<_>>(),
+            "unproved": self.unproved,
+        })
+    }
+}
+
+/// The bound of a search, as its tree has it.
+fn bound(subject: &Subject) -> Option<(&'static str, u32)> {
+    let strategy = subject.strategy();
+    let (name, most) = strategy.split_once(':').unwrap_or((&*strategy, ""));
+    let what = match name {
+        "preemptions" => "preemption",
+        "delays" => "delay",
+        _ => return None,
+    };
+    Some((what, most.parse().unwrap_or(u32::MAX)))
+}

@@ -1,0 +1,141 @@
+//! Searches in several processes: killed, resumed, divided into shares, merged.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::child::{Child, Ended, child};
+use crate::shards::{files, folder, merge};
+
+const TEST: &str = "test-shell.fixture.takes_many_runs";
+
+/// Will search the fixture's test `name`, with its results in this folder.
+fn search(name: &str, results: &Path) -> Child {
+    child(name).env("SIM_STRATEGY", "exhaustive").env("SIM_RESULTS", results)
+}
+
+/// The lines about the search in the output of a test.
+fn verdict(ended: &Ended) -> Vec<String> {
+    let is_verdict =
+        |line: &&str| ["explored", "abandoned", "FAILED"].iter().any(|word| line.contains(word));
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    said.lines().filter(is_verdict).map(str::to_owned).collect()
+}
+
+/// Starts a process, and kills it when its file has so many bytes. Returns `false` if it ended before.
+fn kill_at(results: &Path, share: &str, bytes: u64) -> bool {
+    let name = format!("{}.jsonl", share.replace('/', "-of-"));
+    let file = results.join("sim-tests").join(TEST).join(name);
+    let child = search("takes_many_runs", results).env("SIM_SHARD", share);
+    let (mut running, began) = (child.start(), Instant::now());
+    while fs::metadata(&file).map_or(0, |file| file.len()) < bytes {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing was written down");
+        if running.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    true
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
+    let (results, whole) = (folder("search killed"), folder("search whole"));
+    let mut killed = 0;
+    for bytes in [1_000, 8_000, 16_000] {
+        killed += u32::from(kill_at(&results, "1/1", bytes));
+        // The last line may not be whole.
+        for file in files(&results, TEST) {
+            let text = fs::read(&file).unwrap();
+            fs::write(&file, &text[..text.len().saturating_sub(7).max(600)]).unwrap();
+        }
+    }
+    assert!(killed > 1, "{killed}");
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("% done") && said.contains("SIM_RESULTS="), "{said}");
+
+    let resumed = search("takes_many_runs", &results).env("SIM_JOBS", "2").passes();
+    resumed.says(&["runs were not made", "1-of-1.jsonl"]);
+    let alone = search("takes_many_runs", &whole).env("SIM_JOBS", "1").passes();
+    let plain = child("takes_many_runs").env("SIM_STRATEGY", "exhaustive").passes();
+    assert_eq!(verdict(&resumed), verdict(&plain));
+    assert_eq!(verdict(&alone), verdict(&plain));
+    let (code, said) = merge(&["--json"], &results);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("\"is_proof\":true"), "{said}");
+    // Lines that are cut off have a note.
+    let first = |said: &str| said.lines().next().map(str::to_owned);
+    assert_eq!(first(&merge(&["--json"], &whole).1), first(&said));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn shares_that_do_not_see_each_other_are_a_proof_together() {
+    let results = folder("search shares");
+    for share in ["1/3", "3/3"] {
+        let ended = search("takes_many_runs", &results).env("SIM_SHARD", share).passes();
+        ended.says(&["explored share", "NOT A PROOF"]);
+    }
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 3, "{said}");
+    let left = "share 2 of 3: not begun";
+    assert!(
+        said.contains(left) && said.contains("SIM_SHARD=2/3") && !said.contains("proved"),
+        "{said}"
+    );
+    kill_at(&results, "2/3", 3_000);
+    search("takes_many_runs", &results).env("SIM_SHARD", "2/3").passes();
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("proved   all 1,106 interleavings pass in 3 shares"), "{said}");
+
+    // A slice that is not there is not explored.
+    let file = &files(&results, TEST)[1];
+    let text = fs::read_to_string(file).unwrap();
+    let without: Vec<&str> =
+        text.lines().filter(|line| !line.contains("\"slice\":[0,1,3]")).collect();
+    assert_eq!(without.len() + 1, text.lines().count());
+    fs::write(file, without.join("\n")).unwrap();
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("share 2 of 3: round 1, 15 of 16 slices"), "{said}");
+
+    // One slice has one content.
+    let line = text.lines().find(|line| line.contains("\"slice\":[0,1,3]")).unwrap();
+    let other = line.replace("\"runs\":[", "\"runs\":[1");
+    fs::write(file, format!("{text}{other}\n")).unwrap();
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("is not a function of its decisions"), "{said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_share_that_fails_is_a_failure_of_the_search() {
+    let results = folder("search failing");
+    let mut failed = 0;
+    for number in 1..=3 {
+        let share = format!("{number}/3");
+        let ended = search("takes_many_runs_and_fails", &results).env("SIM_SHARD", share).run();
+        failed += u32::from(ended.code != Some(0));
+    }
+    assert!(failed > 0);
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("failed   panic") && said.contains("SIM_REPLAY="), "{said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_bounded_search_goes_on_and_is_not_divided() {
+    let results = folder("search bounded");
+    let bounded =
+        |strategy: &str| search("takes_many_runs", &results).env("SIM_STRATEGY", strategy);
+    let said = bounded("preemptions:2").env("SIM_SHARD", "2/3").passes();
+    said.says(&["preemptions:2 is not divided into shards"]);
+    bounded("preemptions:2").passes().says(&["with at most 2 preemptions"]);
+    let again = bounded("preemptions:2").passes();
+    again.says(&["runs were not made", "with at most 2 preemptions"]);
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 0, "{said}");
+}

@@ -1,0 +1,132 @@
+//! A search followed from its lines alone.
+
+use super::{SearchLines, SliceLine};
+use crate::engine::results::Tally;
+use crate::strategy::divided::{Division, SearchTree, Sizes, Slice};
+use crate::strategy::search::{Apart, SearchProgress};
+
+/// The state of a search, or of one share of it, according to its lines.
+#[derive(Debug)]
+pub struct Ledger {
+    tree: SearchTree,
+    tally: Tally,
+    untried: Vec<String>,
+    /// The slices of the current round that have a line, and all of them.
+    round: (usize, usize),
+    /// True if the top of a share is not made.
+    is_begun: bool,
+    sampled: Option<(Vec<u64>, bool)>,
+}
+
+impl Ledger {
+    /// Follows a search with this bound, if it has one, from the lines of one share.
+    ///
+    /// # Errors
+    /// If a line contradicts those before it.
+    pub fn follow(
+        lines: SearchLines,
+        (number, of): (u64, u64),
+        bound: Option<(&'static str, u32)>,
+    ) -> Result<Ledger, String> {
+        let SearchLines { mut slices, mut tops, sampled } = lines;
+        let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING).recorded();
+        if let Some((what, most)) = bound {
+            tree = tree.within(what, most);
+        }
+        let division = Division::of(number, of);
+        let mut ledger = Ledger {
+            tree,
+            tally: Tally::default(),
+            untried: Vec::new(),
+            round: (0, 0),
+            is_begun: division.of == 1,
+            sampled,
+        };
+        while !ledger.tree.is_through() {
+            if division.of > 1 && ledger.tree.needs_top() {
+                // Of several generations the last one counts.
+                let Some((_, line)) = tops.pop_last() else { return Ok(ledger) };
+                ledger.tree.take_top(line.generation, line.top)?;
+                ledger.is_begun = true;
+                continue;
+            }
+            let budgets = ledger.tree.budgets(u64::MAX);
+            let key = |job| (ledger.tree.generation(), ledger.tree.round(), job);
+            let known = (0..budgets.len()).map(|job| slices.remove(&key(job)));
+            let known: Vec<Option<SliceLine>> = known.collect();
+            let made = known.iter().flatten().count();
+            let learnt = known
+                .iter()
+                .position(|line| line.as_ref().is_some_and(|line| line.slice.learnt.is_some()));
+            let wanted = learnt.map_or(budgets.len(), |at| at + 1);
+            if known[..wanted].iter().any(Option::is_none) {
+                ledger.round = (made, budgets.len());
+                return Ok(ledger);
+            }
+            let mut round = Vec::new();
+            for line in known.into_iter().take(wanted).flatten() {
+                round.push(ledger.add(line));
+            }
+            ledger.tree.check(&round)?;
+            ledger.tree.merge(round);
+        }
+        ledger.tree.sort_classes();
+        Ok(ledger)
+    }
+
+    fn add(&mut self, line: SliceLine) -> Slice {
+        for untried in &line.untried {
+            let text = format!("{untried:?}");
+            if !self.untried.contains(&text) {
+                self.untried.push(text);
+            }
+        }
+        self.tally.merge(line.tally);
+        line.slice
+    }
+
+    /// True if a process has begun the share.
+    pub fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// True if no run is left.
+    pub fn is_through(&self) -> bool {
+        self.tree.is_through()
+    }
+
+    /// The progress of the share.
+    pub fn progress(&self) -> SearchProgress {
+        self.tree.progress()
+    }
+
+    /// The current round, the number of its slices that are made, and the number of its slices.
+    pub fn round(&self) -> (u64, usize, usize) {
+        (self.tree.round(), self.round.0, self.round.1)
+    }
+
+    /// The counts over the runs.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The differences that distinguish runs.
+    pub fn apart(&self) -> Apart {
+        self.tree.apart()
+    }
+
+    /// The parts of the program's behaviour that no run tried.
+    pub fn untried(&self) -> &[String] {
+        &self.untried
+    }
+
+    /// The classes of the runs that were sampled when the share was through, and whether these agree with the search.
+    pub fn sampled(&self) -> Option<(&[u64], bool)> {
+        self.sampled.as_ref().map(|(classes, agrees)| (&classes[..], *agrees))
+    }
+
+    /// Returns `true` if a run was of this class, `None` if that is not known.
+    pub fn has_class(&self, class: u64) -> Option<bool> {
+        self.tree.has_own_class(class)
+    }
+}

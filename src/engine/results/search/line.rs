@@ -1,0 +1,380 @@
+//! The lines of a search as JSON.
+
+use super::super::json::{Json, list, quoted};
+use super::super::tally::{Tally, interned, numbers};
+use super::Line;
+use crate::run::ids::TaskId;
+use crate::run::untried::Untried;
+use crate::strategy::divided::{Entry, Noticed, PathStep, Rest, Sibling, Slice, Top, Wish};
+use crate::strategy::search::{Apart, Drawn};
+
+/// The place of a slice: the generation of the search, the round, and the job.
+pub(crate) type SliceKey = (u32, u64, usize);
+
+/// A slice, with everything that a report needs of its runs.
+#[derive(Debug)]
+pub(crate) struct SliceLine {
+    pub(crate) key: SliceKey,
+    pub(crate) slice: Slice,
+    pub(crate) tally: Tally,
+    pub(crate) untried: Vec<Untried>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// The first run of the slice that left tasks waiting, and the warning.
+    pub(crate) stuck: Option<(u64, String)>,
+    pub(super) text: String,
+}
+
+/// The top of the tree of one process.
+#[derive(Clone, Debug)]
+pub(crate) struct TopLine {
+    pub(crate) generation: u32,
+    pub(crate) top: Top,
+    pub(super) text: String,
+}
+
+impl SliceLine {
+    /// The line of a slice, with its line feed. Of the classes, those below `bound` are written.
+    pub(crate) fn write(
+        key: SliceKey,
+        slice: &Slice,
+        bound: u64,
+        seen: &SeenBySlice<'_>,
+    ) -> String {
+        let (generation, round, job) = key;
+        let Slice { runs, blocked, repeated, classes, wishes, rest, learnt, noticed, .. } = slice;
+        let mut out = format!(
+            "{{\"slice\":[{generation},{round},{job}],\"runs\":[{runs},{blocked},{repeated}],\"rest\":{}",
+            rest.as_ref().map_or("null".to_owned(), rest_text)
+        );
+        if !wishes.is_empty() {
+            out += &format!(",\"wishes\":{}", list(wishes.iter().map(wish_text)));
+        }
+        if let Some(learnt) = learnt {
+            out += &format!(",\"learnt\":{}", apart_text(*learnt));
+        }
+        if *noticed != Noticed::default() {
+            out += &format!(",\"noticed\":{}", noticed_text(noticed));
+        }
+        let kept = classes.iter().filter(|class| **class < bound);
+        out += &format!(",\"classes\":{},{}", list(kept.map(u64::to_string)), seen.tally.entries());
+        let texts = |name: &str, texts: &[String]| match texts {
+            [] => String::new(),
+            _ => format!(",\"{name}\":{}", list(texts.iter().map(|text| quoted(text)))),
+        };
+        let untried: Vec<String> = seen.untried.iter().map(untried_text).collect();
+        if !untried.is_empty() {
+            out += &format!(",\"untried\":{}", list(untried));
+        }
+        out += &texts("warnings", seen.warnings);
+        out += &texts("notes", seen.notes);
+        if let Some((nth, text)) = &seen.stuck {
+            out += &format!(",\"stuck\":[{nth},{}]", quoted(text));
+        }
+        out + "}\n"
+    }
+
+    fn read(line: &Json, text: String) -> Result<SliceLine, String> {
+        let [generation, round, job] = three(line, "slice")?;
+        let [runs, blocked, repeated] = three(line, "runs")?;
+        let wrong = |name: &str| format!("`{name}` is not what a slice has");
+        let some = |name: &str| line.get(name).filter(|value| **value != Json::Null);
+        let all = |name: &str| match some(name) {
+            None => Ok(&[][..]),
+            Some(Json::List(values)) => Ok(&values[..]),
+            Some(_) => Err(wrong(name)),
+        };
+        let read_all = |name: &str| -> Result<Vec<String>, String> {
+            let texts = all(name)?.iter().map(|value| match value {
+                Json::Text(text) => Some(text.clone()),
+                _ => None,
+            });
+            texts.collect::<Option<_>>().ok_or_else(|| wrong(name))
+        };
+        let wishes = all("wishes")?.iter().map(wish).collect::<Option<_>>();
+        let untried = all("untried")?.iter().map(untried).collect::<Option<_>>();
+        let stuck = match all("stuck")? {
+            [Json::Number(nth), Json::Text(text)] => Some((*nth, text.clone())),
+            [] => None,
+            _ => return Err(wrong("stuck")),
+        };
+        let read_rest = |value| rest(value).ok_or_else(|| wrong("rest"));
+        let read_apart = |value| apart(value).ok_or_else(|| wrong("learnt"));
+        let read_noticed = |value| noticed(value).ok_or_else(|| wrong("noticed"));
+        let slice = Slice {
+            runs,
+            blocked,
+            repeated,
+            classes: numbers(all("classes")?)?,
+            wishes: wishes.ok_or_else(|| wrong("wishes"))?,
+            rest: some("rest").map(read_rest).transpose()?,
+            learnt: some("learnt").map(read_apart).transpose()?,
+            noticed: some("noticed").map(read_noticed).transpose()?.unwrap_or_default(),
+            probed: Vec::new(),
+        };
+        let key = u32::try_from(generation).ok().zip(usize::try_from(job).ok());
+        let (generation, job) = key.ok_or_else(|| wrong("slice"))?;
+        Ok(SliceLine {
+            key: (generation, round, job),
+            tally: Tally::read(line, 0, runs + repeated)?,
+            untried: untried.ok_or_else(|| wrong("untried"))?,
+            warnings: read_all("warnings")?,
+            notes: read_all("notes")?,
+            slice,
+            stuck,
+            text,
+        })
+    }
+}
+
+/// The observations of the engine of the runs of a slice.
+pub(crate) struct SeenBySlice<'a> {
+    pub(crate) tally: &'a Tally,
+    pub(crate) untried: Vec<Untried>,
+    pub(crate) warnings: &'a [String],
+    pub(crate) notes: &'a [String],
+    pub(crate) stuck: Option<(u64, &'a str)>,
+}
+
+impl TopLine {
+    /// The line of a top, with its line feed.
+    pub(crate) fn write(generation: u32, top: &Top) -> String {
+        let frames =
+            top.frames.iter().map(|(frame, order)| list([frame.to_string(), tasks_text(order)]));
+        let jobs = top.jobs.iter().map(|(path, fixed)| {
+            let path = path.iter().map(|step| {
+                list([step.frame.to_string(), step.task.0.to_string(), draws_text(&step.draws)])
+            });
+            list([list(path), fixed.to_string()])
+        });
+        format!(
+            "{{\"top\":{generation},\"apart\":{},\"made\":{},\"frames\":{},\"jobs\":{}}}\n",
+            apart_text(top.apart),
+            top.void,
+            list(frames),
+            list(jobs)
+        )
+    }
+
+    fn read(line: &Json, text: String) -> Result<TopLine, String> {
+        let wrong = || "`top` is not that of a search".to_owned();
+        let frame = |value: &Json| match value {
+            Json::List(entries) => match &entries[..] {
+                [Json::Number(frame), order] => Some((*frame, tasks(order)?)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let step = |value: &Json| match value {
+            Json::List(entries) => match &entries[..] {
+                [Json::Number(frame), task, draws] => {
+                    Some(PathStep { frame: *frame, task: task_of(task)?, draws: draws_of(draws)? })
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let job = |value: &Json| match value {
+            Json::List(entries) => match &entries[..] {
+                [Json::List(path), Json::Number(fixed)] => {
+                    let path = path.iter().map(step).collect::<Option<_>>()?;
+                    Some((path, usize::try_from(*fixed).ok()?))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let frames = line.list("frames")?.iter().map(frame).collect::<Option<_>>();
+        let jobs = line.list("jobs")?.iter().map(job).collect::<Option<_>>();
+        let top = Top {
+            apart: line.get("apart").and_then(apart).ok_or_else(wrong)?,
+            void: line.number("made")?,
+            frames: frames.ok_or_else(wrong)?,
+            jobs: jobs.ok_or_else(wrong)?,
+        };
+        let generation = u32::try_from(line.number("top")?).map_err(|_| wrong())?;
+        Ok(TopLine { generation, top, text })
+    }
+}
+
+/// Reads a line of a search.
+pub(in crate::engine::results) fn read(line: &Json, text: &[u8]) -> Result<Line, String> {
+    let text = String::from_utf8_lossy(text).into_owned();
+    if line.get("sampled").is_some() {
+        return Ok(Line::Sampled(numbers(line.list("sampled")?)?, line.flag("agrees")?));
+    }
+    match line.get("top") {
+        Some(_) => TopLine::read(line, text).map(Line::Top),
+        None => SliceLine::read(line, text).map(|line| Line::Slice(Box::new(line))),
+    }
+}
+
+fn three(line: &Json, name: &str) -> Result<[u64; 3], String> {
+    let numbers = numbers(line.list(name)?)?;
+    numbers.try_into().map_err(|_| format!("`{name}` is not three numbers"))
+}
+
+fn task_of(value: &Json) -> Option<TaskId> {
+    match value {
+        Json::Number(number) => u32::try_from(*number).ok().map(TaskId),
+        _ => None,
+    }
+}
+
+fn tasks_text(tasks: &[TaskId]) -> String {
+    list(tasks.iter().map(|task| task.0.to_string()))
+}
+
+fn tasks(value: &Json) -> Option<Vec<TaskId>> {
+    match value {
+        Json::List(tasks) => tasks.iter().map(task_of).collect(),
+        _ => None,
+    }
+}
+
+fn draws_text(draws: &[Drawn]) -> String {
+    list(draws.iter().map(|Drawn { value, bound, given }| {
+        list([value.to_string(), bound.to_string(), u8::from(*given).to_string()])
+    }))
+}
+
+fn draws_of(value: &Json) -> Option<Vec<Drawn>> {
+    let Json::List(draws) = value else { return None };
+    let drawn = |value: &Json| match value {
+        Json::List(entries) => match entries[..] {
+            [Json::Number(value), Json::Number(bound), Json::Number(given @ 0..=1)] => {
+                (value < bound).then_some(Drawn { value, bound, given: given == 1 })
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    draws.iter().map(drawn).collect()
+}
+
+/// Most frames have nothing but their task.
+fn entry_text(entry: &Entry) -> String {
+    let Entry { task, draws, done, untaken, .. } = entry;
+    if draws.is_empty() && done.is_empty() && untaken.is_empty() {
+        return task.0.to_string();
+    }
+    let done: Vec<TaskId> = done.iter().map(|sibling| sibling.task).collect();
+    list([task.0.to_string(), draws_text(draws), tasks_text(&done), tasks_text(untaken)])
+}
+
+fn entry(value: &Json) -> Option<Entry> {
+    let bare = |task| Entry {
+        task,
+        draws: Vec::new(),
+        done: Vec::new(),
+        untaken: Vec::new(),
+        partial: None,
+        whole: None,
+    };
+    let Json::List(entries) = value else { return task_of(value).map(bare) };
+    let [task, draws, done, untaken] = &entries[..] else { return None };
+    Some(Entry {
+        draws: draws_of(draws)?,
+        done: tasks(done)?.into_iter().map(Sibling::unknown).collect(),
+        untaken: tasks(untaken)?,
+        ..bare(task_of(task)?)
+    })
+}
+
+fn rest_text(rest: &Rest) -> String {
+    list([draws_text(&rest.draws), list(rest.stack.iter().map(entry_text))])
+}
+
+fn rest(value: &Json) -> Option<Rest> {
+    let Json::List(entries) = value else { return None };
+    let [draws, Json::List(stack)] = &entries[..] else { return None };
+    Some(Rest { draws: draws_of(draws)?, stack: stack.iter().map(entry).collect::<Option<_>>()? })
+}
+
+fn wish_text(wish: &Wish) -> String {
+    list([wish.depth.to_string(), tasks_text(&wish.initials), wish.prefer.0.to_string()])
+}
+
+fn wish(value: &Json) -> Option<Wish> {
+    let Json::List(entries) = value else { return None };
+    let [Json::Number(depth), initials, prefer] = &entries[..] else { return None };
+    let depth = usize::try_from(*depth).ok()?;
+    Some(Wish { depth, initials: tasks(initials)?, prefer: task_of(prefer)? })
+}
+
+/// The differences, each by its name.
+fn apart_text(apart: Apart) -> String {
+    list(apart.names().into_iter().map(quoted))
+}
+
+fn apart(value: &Json) -> Option<Apart> {
+    let Json::List(names) = value else { return None };
+    let one = |value: &Json| match value {
+        Json::Text(name) => Apart::named(name),
+        _ => None,
+    };
+    names.iter().try_fold(Apart::NOTHING, |all, name| Some(all.and(one(name)?)))
+}
+
+fn noticed_text(noticed: &Noticed) -> String {
+    let Noticed { adder, adders, sees_order_of_nodes, blind, contact, left_out } = noticed;
+    let flags = [adders, sees_order_of_nodes, blind, left_out];
+    let flags = flags.map(|flag| u8::from(*flag).to_string());
+    let adder = adder.map_or("null".to_owned(), |task| task.0.to_string());
+    let contact = contact.as_deref().map_or("null".to_owned(), quoted);
+    list([adder, contact].into_iter().chain(flags))
+}
+
+fn noticed(value: &Json) -> Option<Noticed> {
+    let Json::List(entries) = value else { return None };
+    let [adder, contact, flags @ ..] = &entries[..] else { return None };
+    let [adders, sees, blind, left_out]: [bool; 4] = flags
+        .iter()
+        .map(|flag| match flag {
+            Json::Number(0) => Some(false),
+            Json::Number(1) => Some(true),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()?
+        .try_into()
+        .ok()?;
+    let adder = if *adder == Json::Null { None } else { Some(task_of(adder)?) };
+    let contact = match contact {
+        Json::Null => None,
+        Json::Text(text) => Some(text.clone()),
+        _ => return None,
+    };
+    Some(Noticed { adder, adders, sees_order_of_nodes: sees, blind, contact, left_out })
+}
+
+fn untried_text(untried: &Untried) -> String {
+    let (kind, text) = match untried {
+        Untried::Beyond(text) => ("beyond", *text),
+        Untried::Unseen(text) => ("unseen", *text),
+        Untried::Function(text) => ("function", *text),
+        Untried::Orders => ("orders", ""),
+    };
+    list([quoted(kind), quoted(text)])
+}
+
+fn untried(value: &Json) -> Option<Untried> {
+    let Json::List(entries) = value else { return None };
+    let [Json::Text(kind), Json::Text(text)] = &entries[..] else { return None };
+    match &**kind {
+        "beyond" => Some(Untried::Beyond(interned(text))),
+        "unseen" => Some(Untried::Unseen(interned(text))),
+        "function" => Some(Untried::Function(interned(text))),
+        "orders" => Some(Untried::Orders),
+        _ => None,
+    }
+}
+
+/// The slice of a line, as another process reads it.
+#[cfg(test)]
+pub(crate) fn read_back(line: &str) -> Result<Slice, String> {
+    let line = line.trim_end().as_bytes();
+    match read(&Json::parse(line)?, line)? {
+        Line::Slice(line) => Ok(line.slice),
+        Line::Top(_) | Line::Sampled(..) => Err("another line".to_owned()),
+    }
+}

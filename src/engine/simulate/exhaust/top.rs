@@ -1,0 +1,43 @@
+//! Makes the top of a search that is divided among processes.
+
+use std::sync::Arc;
+
+use super::slice::SliceMaker;
+use crate::engine::results::TopLine;
+use crate::engine::simulate::session::Session;
+use crate::strategy::Search;
+use crate::strategy::divided::{Division, SearchTree};
+
+/// Takes the top from the file of this process, or makes it.
+pub(super) fn make(
+    session: &Session<'_>,
+    search: &Arc<dyn Search>,
+    tree: &mut SearchTree,
+    division: Division,
+) {
+    let log = session.assignment.results.search();
+    if let Some(log) = log {
+        if let Some(line) = log.top().filter(|line| line.generation >= tree.generation()) {
+            let learnt = line.top.apart.and(log.learnt_by_others());
+            let is_all = learnt == line.top.apart;
+            let (generation, top) = (line.generation, line.top);
+            if tree.take_top(generation, top).is_ok() && is_all {
+                return;
+            }
+            // Other shares have learnt more: all shares must have the same top.
+            tree.begin_again(learnt);
+        } else if log.learnt_by_others().and(tree.apart()) != tree.apart() {
+            tree.begin_again(log.learnt_by_others());
+        }
+    }
+    let mut maker = SliceMaker::new(session, search.another());
+    while let Some(at) = tree.to_look_at(division) {
+        let (look, probed) = maker.look(tree.part(at));
+        tree.remember_all(at, probed);
+        tree.look_below(at, look);
+    }
+    tree.keep_share(division);
+    if let Some(log) = log {
+        log.write(&TopLine::write(tree.generation(), &tree.top()));
+    }
+}

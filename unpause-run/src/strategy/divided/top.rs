@@ -1,0 +1,153 @@
+//! Divides a search among processes that do not see each other.
+//!
+//! The frames at the top of the tree take *every* enabled task that does not sleep. So no run below can ask for a task
+//! there, and each process searches its own jobs to the end. Every process makes the same top for itself, by looks:
+//! runs of the steps of a job that end where its next frame begins.
+
+use super::{FrameId, Job, PathStep, SearchTree, SharedFrame, Sibling};
+use crate::run::ids::TaskId;
+use crate::strategy::search::{Apart, Drawn};
+
+/// A look at the frame below the path of a job.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// The values that the last step of the path drew.
+    pub draws: Vec<Drawn>,
+    /// The enabled tasks that do not sleep. None if the run ends before the frame, or repeats another one.
+    pub tasks: Vec<TaskId>,
+    /// Differences that were learnt to distinguish runs: the search begins again.
+    pub learnt: Option<Apart>,
+}
+
+/// The jobs of one process, of `of` processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Division {
+    /// From 1.
+    pub number: u64,
+    pub of: u64,
+    /// The least number of jobs of each process, if the search has as many.
+    pub jobs: u64,
+}
+
+impl Division {
+    /// The jobs of one of these processes. With this many, the largest share is seldom more than 1.2 times the mean.
+    pub fn of(number: u64, of: u64) -> Division {
+        Division { number, of, jobs: 16 }
+    }
+}
+
+/// The top of the tree of one process, as data.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Top {
+    /// The differences that distinguish runs.
+    pub apart: Apart,
+    /// The runs that do not count because the search began again.
+    pub void: u64,
+    /// The shared frames, each with its backtrack set.
+    pub frames: Vec<(FrameId, Vec<TaskId>)>,
+    /// The paths of the jobs, each with the number of fixed draws of its last step.
+    pub jobs: Vec<(Vec<PathStep>, usize)>,
+}
+
+impl SearchTree {
+    /// Returns `true` if the search is a share, and its top is not made.
+    pub fn needs_top(&self) -> bool {
+        self.round == 0
+    }
+
+    /// The top, as data.
+    pub fn top(&self) -> Top {
+        let order = |frame: &SharedFrame| frame.order.iter().map(|sibling| sibling.task).collect();
+        Top {
+            apart: self.known.apart,
+            void: self.void,
+            frames: self.frames.iter().map(|(id, frame)| (*id, order(frame))).collect(),
+            jobs: self.jobs.iter().map(|job| (job.path.clone(), job.fixed)).collect(),
+        }
+    }
+
+    /// Continues from a top that was made before.
+    ///
+    /// # Errors
+    /// If a job is not below the frames of the top.
+    pub fn take_top(&mut self, generation: u32, top: Top) -> Result<(), String> {
+        let Top { apart, void, frames, jobs } = top;
+        self.begin_again(apart);
+        (self.generation, self.void, self.round) = (generation, void, 1);
+        self.next_frame = frames.iter().map(|(id, _)| id + 1).max().unwrap_or_default();
+        let shared = |order: Vec<TaskId>| SharedFrame {
+            order: order.into_iter().map(Sibling::unknown).collect(),
+        };
+        self.frames = frames.into_iter().map(|(id, order)| (id, shared(order))).collect();
+        self.jobs.clear();
+        for (path, fixed) in jobs {
+            let is_below = |step: &PathStep| {
+                let frame = self.frames.get(&step.frame);
+                frame.is_some_and(|frame| frame.order.iter().any(|own| own.task == step.task))
+            };
+            if !path.iter().all(is_below) {
+                return Err("a part of the search is not below its top".to_owned());
+            }
+            self.add_job(path, fixed);
+        }
+        self.begin_share();
+        Ok(())
+    }
+
+    /// The next job to look below, while the top is made. `None` if the top has enough jobs for this division.
+    pub fn to_look_at(&self, division: Division) -> Option<usize> {
+        let is_enough = self.jobs.len() as u64 >= division.of * division.jobs;
+        if is_enough { None } else { self.jobs.iter().position(|job| !job.is_seen) }
+    }
+
+    /// Replaces a job by a job for each task of the frame that was seen below it, and for the other values of its
+    /// last step. They come behind all others, so that the top grows level by level.
+    pub fn look_below(&mut self, at: usize, look: Look) {
+        if let Some(learnt) = look.learnt {
+            self.begin_again(learnt);
+            return;
+        }
+        let mut job = self.jobs.remove(at);
+        if let Some((last, above)) = job.path.split_last_mut() {
+            last.draws = look.draws;
+            for nth in (job.fixed..last.draws.len()).rev().filter(|nth| last.draws[*nth].has_next())
+            {
+                let mut draws = last.draws[..=nth].to_vec();
+                draws[nth].value += 1;
+                let path = above.iter().cloned().chain([PathStep { draws, ..*last }]).collect();
+                self.jobs.push(Job { number: self.next_job, path, fixed: nth, ..Job::default() });
+                self.next_job += 1;
+            }
+            job.fixed = last.draws.len();
+        }
+        if look.tasks.is_empty() {
+            self.jobs.push(Job { is_seen: true, ..job });
+            return;
+        }
+        let frame = self.next_frame;
+        self.next_frame += 1;
+        let order = look.tasks.iter().copied().map(Sibling::unknown).collect();
+        self.frames.insert(frame, SharedFrame { order });
+        for task in look.tasks {
+            let step = PathStep { frame, task, draws: Vec::new() };
+            self.add_job(job.path.iter().cloned().chain([step]).collect(), 0);
+        }
+    }
+
+    /// Keeps the jobs of one process.
+    pub fn keep_share(&mut self, division: Division) {
+        let mut nth = 0;
+        self.jobs.retain(|_| {
+            nth += 1;
+            (nth - 1) % division.of == division.number - 1
+        });
+        self.forget_frames();
+        self.round = 1;
+        self.begin_share();
+    }
+
+    fn begin_share(&mut self) {
+        self.is_share = true;
+        self.whole = self.left().max(f64::MIN_POSITIVE);
+    }
+}

@@ -394,6 +394,7 @@ objects! {
         orders: String,
         bound: Option<Bound>,
         share: Maybe<Option<Share>>,
+        estimate: Maybe<Option<RunsEstimate>>,
         audit: Option<Audit>,
         fallback: Option<Fallback>,
     }
@@ -405,6 +406,8 @@ objects! {
     StepText { task: String, operations: String, place: PlaceIndex }
     /// A bound of a search.
     Bound { what: String, through: Option<u64> }
+    /// The estimated number of all runs of a search.
+    RunsEstimate { runs: u64, low: u64, high: u64 }
     /// The share of a search that is divided among processes.
     Share { number: u64, of: u64 }
     /// Sampled runs after a search.

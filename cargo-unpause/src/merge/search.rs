@@ -63,7 +63,7 @@ impl<'a> MergedSearch<'a> {
     }
 
     /// # Errors
-    /// If the numbers of shares differ, or the lines of a file are not those of a search.
+    /// If the numbers of shares differ, or a line of a file is of no search.
     pub(super) fn of(
         subject: &'a Subject,
         parts: Vec<ResultsFile>,

@@ -9,6 +9,7 @@ use sim::check::models::{CounterOp, CounterRet};
 use sim::{Atomic, Cell, Mutex};
 
 mod answers;
+mod many_runs;
 mod musts;
 mod threads;
 mod told;
@@ -256,39 +257,6 @@ async fn proves() {
 async fn attempts() {
     if !off() {
         adds().await;
-    }
-}
-
-/// Three tasks that add to two words, without a lock. Returns the sums.
-async fn adds_to_two() -> [u64; 2] {
-    let words = Arc::new([Atomic::new(0u64), Atomic::new(0u64)]);
-    let tasks = (0..3usize).map(|task| {
-        let words = words.clone();
-        sim::spawn(async move {
-            for round in 0..2 + task / 2 {
-                let word = &words[(task + round) % 2];
-                let value = word.load(SeqCst).await;
-                word.store(value + 1, SeqCst).await;
-            }
-        })
-    });
-    for task in Vec::from_iter(tasks) {
-        task.await.unwrap();
-    }
-    [words[0].load(SeqCst).await, words[1].load(SeqCst).await]
-}
-
-#[sim::test(seeds = 1_000_000)]
-async fn takes_many_runs() {
-    if !off() {
-        adds_to_two().await;
-    }
-}
-
-#[sim::test(seeds = 1_000_000)]
-async fn takes_many_runs_and_fails() {
-    if !off() {
-        assert_ne!(adds_to_two().await, [1, 2], "updates were lost");
     }
 }
 

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use crate::child::{Child, Ended, child};
 use crate::shards::{files, folder, merge};
 
-const TEST: &str = "test-shell.fixture.takes_many_runs";
+const TEST: &str = "test-shell.fixture.many_runs.takes_many_runs";
 
 /// Will search the fixture's test `name`, with its results in this folder.
 fn search(name: &str, results: &Path) -> Child {
-    child(name).env("SIM_STRATEGY", "exhaustive").env("SIM_RESULTS", results)
+    child(&format!("many_runs::{name}"))
+        .env("SIM_STRATEGY", "exhaustive")
+        .env("SIM_RESULTS", results)
 }
 
 /// The lines about the search in the output of a test.
@@ -60,7 +62,7 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     let resumed = search("takes_many_runs", &results).env("SIM_JOBS", "2").passes();
     resumed.says(&["runs were not made", "1-of-1.jsonl"]);
     let alone = search("takes_many_runs", &whole).env("SIM_JOBS", "1").passes();
-    let plain = child("takes_many_runs").env("SIM_STRATEGY", "exhaustive").passes();
+    let plain = child("many_runs::takes_many_runs").env("SIM_STRATEGY", "exhaustive").passes();
     assert_eq!(verdict(&resumed), verdict(&plain));
     assert_eq!(verdict(&alone), verdict(&plain));
     let (code, said) = merge(&["--json"], &results);

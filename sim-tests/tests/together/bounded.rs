@@ -124,26 +124,27 @@ fn a_search_that_left_nothing_out_is_a_proof() {
     }
 }
 
-/// A task opens a window and closes it, and another must not look in between; after that, three tasks
-/// compete for a word in millions of orders. An exhaustive search covers these first.
-async fn window_before_a_crowd(fixed: bool) {
+/// A task opens a window and closes it, and another must not look in between; before and after that, tasks compete for a
+/// word in millions of orders. An exhaustive search covers the first and the last steps before those between them.
+async fn window_in_a_crowd(fixed: bool) {
     let (window, word) = (Arc::new(Atomic::new(0u8)), Arc::new(Atomic::new(0u8)));
-    let other = window.clone();
+    let compete = |word: Arc<Atomic<u8>>| async move {
+        for _ in 0..6 {
+            word.fetch_add(1, SeqCst).await;
+        }
+    };
+    let (other, own, others) = (window.clone(), word.clone(), word.clone());
     let opens = sim::spawn(async move {
+        compete(own.clone()).await;
         window.store(1, SeqCst).await;
         window.store(if fixed { 1 } else { 2 }, SeqCst).await;
+        compete(own).await;
     });
     let looks = sim::spawn(async move {
+        compete(others).await;
         assert!(fixed || other.load(SeqCst).await != 1, "seen open");
     });
-    let crowd = [(); 3].map(|()| {
-        let word = word.clone();
-        sim::spawn(async move {
-            for _ in 0..5 {
-                word.fetch_add(1, SeqCst).await;
-            }
-        })
-    });
+    let crowd = [(); 2].map(|()| sim::spawn(compete(word.clone())));
     for task in [opens, looks].into_iter().chain(crowd) {
         task.await.unwrap();
     }
@@ -152,7 +153,7 @@ async fn window_before_a_crowd(fixed: bool) {
 #[cfg_attr(feature = "sim", test)]
 fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
     let search = || search("exhaustive").seeds(0..20_000);
-    let report = search().run(|| window_before_a_crowd(false));
+    let report = search().run(|| window_in_a_crowd(false));
     let found = report.finding.as_deref().expect("one preemption is enough");
     assert!(matches!(failure(&found.run), Failure::Panic { .. }));
     assert_eq!(found.original.preemptions, 1);
@@ -165,17 +166,17 @@ fn a_search_that_will_not_be_through_goes_on_within_a_bound() {
 
     // Its trace gives the same failure, and so does its number, under all other settings.
     let trace = found.trace_file.as_ref().unwrap();
-    let again = search().replay(trace).run(|| window_before_a_crowd(false));
+    let again = search().replay(trace).run(|| window_in_a_crowd(false));
     assert_eq!(again.finding.unwrap().run.outcome, found.run.outcome);
-    let run = search().run_seed(number, || window_before_a_crowd(false));
+    let run = search().run_seed(number, || window_in_a_crowd(false));
     assert_eq!(Size::of(&run), found.original);
-    let alone = search().seed(number).run(|| window_before_a_crowd(false));
+    let alone = search().seed(number).run(|| window_in_a_crowd(false));
     assert_eq!(alone.finding.unwrap().run.steps, found.run.steps);
 }
 
 #[cfg_attr(feature = "sim", test)]
 fn what_the_search_and_its_fallback_did_is_said() {
-    let report = search("exhaustive").seeds(0..4_000).run(|| window_before_a_crowd(true));
+    let report = search("exhaustive").seeds(0..4_000).run(|| window_in_a_crowd(true));
     assert!(report.passed());
     let searched = report.searched.clone().unwrap();
     let fallback = searched.fallback.clone().unwrap();
@@ -204,7 +205,7 @@ fn what_the_search_and_its_fallback_did_is_said() {
     // A hook for each run receives the runs of the search.
     let mut shown = 0;
     let each = search("exhaustive").seeds(0..100);
-    let report = each.each_run(|| window_before_a_crowd(true), |_| shown += 1);
+    let report = each.each_run(|| window_in_a_crowd(true), |_| shown += 1);
     let searched = report.searched.unwrap();
     assert!(searched.fallback.is_none() && shown + searched.blocked == 100);
 }
@@ -251,7 +252,7 @@ fn a_search_that_was_stopped_says_how_far_it_came() {
 fn an_exhaustive_search_that_was_stopped_points_to_them() {
     // By the clock, before the half of a million runs.
     let search = search("exhaustive").time(Duration::from_millis(1));
-    let report = search.run(|| window_before_a_crowd(true));
+    let report = search.run(|| window_in_a_crowd(true));
     let said = screen(&report);
     assert!(said.contains("strategy = \"preemptions\" (or \"delays\"): it explores all"), "{said}");
 }

@@ -1,7 +1,8 @@
-//! Goes through the runs of a search until there are none left, one fails, or there were as many as allowed; half-way it
-//! is seen whether that will be enough. The runs are made in [`rounds`], by as many threads as pay.
+//! Goes through the runs of a search until there are none left, one fails, or there were as many as allowed; half-way
+//! it is seen whether that will be enough. The runs are made in [`rounds`], by as many threads as pay.
 
 pub(super) mod audit;
+mod estimate;
 mod rounds;
 mod slice;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use super::session::Session;
 use crate::engine::results::{Tally, keeps_results};
 use crate::engine::seeds::Explored;
 use crate::native;
-use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, Searched, Share};
+use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
 use crate::run::clock::ClockMode;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
@@ -269,6 +270,12 @@ fn how_far(progress: SearchProgress, ended: SearchEnd) -> Searched {
         orders: OrdersTaken::AsAsked,
         bound: progress.within.map(bound),
         share: None,
+        estimate: progress.estimate.filter(|_| !complete).map(|estimate| {
+            // At least one more than were made.
+            let [runs, low, high] = [estimate.runs, estimate.low, estimate.high]
+                .map(|number| (number as u64).max(progress.runs + 1));
+            RunsEstimate { runs, low, high }
+        }),
         audit: None,
         fallback: None,
     }

@@ -193,12 +193,25 @@ pub struct Searched {
     /// The share of the search, if it was divided among processes: `complete` and `part` are about this share, and only
     /// `cargo unpause merge` says whether all shares together are a proof.
     pub share: Option<Share>,
+    /// The number of all runs, if the search is incomplete and could estimate it.
+    pub estimate: Option<RunsEstimate>,
     /// The audit by sampled runs after a complete search; `None` if the search is incomplete or
     /// found a failure.
     pub audit: Option<Audit>,
     /// The search that received the second half of the runs, if by the estimate after the first half they would not
     /// have sufficed. The fields above describe the original search.
     pub fallback: Option<Box<Fallback>>,
+}
+
+/// The estimated number of all runs of a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunsEstimate {
+    /// The number of runs. The estimate is unbiased.
+    pub runs: u64,
+    /// The begin of an interval that has the number with about 95 %. Of one program in ten it is too narrow.
+    pub low: u64,
+    /// The end of the interval.
+    pub high: u64,
 }
 
 /// One of the shares of a search that is divided among processes.

@@ -345,8 +345,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
         };
         let replayed = Some(finding.from.clone());
         let step = StepText { task: test.clone(), operations: test.clone(), place: test.clone() };
-        let steps = [step.clone(), step];
-        let clash = Clash { steps, shows: test.clone(), is_death: !real };
+        let clash = Clash { steps: [step.clone(), step], shows: test.clone(), is_death: !real };
         let searched = Some(Searched {
             blocked: runs,
             complete: real,
@@ -368,18 +367,18 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
                 clash: Some(clash),
             }),
             bound: Some(Bound { what: test.clone(), through: (!real).then_some(3) }),
-            share: None,
+            share: Some(Share { number: runs, of: 3 }).filter(|_| real),
+            estimate: Some(RunsEstimate { runs, low: 0, high: runs }).filter(|_| !real),
             fallback: None,
         });
         let searched = searched.map(|searched| {
             let fallback = Some(Box::new(Fallback { runs: runs / 2, searched: searched.clone() }));
             Searched { bound: None, fallback, ..searched }
         });
-        let package = test.clone();
         let (seeds, finding) = (Some((0, runs)), Some(Box::new(finding)));
         Report {
+            package: test.clone(),
             test,
-            package,
             runs,
             rehearsals: 4,
             seeds,

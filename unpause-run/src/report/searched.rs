@@ -1,7 +1,7 @@
 //! The result of a search on the screen: how far it came, its limits, and what it relied on.
 
 use super::proven::ORDERS_UNTRIED;
-use super::{Audit, Bound, Cause, Clash, OrdersTaken, Searched, Share};
+use super::{Audit, Bound, Cause, Clash, OrdersTaken, RunsEstimate, Searched, Share};
 use unpause_check::picture::screen::{Paint, Screen, clean, plural};
 
 /// Returns the progress of a search within a bound, such as `12.30 % of those with 2 preemptions`.
@@ -42,6 +42,28 @@ const SMALLER: &str = "For a proof within a bound use strategy = \"preemptions\"
 
 const SAMPLE: &str = "An unfinished search has run similar interleavings only. To find bugs in a test of this \
     size, run seeds first: remove the strategy, or set SIM_STRATEGY=portfolio";
+
+impl RunsEstimate {
+    /// The estimate in words, with two significant digits.
+    fn text(self) -> String {
+        let RunsEstimate { runs, low, high } = self;
+        let [runs, low, high] = [runs, low, high].map(rounded);
+        format!("an estimated {runs} runs in all, {low} to {high}")
+    }
+}
+
+/// A number with two significant digits: `1.2 million`.
+fn rounded(number: u64) -> String {
+    let digits = number.checked_ilog10().unwrap_or(0);
+    let unit = 10u64.pow(digits.saturating_sub(1));
+    let rounded = number.saturating_add(unit / 2) / unit * unit;
+    match rounded {
+        0..1_000_000 => rounded.to_string(),
+        1_000_000..1_000_000_000 => format!("{} million", rounded as f64 / 1e6),
+        1_000_000_000..1_000_000_000_000 => format!("{} billion", rounded as f64 / 1e9),
+        _ => format!("{:.1e}", rounded as f64),
+    }
+}
 
 /// The reason why each order of steps was a run of its own.
 fn because(searched: &Searched) -> String {
@@ -117,6 +139,9 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
         let own = runs.saturating_sub(rest);
         let all = if part > 0.0 { own as f64 / part } else { f64::INFINITY };
         let estimate = match all {
+            _ if searched.estimate.is_some() => {
+                searched.estimate.map_or_else(String::new, |estimate| estimate.text())
+            }
             all if all < 1e15 => format!("an estimated {all:.0} runs in all"),
             _ => "the total number is unknown".to_owned(),
         };

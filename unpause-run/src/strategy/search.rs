@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
-use super::divided::{Look, Part, SearchTree, Slice};
+use super::divided::{Look, Part, SearchTree, Slice, TreeEstimate};
 use super::exhaustive::{ClosureVerdict, Exhaustive};
 use super::footprint::Footprint;
 use crate::run::choice::Strategy;
@@ -37,11 +37,6 @@ pub trait Search: Send + Sync {
 
     /// Starts again, so that these differences, too, distinguish runs.
     fn tell_apart(&self, _differences: Apart) {}
-
-    /// The differences that distinguish runs.
-    fn apart(&self) -> Apart {
-        Apart::default()
-    }
 
     /// Returns `true` if the search computes the classes of its runs. A search that makes every run does not.
     fn has_classes(&self) -> bool {
@@ -163,6 +158,8 @@ pub struct SearchProgress {
     /// under the assumption that siblings have equally large subtrees. For a bounded search, the part of the runs
     /// within the current bound.
     pub part: f64,
+    /// The number of all runs, if it was estimated. `part` is then the part of this number.
+    pub estimate: Option<TreeEstimate>,
     /// True if time moved on by a way that is not seen, so that not all orders were tried.
     pub blind: bool,
     /// True if each order of steps is a run of its own, because tasks share something that is not of this library.

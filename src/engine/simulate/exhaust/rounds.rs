@@ -1,16 +1,15 @@
 //! Makes the rounds of a divided search, on as many threads as pay.
 //!
-//! Each thread takes the next slice of the round. Whoever makes the last one ends the round, with the slices in the order
-//! of their jobs. So everything that a search says is the same for any number of threads: its runs, their numbers,
-//! and the failure that it reports.
+//! Each thread takes the next slice of the round. The thread that makes the last slice ends the round, with the slices
+//! in the order of their jobs. So everything that a search says is the same for any number of threads: its runs,
+//! their numbers, and the failure that it reports.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
-use super::top;
-use super::{RunVisitor, SearchEnd, SearchLimits};
+use super::{RunVisitor, SearchEnd, SearchLimits, estimate, top};
 use crate::engine::live::{self, Live};
 use crate::engine::results::{SearchLog, keeps_results};
 use crate::engine::seeds::Explored;
@@ -43,16 +42,28 @@ pub(super) fn explore(
     let before = explored.tally.runs;
     let division = division(session, visit);
     let mut number = limits.numbers.start;
+    let mut is_estimated = false;
     let ended = loop {
         if division.of > 1 && tree.needs_top() {
             session.quietly(|| top::make(session, search, tree, division));
         }
         let ended;
-        (ended, number) = pool(session, (search, tree), visit, (&limits, number), explored);
-        if let Some(ended) = ended {
-            break ended;
+        let state = (number, is_estimated);
+        (ended, number) = pool(session, (search, tree), visit, (&limits, state), explored);
+        match ended {
+            PoolEnd::Over(ended) => break ended,
+            PoolEnd::NeedsTop => {}
+            PoolEnd::NeedsEstimate => {
+                let steps = explored.tally.steps;
+                estimate::make(session, search, tree, steps);
+                is_estimated = true;
+            }
         }
     };
+    let is_left = ended != SearchEnd::Complete && explored.found.is_none() && division.of == 1;
+    if is_left && !is_estimated && !session.config.is_native() {
+        estimate::make(session, search, tree, explored.tally.steps);
+    }
     if explored.found.is_none() {
         // Runs before the search began anew do not count.
         explored.tally.runs = before + tree.progress().runs;
@@ -60,14 +71,15 @@ pub(super) fn explore(
     (ended, number)
 }
 
-/// Makes the rounds from this number of runs on. Returns `None` if the search of a share began again, and needs a top.
+/// Makes the rounds from this number of runs on. The flag is true if the number of runs was estimated, as far as that
+/// could be.
 fn pool(
     session: &Session<'_>,
     (search, tree): (&Arc<dyn Search>, &mut SearchTree),
     visit: &mut RunVisitor<'_>,
-    (limits, number): (&SearchLimits, u64),
+    (limits, (number, is_estimated)): (&SearchLimits, (u64, bool)),
     explored: &mut Explored,
-) -> (Option<SearchEnd>, u64) {
+) -> (PoolEnd, u64) {
     // Plain threads share the statics of the process, and a visitor sees the runs in order.
     let is_alone = session.config.is_native() || !matches!(visit, RunVisitor::UntilFailure);
     let jobs = if is_alone { 1 } else { session.config.jobs };
@@ -78,6 +90,7 @@ fn pool(
         limits,
         log: session.assignment.results.search(),
         is_share: division(session, visit).of > 1,
+        is_estimated: is_estimated || session.config.is_native(),
         live: Live::begin(&session.site.test),
         last: AtomicUsize::new(usize::MAX),
         state: Mutex::new(state),
@@ -105,28 +118,27 @@ fn pool(
         }
     });
     let state = rounds.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let ended = match state.ended {
-        Some(PoolEnd::Over(ended)) => Some(ended),
-        Some(PoolEnd::NeedsTop) => None,
-        None => Some(SearchEnd::Stopped),
-    };
-    (ended, state.round.number)
+    (state.ended.unwrap_or(PoolEnd::Over(SearchEnd::Stopped)), state.round.number)
 }
 
 /// The end of a pool.
 enum PoolEnd {
     Over(SearchEnd),
+    /// The search of a share began again.
     NeedsTop,
+    /// It depends on the number of all runs how the search goes on.
+    NeedsEstimate,
 }
 
 /// The rounds of a search, shared by its threads.
 struct Rounds<'r, 's> {
     session: &'r Session<'s>,
     limits: &'r SearchLimits,
-    /// The file of the search, if there is one.
+    /// The file of the search, if any.
     log: Option<&'r SearchLog>,
     /// True if the search is divided among processes.
     is_share: bool,
+    is_estimated: bool,
     live: Live<'r>,
     /// The first slice of the round after which no slice counts; 0 if the search is over.
     last: AtomicUsize,
@@ -284,8 +296,14 @@ impl State<'_> {
         let SearchLimits { numbers, give_up_at, .. } = rounds.limits;
         let number = self.round.number;
         let half = give_up_at.filter(|half| number < *half);
-        if *give_up_at == Some(number) && self.tree.progress().part < 0.5 {
-            return self.end(SearchEnd::GivenUp);
+        if *give_up_at == Some(number) {
+            if !rounds.is_estimated {
+                self.ended = Some(PoolEnd::NeedsEstimate);
+                return;
+            }
+            if self.tree.progress().part < 0.5 {
+                return self.end(SearchEnd::GivenUp);
+            }
         }
         let left = half.unwrap_or(numbers.end).saturating_sub(number);
         if left == 0 {

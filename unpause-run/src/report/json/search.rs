@@ -1,7 +1,8 @@
 //! Results about all runs of a test as JSON: searches, coverage, statistics.
 
 use super::super::{
-    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, Searched, Share, StepText,
+    Audit, Bound, Cause, Clash, Closure, Fallback, OrdersTaken, RunsEstimate, Searched, Share,
+    StepText,
 };
 use super::failure::conditions;
 use super::history::omitted;
@@ -26,6 +27,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         orders,
         bound,
         share,
+        estimate,
         audit,
         fallback,
     } = searched;
@@ -80,6 +82,16 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
             w.close('}');
         }
         None => w.null("share"),
+    }
+    match estimate {
+        Some(RunsEstimate { runs, low, high }) => {
+            w.open_field("estimate", '{');
+            w.number("runs", *runs);
+            w.number("low", *low);
+            w.number("high", *high);
+            w.close('}');
+        }
+        None => w.null("estimate"),
     }
     match audit {
         Some(Audit { runs, missed, failed, unseen, clash }) => {

@@ -163,7 +163,7 @@ impl Wish {
     }
 }
 
-/// What is left of a job after a slice.
+/// The rest of a job after a slice.
 #[derive(Clone, Debug)]
 pub struct Rest {
     /// The draws of the last step of the path.

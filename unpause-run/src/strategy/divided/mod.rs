@@ -1,14 +1,14 @@
 //! A search that is divided among workers, in rounds.
 //!
 //! A [`Job`] is a part of the tree of runs. In each round a worker makes a [`Slice`] of each job: some runs, depth
-//! first. Slices of one round do not see each other. When all are made, [`SearchTree::merge`] adds what they ask
-//! for, in the order of the jobs, and shares out the work anew. So the search is a function of the body: the runs, their
-//! numbers and the run that is reported are the same for any number of workers.
+//! first. Slices of one round do not see each other. When all are made, [`SearchTree::merge`] grants their requests,
+//! in the order of the jobs, and shares out the work anew. So the search is a function of the body: the runs, their
+//! numbers and the reported run are the same for any number of workers.
 //!
 //! A *shared frame* is a frame above the root of some job. Three rules make the division sound:
 //!
-//! * A run below may ask for a task in a shared frame ([`Wish`]). The wish is judged at the merge, in the frame as it is
-//!   then. Judged by the worker alone, two workers could each add an initial where one is enough.
+//! * A run below may ask for a task in a shared frame ([`Wish`]). The wish is judged at the merge, in the frame as it
+//!   is then. Judged by the worker alone, two workers could each add an initial where one is enough.
 //! * The backtrack set of a shared frame has an order. It is the order in which tasks were added, and it never changes.
 //!   Behind a task sleep only the tasks before it, whether they are done, under way, or not begun. If siblings slept
 //!   behind each other, each would leave the common classes to the other.
@@ -18,11 +18,13 @@
 //! The tree is data: nothing in it refers to a program, and a footprint is only a memory of what a probe would find.
 
 mod classes;
+mod estimate;
 mod job;
 mod rules;
 mod share;
 mod top;
 
+pub use self::estimate::{TreeEstimate, TreeProbes};
 pub use self::job::{
     Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Rest, Sibling, Slice, WAYS_MAX,
     Wish, never_sleeps,
@@ -37,8 +39,8 @@ pub use self::rules::without_rule;
 pub use self::rules::{DivisionRule, DivisionRules};
 pub use self::top::{Division, Look, Top};
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use unpause_ordered::{Map, Set};
 
 use self::classes::Classes;
 use super::footprint::Footprint;
@@ -80,7 +82,7 @@ struct SharedFrame {
 pub struct SearchTree {
     sizes: Sizes,
     known: Known,
-    frames: BTreeMap<FrameId, SharedFrame>,
+    frames: Map<FrameId, SharedFrame>,
     next_frame: FrameId,
     jobs: Vec<Job>,
     next_job: u64,
@@ -101,6 +103,8 @@ pub struct SearchTree {
     is_share: bool,
     /// The part of the tree that is its share.
     whole: f64,
+    /// The number of its runs, if it was estimated.
+    estimate: Option<TreeEstimate>,
     /// The classes below this number are written down, and so many were. `None` if none are.
     written: Option<(u64, u64)>,
 }
@@ -124,7 +128,7 @@ impl SearchTree {
         SearchTree {
             sizes,
             known,
-            frames: BTreeMap::new(),
+            frames: Map::new(),
             next_frame: 0,
             jobs: vec![Job::default()],
             next_job: 1,
@@ -139,6 +143,7 @@ impl SearchTree {
             written: None,
             is_share: false,
             whole: 1.0,
+            estimate: None,
         }
     }
 
@@ -332,6 +337,7 @@ impl SearchTree {
         self.classes = Classes::default();
         self.written = self.written.map(|_| (u64::MAX, 0));
         self.generation += 1;
+        self.estimate = None;
         if self.known.rules.has(DivisionRule::Anew) || self.jobs.is_empty() {
             self.begin_round_one();
         }
@@ -344,7 +350,7 @@ impl SearchTree {
         self.next_job += 1;
     }
 
-    /// Goes to the next level of a bounded search, if there is one.
+    /// Goes to the next level of a bounded search, if any.
     fn next_level(&mut self) {
         let Some(bound) = &mut self.bound else { return };
         bound.through = Some(self.known.level);
@@ -372,8 +378,13 @@ impl SearchTree {
     }
 
     fn add_job(&mut self, path: Vec<PathStep>, fixed: usize) {
-        self.jobs.push(Job { number: self.next_job, path, fixed, ..Job::default() });
+        let job = self.new_job(path, fixed);
+        self.jobs.push(job);
+    }
+
+    fn new_job(&mut self, path: Vec<PathStep>, fixed: usize) -> Job {
         self.next_job += 1;
+        Job { number: self.next_job - 1, path, fixed, ..Job::default() }
     }
 
     /// Keeps the footprints of probes that were made for a job.
@@ -393,7 +404,7 @@ impl SearchTree {
 
     /// Drops the frames that no job is below.
     fn forget_frames(&mut self) {
-        let used: std::collections::BTreeSet<FrameId> =
+        let used: Set<FrameId> =
             self.jobs.iter().flat_map(|job| job.path.iter().map(|step| step.frame)).collect();
         self.frames.retain(|frame, _| used.contains(frame));
     }
@@ -407,11 +418,26 @@ impl SearchTree {
             runs: self.runs,
             blocked: self.blocked + self.void,
             repeated: self.repeated,
-            part: (1.0 - self.left() / self.whole).clamp(0.0, 1.0),
+            part: self.part_done(),
+            estimate: self.estimate,
             blind: self.known.noticed.blind,
             by_step: self.known.apart.steps,
             within: within.filter(|_| !is_all),
         }
+    }
+
+    /// The part of the search that is done.
+    fn part_done(&self) -> f64 {
+        match self.estimate {
+            Some(estimate) if !self.is_through() => self.runs as f64 / estimate.runs.max(1.0),
+            _ => 1.0 - self.left() / self.whole,
+        }
+        .clamp(0.0, 1.0)
+    }
+
+    /// Sets the estimated number of runs.
+    pub fn set_estimate(&mut self, estimate: Option<TreeEstimate>) {
+        self.estimate = estimate;
     }
 
     /// Sorts the classes of the runs, for [`has_class`](Self::has_class).

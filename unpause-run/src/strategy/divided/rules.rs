@@ -13,7 +13,7 @@ pub enum DivisionRule {
     Replan,
     /// The footprint of the current steps of a job is kept from one slice to the next.
     Current,
-    /// What a split gives away is no longer the job's own.
+    /// A split takes from the job everything that it gives away.
     Given,
     /// Nothing of the search before it began again counts.
     Anew,

@@ -13,8 +13,10 @@ use crate::strategy::search::{Apart, Drawn};
 pub struct Look {
     /// The values that the last step of the path drew.
     pub draws: Vec<Drawn>,
-    /// The enabled tasks that do not sleep. None if the run ends before the frame, or repeats another one.
+    /// The enabled tasks that do not sleep. Empty if the run ends before the frame, or repeats another one.
     pub tasks: Vec<TaskId>,
+    /// True if the run ends before the frame.
+    pub is_end: bool,
     /// Differences that were learnt to distinguish runs: the search begins again.
     pub learnt: Option<Apart>,
 }
@@ -107,7 +109,16 @@ impl SearchTree {
             self.begin_again(learnt);
             return;
         }
-        let mut job = self.jobs.remove(at);
+        let job = self.jobs.remove(at);
+        let (values, tasks) = self.expand(job, look);
+        self.jobs.extend(values);
+        self.jobs.extend(tasks);
+    }
+
+    /// The jobs below a path that was looked at: jobs for the other values of its last step, and a job for each task of
+    /// the frame that was seen. The latter is the job itself if there is no task.
+    pub(super) fn expand(&mut self, mut job: Job, look: Look) -> (Vec<Job>, Vec<Job>) {
+        let mut values = Vec::new();
         if let Some((last, above)) = job.path.split_last_mut() {
             last.draws = look.draws;
             for nth in (job.fixed..last.draws.len()).rev().filter(|nth| last.draws[*nth].has_next())
@@ -115,23 +126,23 @@ impl SearchTree {
                 let mut draws = last.draws[..=nth].to_vec();
                 draws[nth].value += 1;
                 let path = above.iter().cloned().chain([PathStep { draws, ..*last }]).collect();
-                self.jobs.push(Job { number: self.next_job, path, fixed: nth, ..Job::default() });
-                self.next_job += 1;
+                values.push(self.new_job(path, nth));
             }
             job.fixed = last.draws.len();
         }
         if look.tasks.is_empty() {
-            self.jobs.push(Job { is_seen: true, ..job });
-            return;
+            return (values, vec![Job { is_seen: true, ..job }]);
         }
         let frame = self.next_frame;
         self.next_frame += 1;
         let order = look.tasks.iter().copied().map(Sibling::unknown).collect();
         self.frames.insert(frame, SharedFrame { order });
-        for task in look.tasks {
+        let below = |task| {
             let step = PathStep { frame, task, draws: Vec::new() };
-            self.add_job(job.path.iter().cloned().chain([step]).collect(), 0);
-        }
+            job.path.iter().cloned().chain([step]).collect()
+        };
+        let tasks = look.tasks.into_iter().map(|task| self.new_job(below(task), 0)).collect();
+        (values, tasks)
     }
 
     /// Keeps the jobs of one process.

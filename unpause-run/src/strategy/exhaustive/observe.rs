@@ -358,11 +358,6 @@ impl Observer {
         self.noticed.blind
     }
 
-    /// The first sign that tasks depend on something that is not of this library.
-    pub fn contact(&self) -> Option<&str> {
-        self.noticed.contact.as_deref()
-    }
-
     /// Returns `true`, once, if footprints of earlier steps have become invalid.
     pub fn take_learnt(&mut self) -> bool {
         std::mem::take(&mut self.learnt)

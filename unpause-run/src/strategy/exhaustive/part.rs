@@ -160,7 +160,8 @@ impl Explorer {
         let last = place.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
         let learnt = self.observer.take_learnt().then(|| self.observer.apart());
         let tasks = place.look.unwrap_or_default();
-        (Look { draws: last.unwrap_or_default(), tasks, learnt }, place.probed)
+        let is_end = self.course == Course::Ended;
+        (Look { draws: last.unwrap_or_default(), tasks, is_end, learnt }, place.probed)
     }
 
     /// The tasks of a new frame that do not sleep, if this is a look.

@@ -29,6 +29,11 @@ impl Exhaustive {
         self.explorer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The differences that distinguish runs.
+    pub fn apart(&self) -> Apart {
+        self.explorer().observer.apart()
+    }
+
     /// The same as for [`advance`](Search::advance). Calls `look` with the happens-before order of
     /// the run that ended.
     pub fn advance_and(&self, cut: bool, look: impl FnOnce(&HappensBefore)) -> bool {
@@ -58,10 +63,6 @@ impl Search for Exhaustive {
 
     fn tell_apart(&self, differences: Apart) {
         self.explorer().tell_apart(differences);
-    }
-
-    fn apart(&self) -> Apart {
-        self.explorer().observer.apart()
     }
 
     fn has_classes(&self) -> bool {

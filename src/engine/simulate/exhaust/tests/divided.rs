@@ -16,7 +16,8 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::rng::Rng;
 use crate::strategy::Search;
 use crate::strategy::divided::{
-    Division, DivisionRule, Look, Part, SearchTree, Sizes, Slice, without_rule,
+    Division, DivisionRule, Look, Part, SearchTree, Sizes, Slice, TreeEstimate, TreeProbes,
+    without_rule,
 };
 use crate::strategy::exhaustive::Exhaustive;
 use crate::strategy::footprint::Footprint;
@@ -253,7 +254,7 @@ impl Divided {
             let (_, same) = written.search(program, apart, SMALL);
             assert_eq!(sequence, same, "a slice from its line makes a difference\n{program:?}");
         }
-        // Otherwise a run stands for other orders of its calls, too.
+        // Otherwise a run represents other orders of its calls, too.
         let same_results = !one.apart.orders || whole.results == one.results;
         self.programs += 1;
         self.runs += one.runs;
@@ -430,4 +431,66 @@ fn slices_that_do_not_plan_their_path_are_noticed() {
     let lost: u64 =
         without_rule(DivisionRule::Replan, || programs.iter().map(lost_reversals).sum());
     assert!(lost > 0);
+}
+
+/// The estimated number of runs of a search, by probes of this width.
+fn estimated(program: &Program, width: usize, seed: u64) -> TreeEstimate {
+    let mut probes = TreeProbes::seeded(Apart::ORDERS, width, seed);
+    let mut worker = SliceWorker::new();
+    while let Some(part) = probes.part() {
+        let (look, probed) = worker.look(program, part);
+        probes.add(look, probed);
+    }
+    probes.estimate().expect("all probes were made")
+}
+
+#[test]
+fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough() {
+    crate::engine::simulate::hook::install();
+    let (mut compared, mut errors) = (0, Vec::new());
+    for kind in [MEMORY, LOCKS, WAITS] {
+        for program in programs(kind, 0..effort().0) {
+            let Some(whole) = by_search_up_to(&program, Apart::ORDERS, 300) else { continue };
+            if whole.apart != Apart::ORDERS {
+                continue;
+            }
+            let runs = whole.runs as f64;
+            assert_eq!(estimated(&program, usize::MAX, 0).runs, runs, "{program:?}");
+            errors.push(estimated(&program, 4, compared).runs / runs - 1.0);
+            compared += 1;
+        }
+    }
+    let mean = errors.iter().sum::<f64>() / compared as f64;
+    let squares = errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>();
+    println!(
+        "{compared} programs, mean error {mean:.3}, deviation {:.3}",
+        (squares / compared as f64).sqrt()
+    );
+    assert!(compared > 60 && mean.abs() < 0.05, "{compared} programs, mean error {mean}");
+}
+
+#[test]
+fn an_estimate_of_a_large_search_is_near() {
+    crate::engine::simulate::hook::install();
+    // Other numbers of programs would say nothing.
+    let wanted = if crate::long() { 100 } else { 10 };
+    let (mut errors, mut held) = (Vec::new(), 0usize);
+    for seed in 0.. {
+        let kind = [MEMORY, WAITS, LOCKS][seed as usize % 3];
+        let program = Program::generate(&mut Rng::new(seed), kind, (4, 3));
+        let Some(whole) = by_search_up_to(&program, Apart::ORDERS, 10_000) else { continue };
+        if whole.runs < 1_000 || whole.apart != Apart::ORDERS {
+            continue;
+        }
+        let (runs, estimate) = (whole.runs as f64, estimated(&program, 32, 0));
+        errors.push((estimate.runs / runs - 1.0).abs());
+        held += usize::from((estimate.low..=estimate.high).contains(&runs));
+        if errors.len() == wanted {
+            break;
+        }
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    let (median, tenth) = (errors[wanted / 2], errors[wanted * 9 / 10]);
+    println!("{wanted} programs: median error {median:.3}, worst tenth {tenth:.3}, held {held}");
+    assert!(median < 0.6 && 10 * held > 7 * wanted, "{errors:?}");
 }

@@ -38,7 +38,7 @@ impl MergedShare {
         self.ledger.as_ref().is_some_and(|ledger| ledger.is_through() && is_judged(ledger))
     }
 
-    /// How far the share is, in words.
+    /// The progress of the share, in words.
     fn progress(&self) -> String {
         let ledger = self.ledger.as_ref().filter(|ledger| ledger.is_begun());
         let Some(ledger) = ledger else { return "not begun".to_owned() };
@@ -155,9 +155,18 @@ impl<'a> MergedSearch<'a> {
             && self.shares.iter().all(MergedShare::is_through)
     }
 
+    /// Returns `true` if the test must fail (`must_fail`) and did.
+    fn failed_as_it_must(&self) -> bool {
+        let must_fail = &self.subject.must_fail;
+        let refused = |failed: &Failed| must_fail.refuses(&failed.kind, &failed.what).is_some();
+        !self.failures.is_empty() && must_fail.is_wanted() && !self.failures.iter().any(refused)
+    }
+
     pub(super) fn exit(&self) -> Exit {
         match () {
+            () if self.failed_as_it_must() => Exit::Good,
             () if !self.failures.is_empty() => Exit::Bad,
+            () if self.is_proof() && self.subject.must_fail.is_wanted() => Exit::Bad,
             () if self.is_proof() => Exit::Good,
             () => Exit::Undecided,
         }
@@ -215,8 +224,12 @@ impl<'a> MergedSearch<'a> {
             (false, _) => ("passed", format!("{runs} interleavings{of}{given_up}")),
         };
         let _ = writeln!(out, "  {label:<8} {what}");
+        if self.is_proof() && self.subject.must_fail.is_wanted() {
+            let _ = writeln!(out, "  failed   the test must fail (must_fail), and no run did");
+        }
+        let wanted = if self.failed_as_it_must() { ", as it must (must_fail)" } else { "" };
         for Failed { kind, place, what, replay, .. } in &self.failures {
-            let _ = writeln!(out, "  failed   {kind}  {place}\n           {what}");
+            let _ = writeln!(out, "  failed   {kind}  {place}{wanted}\n           {what}");
             if let Some(replay) = replay {
                 let _ = writeln!(out, "           {replay}");
             }

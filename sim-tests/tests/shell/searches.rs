@@ -98,14 +98,14 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
     let text = fs::read_to_string(file).unwrap();
     let without: Vec<&str> =
         text.lines().filter(|line| !line.contains("\"slice\":[0,1,3]")).collect();
-    assert_eq!(without.len() + 1, text.lines().count());
+    assert!(without.len() < text.lines().count());
     fs::write(file, without.join("\n")).unwrap();
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("share 2 of 3: round 1, 15 of 16 slices"), "{said}");
 
     // One slice has one content.
-    let line = text.lines().find(|line| line.contains("\"slice\":[0,1,3]")).unwrap();
+    let line = text.lines().rfind(|line| line.contains("\"slice\":[0,1,3]")).unwrap();
     let other = line.replace("\"runs\":[", "\"runs\":[1");
     fs::write(file, format!("{text}{other}\n")).unwrap();
     let (code, said) = merge(&[], &results);
@@ -135,9 +135,9 @@ fn a_bounded_search_goes_on_and_is_not_divided() {
         |strategy: &str| search("takes_many_runs", &results).env("SIM_STRATEGY", strategy);
     let said = bounded("preemptions:2").env("SIM_SHARD", "2/3").passes();
     said.says(&["preemptions:2 is not divided into shards"]);
-    bounded("preemptions:2").passes().says(&["with at most 2 preemptions"]);
+    bounded("preemptions:2").passes().says(&["explored all 2867 runs"]);
     let again = bounded("preemptions:2").passes();
-    again.says(&["runs were not made", "with at most 2 preemptions"]);
+    again.says(&["runs were not made", "explored all 2867 runs"]);
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 0, "{said}");
 }

@@ -160,7 +160,8 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             say("", SMALLER);
         }
     } else if searched.share.is_some() {
-        let text = "the other shares are not judged here; `cargo unpause merge` judges all of them";
+        let text =
+            "the other shares are not judged here; `cargo unpause merge` judges the results of all";
         say("NOT A PROOF: ", text);
     } else if let Some(bound) = &searched.bound {
         let text = format!("runs with more {}s were not tried", clean(&bound.what));

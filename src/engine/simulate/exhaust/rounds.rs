@@ -126,7 +126,7 @@ enum PoolEnd {
     Over(SearchEnd),
     /// The search of a share began again.
     NeedsTop,
-    /// It depends on the number of all runs how the search goes on.
+    /// The continuation depends on the number of all runs.
     NeedsEstimate,
 }
 
@@ -209,7 +209,7 @@ impl<'r> Rounds<'r, '_> {
         }
     }
 
-    /// Returns `true` if the slice at this position goes on before a run.
+    /// Returns `true` if the slice at this position may make another run.
     fn goes_on(&self, at: usize) -> bool {
         self.live.look(|now| {
             let SearchProgress { runs, part, .. } = self.state().tree.progress();

@@ -194,7 +194,7 @@ impl SliceRuns<'_, '_, '_, '_> {
         if wanted && failure.is_some() || stray {
             return self.found(self.extract(failure.as_ref()));
         }
-        // The first run of a share may be one that counts for nothing.
+        // A share may begin with a run that counts for nothing.
         let is_first = self.from == 0 && !blocked && self.explored.tally.runs == 1;
         if is_first {
             let run = self.extract(failure.as_ref());

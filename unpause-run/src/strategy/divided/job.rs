@@ -103,7 +103,7 @@ pub struct Known {
     pub noticed: Noticed,
 }
 
-/// Facts about the program that runs show, and that count for the whole search.
+/// Facts about the program, shown by its runs. They count for the whole search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Noticed {
     /// The first task that was seen to add a node.

@@ -214,7 +214,7 @@ pub(super) struct Divided {
     is_planted: bool,
 }
 
-/// The union of what processes find that do not see each other.
+/// Everything that processes find together without seeing each other.
 fn by_shares(program: &Program, apart: Apart, of: u64) -> All {
     let mut union = All::default();
     for number in 1..=of {

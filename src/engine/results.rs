@@ -30,6 +30,7 @@ pub use self::part::{
     EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
 };
 #[cfg(test)]
+#[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::search::read_back;
 pub use self::search::{Ledger, SearchLines};
 #[allow(unused_imports, reason = "the real build has no searches")]

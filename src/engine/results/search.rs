@@ -9,6 +9,7 @@ mod line;
 pub use self::ledger::Ledger;
 pub(super) use self::line::read;
 #[cfg(test)]
+#[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::line::read_back;
 pub(crate) use self::line::{SeenBySlice, SliceKey, SliceLine, TopLine};
 

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use super::bounded::{Bounded, DELAYS, PREEMPTIONS};
 use super::divided::{Look, Part, SearchTree, Slice, TreeEstimate};
 use super::exhaustive::{ClosureVerdict, Exhaustive};
-use super::footprint::Footprint;
 use crate::run::choice::Strategy;
-use crate::run::ids::TaskId;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
@@ -70,9 +68,9 @@ pub trait Search: Send + Sync {
     /// Has the next run, after probes, be a [look](super::divided::Look) below the path of the part.
     fn begin_look(&self) {}
 
-    /// Ends a look: returns what it saw, and the footprints of its probes.
-    fn end_look(&self) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
-        (Look::default(), Vec::new())
+    /// Ends a look.
+    fn end_look(&self) -> Look {
+        Look::default()
     }
 
     /// Returns `true` if the last run has shown that the search must begin again.

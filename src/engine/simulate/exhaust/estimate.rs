@@ -38,8 +38,7 @@ pub(super) fn make(
     session.quietly(|| {
         let mut maker = SliceMaker::new(session, search.another());
         while let Some(part) = probes.part() {
-            let (look, probed) = maker.look(part);
-            probes.add(look, probed);
+            probes.add(maker.look(part));
         }
     });
     tree.set_estimate(probes.estimate());

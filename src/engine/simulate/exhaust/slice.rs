@@ -14,11 +14,10 @@ use crate::engine::simulate::watchdog::Unwatch;
 use crate::native;
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
-use crate::run::ids::{Seed, TaskId};
+use crate::run::ids::Seed;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::divided::{Look, Part, Slice};
-use crate::strategy::footprint::Footprint;
 use crate::strategy::search::Apart;
 
 /// A slice with what the engine saw of its runs, which are numbered from 0.
@@ -142,7 +141,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
     }
 
     /// Looks at the frame below a part.
-    pub(super) fn look(&mut self, part: Part) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+    pub(super) fn look(&mut self, part: Part) -> Look {
         self.search.adopt(part);
         self.probe(0);
         self.search.begin_look();

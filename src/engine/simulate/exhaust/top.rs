@@ -32,8 +32,7 @@ pub(super) fn make(
     }
     let mut maker = SliceMaker::new(session, search.another());
     while let Some(at) = tree.to_look_at(division) {
-        let (look, probed) = maker.look(tree.part(at));
-        tree.remember_all(at, probed);
+        let look = maker.look(tree.part(at));
         tree.look_below(at, look);
     }
     tree.keep_share(division);

@@ -174,7 +174,7 @@ impl BoundedStack {
     /// Chooses the task of the next step.
     fn pick(&mut self, view: &View<'_>) -> Result<TaskId, Mismatch> {
         let step = view.step() as usize;
-        if step < self.place.bare {
+        if step < self.place.seat.bare {
             return self.see_frame(step, view);
         }
         if step < self.kept {
@@ -255,7 +255,7 @@ impl BoundedStack {
     }
 
     fn count_run(&mut self) {
-        self.place.bare = 0;
+        self.place.seat.bare = 0;
         match self.is_repeated() {
             true => self.repeated += 1,
             false => self.runs += 1,
@@ -265,10 +265,10 @@ impl BoundedStack {
     /// Backtracks to the next run, in this round or in the next one. Returns `false` if there is none.
     fn next_run(&mut self) -> bool {
         while let Some(at) = self.depth.checked_sub(1) {
-            let is_root = self.depth == self.place.root;
+            let (seat, is_root) = (self.place.seat, self.depth == self.place.seat.root);
             let (measure, within) = (self.measure, self.within);
             let frame = &mut self.frames[at];
-            if Drawn::advance(&mut frame.draws, if is_root { self.place.fixed } else { 0 }) {
+            if Drawn::advance(&mut frame.draws, seat.varies_from(self.depth)) {
                 return true;
             }
             if is_root {
@@ -281,7 +281,7 @@ impl BoundedStack {
             self.depth = at;
         }
         if self.place.is_part {
-            self.place.is_through = true;
+            self.place.seat.is_through = true;
             return false;
         }
         self.through = Some(self.within);

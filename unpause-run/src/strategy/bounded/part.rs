@@ -4,23 +4,16 @@
 use super::{BoundedFrame, BoundedStack};
 use crate::run::choice::{Mismatch, View};
 use crate::run::ids::TaskId;
-use crate::strategy::divided::{Entry, Part, PathFrame, Rest, Sibling, Slice};
+use crate::strategy::divided::{Entry, Part, PathFrame, Rest, Seat, Sibling, Slice};
 
 /// The place of a stack in a divided search. The default is the place of a search that is not divided.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     /// True if the search is divided.
     pub(super) is_part: bool,
-    /// The number of frames that are shared with other workers.
-    pub(super) root: usize,
-    /// The last shared frame varies its draws from this position on.
-    pub(super) fixed: usize,
-    /// The first frames, of which only the choices are known before the first run of a slice.
-    pub(super) bare: usize,
-    /// The tasks of these frames.
+    pub(super) seat: Seat,
+    /// The tasks of the frames of which only the choices are known.
     tasks: Vec<TaskId>,
-    /// True if the slice has explored all of its part.
-    pub(super) is_through: bool,
 }
 
 impl BoundedStack {
@@ -39,8 +32,8 @@ impl BoundedStack {
             tasks.push(task);
         }
         self.depth = tasks.len();
-        self.place =
-            Place { is_part: true, root, fixed, bare: tasks.len(), tasks, is_through: false };
+        let seat = Seat { root, fixed, bare: tasks.len(), is_through: false };
+        self.place = Place { is_part: true, seat, tasks };
         self.within = known.level;
         (self.left_out, self.ended) = (false, false);
         (self.runs, self.repeated) = (0, 0);
@@ -64,12 +57,11 @@ impl BoundedStack {
         let place = std::mem::take(&mut self.place);
         let mut slice = Slice { runs: self.runs, repeated: self.repeated, ..Slice::default() };
         slice.noticed.left_out = self.left_out;
-        // A slice without a whole run is not judged by what it leaves.
-        if place.is_through || place.bare > 0 {
+        if place.seat.has_no_rest() {
             return slice;
         }
-        let last = place.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
-        let stack = self.frames[place.root.min(self.depth)..self.depth].iter();
+        let last = place.seat.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
+        let stack = self.frames[place.seat.root.min(self.depth)..self.depth].iter();
         let stack = stack.map(|frame| {
             let tasks = frame.tasks_within(self.measure, self.within).max(frame.at + 1);
             Entry {

@@ -6,13 +6,9 @@
 //! random: stochastic enumeration (Rubinstein, *Stochastic enumeration method for counting NP-hard problems*, 2013;
 //! Knuth's estimate of 1975 if the width is 1). Its mean is the number of classes.
 
-use std::sync::Arc;
-
 use super::top::Look;
 use super::{Job, Part, SearchTree, Sizes, WAYS_MAX};
-use crate::run::ids::TaskId;
 use crate::run::rng::Rng;
-use crate::strategy::footprint::Footprint;
 use crate::strategy::search::{Apart, Drawn};
 
 /// The number of probes of an estimate.
@@ -110,9 +106,8 @@ impl TreeProbes {
     }
 
     /// Adds a look below the node of the last part.
-    pub fn add(&mut self, look: Look, probed: Vec<(usize, TaskId, Arc<Footprint>)>) {
+    pub fn add(&mut self, look: Look) {
         let Some((_, mut factor)) = self.level.pop() else { return };
-        self.tree.remember_all(0, probed);
         // A step with many values represents the steps with its other values.
         let is_many = |drawn: &&Drawn| !drawn.given && drawn.bound > u64::from(WAYS_MAX);
         let many = look.draws.iter().filter(is_many).map(|drawn| drawn.bound as f64);

@@ -29,6 +29,9 @@ impl Sibling {
     }
 }
 
+/// Footprints that probes have found, each by the position of its frame in the path, and its task.
+pub type Probed = Vec<(usize, TaskId, Arc<Footprint>)>;
+
 /// The footprint of a step that never sleeps, because it conflicts with every other one.
 pub fn never_sleeps(task: TaskId) -> Footprint {
     Footprint { task, items: vec![StepItem::Over], ..Footprint::default() }
@@ -188,8 +191,33 @@ pub struct Slice {
     /// Differences that were learnt to distinguish runs: the search begins again.
     pub learnt: Option<Apart>,
     pub noticed: Noticed,
-    /// Footprints from probes, by position in the path and task.
-    pub probed: Vec<(usize, TaskId, Arc<Footprint>)>,
+    pub probed: Probed,
+}
+
+/// The place of a worker in the tree: the frames that it shares with others, and how far it is. The default is the
+/// place of a search that is not divided.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seat {
+    /// The number of frames that are shared with other workers.
+    pub root: usize,
+    /// The last shared frame varies its draws from this position on.
+    pub fixed: usize,
+    /// The first frames, of which only the choices are known before the first run of a slice.
+    pub bare: usize,
+    /// True if the slice has explored all of its part.
+    pub is_through: bool,
+}
+
+impl Seat {
+    /// The first draw that varies of the last of `depth` frames.
+    pub fn varies_from(&self, depth: usize) -> usize {
+        if depth == self.root { self.fixed } else { 0 }
+    }
+
+    /// Returns `true` if nothing is left to describe: the part is through, or no run of the slice was whole.
+    pub fn has_no_rest(&self) -> bool {
+        self.is_through || self.bare > 0
+    }
 }
 
 impl Slice {

@@ -26,8 +26,8 @@ mod top;
 
 pub use self::estimate::{TreeEstimate, TreeProbes};
 pub use self::job::{
-    Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Rest, Sibling, Slice, WAYS_MAX,
-    Wish, never_sleeps,
+    Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Probed, Rest, Seat, Sibling,
+    Slice, WAYS_MAX, Wish, never_sleeps,
 };
 
 #[cfg(any(test, feature = "planted"))]
@@ -43,7 +43,6 @@ use std::sync::Arc;
 use unpause_ordered::{Map, Set};
 
 use self::classes::Classes;
-use super::footprint::Footprint;
 use super::search::{Apart, SearchBound, SearchProgress};
 use crate::run::ids::TaskId;
 
@@ -260,9 +259,7 @@ impl SearchTree {
                 self.begin_again(learnt);
                 return;
             }
-            for (depth, task, footprint) in slice.probed {
-                self.remember(job.path[depth].frame, task, footprint);
-            }
+            self.remember(&job.path, slice.probed);
             wishes.extend(
                 slice.wishes.into_iter().map(|wish| (job.path[..=wish.depth].to_vec(), wish)),
             );
@@ -290,10 +287,10 @@ impl SearchTree {
         }
     }
 
-    /// Returns an error if slices cannot be those of the next round: they were read from lines, which may be anything.
+    /// Checks slices that were read from lines.
     ///
     /// # Errors
-    /// The reason, in words.
+    /// If they are no slices of the next round.
     pub fn check(&self, slices: &[Slice]) -> Result<(), String> {
         let fits = |(job, slice): (&Job, &Slice)| {
             let path = job.path.len();
@@ -387,18 +384,13 @@ impl SearchTree {
         Job { number: self.next_job - 1, path, fixed, ..Job::default() }
     }
 
-    /// Keeps the footprints of probes that were made for a job.
-    pub fn remember_all(&mut self, at: usize, probed: Vec<(usize, TaskId, Arc<Footprint>)>) {
+    /// Keeps the footprints of probes that were made for a job with this path.
+    fn remember(&mut self, path: &[PathStep], probed: Probed) {
         for (depth, task, footprint) in probed {
-            self.remember(self.jobs[at].path[depth].frame, task, footprint);
-        }
-    }
-
-    /// Keeps the footprint of a probe.
-    fn remember(&mut self, frame: FrameId, task: TaskId, footprint: Arc<Footprint>) {
-        let Some(frame) = self.frames.get_mut(&frame) else { return };
-        if let Some(sibling) = frame.order.iter_mut().find(|sibling| sibling.task == task) {
-            sibling.footprint = Some(footprint);
+            let Some(frame) = self.frames.get_mut(&path[depth].frame) else { continue };
+            if let Some(sibling) = frame.order.iter_mut().find(|sibling| sibling.task == task) {
+                sibling.footprint = Some(footprint);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! there, and each process searches its own jobs to the end. Every process makes the same top for itself, by looks:
 //! runs of the steps of a job that end where its next frame begins.
 
-use super::{FrameId, Job, PathStep, SearchTree, SharedFrame, Sibling};
+use super::{FrameId, Job, PathStep, Probed, SearchTree, SharedFrame, Sibling};
 use crate::run::ids::TaskId;
 use crate::strategy::search::{Apart, Drawn};
 
@@ -19,6 +19,7 @@ pub struct Look {
     pub is_end: bool,
     /// Differences that were learnt to distinguish runs: the search begins again.
     pub learnt: Option<Apart>,
+    pub probed: Probed,
 }
 
 /// The jobs of one process, of `of` processes.
@@ -118,6 +119,7 @@ impl SearchTree {
     /// The jobs below a path that was looked at: jobs for the other values of its last step, and a job for each task of
     /// the frame that was seen. The latter is the job itself if there is no task.
     pub(super) fn expand(&mut self, mut job: Job, look: Look) -> (Vec<Job>, Vec<Job>) {
+        self.remember(&job.path, look.probed);
         let mut values = Vec::new();
         if let Some((last, above)) = job.path.split_last_mut() {
             last.draws = look.draws;

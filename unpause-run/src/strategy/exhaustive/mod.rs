@@ -171,7 +171,7 @@ impl Explorer {
         self.drawn = 0;
         self.observer.begin();
         // The first run of a slice sees all of its steps again.
-        let is_first = self.place.bare > 0;
+        let is_first = self.place.seat.bare > 0;
         self.kept = if is_first { 0 } else { self.depth.saturating_sub(1) };
         self.order.truncate(self.kept as u32);
         self.races.clear();
@@ -188,7 +188,7 @@ impl Explorer {
             self.add_step(step - 1);
         }
         self.drawn = 0;
-        if step < self.place.bare {
+        if step < self.place.seat.bare {
             self.see_frame(step, view);
         }
         if step < self.depth {
@@ -287,7 +287,7 @@ impl Explorer {
     /// it, although other tasks may still be enabled.
     fn finish_run(&mut self, cut: bool) {
         self.judge_run(cut);
-        self.place.bare = 0;
+        self.place.seat.bare = 0;
     }
 
     fn judge_run(&mut self, cut: bool) {
@@ -342,12 +342,12 @@ impl Explorer {
             return true;
         }
         while let Some(at) = self.depth.checked_sub(1) {
-            let is_root = self.depth == self.place.root;
+            let (seat, is_root) = (self.place.seat, self.depth == self.place.seat.root);
             let frame = &mut self.frames[at];
             // They are about the step that is now replaced.
             frame.open.clear();
             frame.footprint.ways += 1;
-            if Drawn::advance(&mut frame.draws, if is_root { self.place.fixed } else { 0 }) {
+            if Drawn::advance(&mut frame.draws, seat.varies_from(self.depth)) {
                 return true;
             }
             if is_root {
@@ -360,7 +360,7 @@ impl Explorer {
             }
             self.depth = at;
         }
-        self.place.is_through = true;
+        self.place.seat.is_through = true;
         false
     }
 

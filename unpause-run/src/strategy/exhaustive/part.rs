@@ -10,8 +10,8 @@ use super::{Course, Explorer, SearchFrame};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::strategy::divided::{
-    DivisionRule, DivisionRules, Entry, Look, Noticed, Part, PathFrame, Rest, Sibling, Slice,
-    WAYS_MAX, Wish, never_sleeps,
+    DivisionRule, DivisionRules, Entry, Look, Noticed, Part, PathFrame, Probed, Rest, Seat,
+    Sibling, Slice, WAYS_MAX, Wish, never_sleeps,
 };
 use crate::strategy::footprint::Footprint;
 use crate::strategy::search::{Apart, Drawn};
@@ -19,23 +19,16 @@ use crate::strategy::search::{Apart, Drawn};
 /// The place of an explorer in a divided search. The default is the place of a search that is not divided.
 #[derive(Debug, Default)]
 pub(super) struct Place {
-    /// The number of frames that are shared with other workers.
-    pub(super) root: usize,
-    /// The last shared frame varies its draws from this position on.
-    pub(super) fixed: usize,
-    /// The first frames, of which only the choices are known before the first run of a slice.
-    pub(super) bare: usize,
+    pub(super) seat: Seat,
     /// The requests for shared frames.
     pub(super) wishes: Vec<Wish>,
     /// Probes that are not made, and the current one.
     left: Vec<Unknown>,
     pub(super) probe: Option<Probe>,
-    probed: Vec<(usize, TaskId, Arc<Footprint>)>,
+    probed: Probed,
     rules: DivisionRules,
     /// `Some` if the run is a look: it ends at the first frame below the path, and finds the tasks there.
     pub(super) look: Option<Vec<TaskId>>,
-    /// True if the slice has explored all of its part.
-    pub(super) is_through: bool,
 }
 
 /// A footprint that a probe is to find.
@@ -65,16 +58,17 @@ impl Explorer {
     /// Takes over a part of the search.
     pub(super) fn adopt(&mut self, part: Part) {
         let Part { path, fixed, stack, known } = part;
-        let mut place = Place { root: path.len(), fixed, rules: known.rules, ..Place::default() };
+        let (root, bare) = (path.len(), path.len() + stack.len());
+        let seat = Seat { root, fixed, bare, is_through: false };
+        let mut place = Place { seat, rules: known.rules, ..Place::default() };
         self.observer.begin_part(known.apart, &known.noticed);
-        let depth = path.len() + stack.len();
-        self.frames.resize_with(self.frames.len().max(depth), SearchFrame::default);
+        self.frames.resize_with(self.frames.len().max(bare), SearchFrame::default);
         for (at, frame) in path.into_iter().enumerate() {
             let PathFrame { task, draws, order, before } = frame;
             self.frames[at].choose(task, draws, order);
             place.sleep(&mut self.frames[at], at, before);
         }
-        for (at, entry) in (place.root..).zip(stack) {
+        for (at, entry) in (root..).zip(stack) {
             let Entry { task, draws, done, untaken, partial, .. } = entry;
             let tasks = done.iter().map(|sibling| sibling.task);
             let order = tasks.chain([task]).chain(untaken).collect();
@@ -89,9 +83,8 @@ impl Explorer {
             }
         }
         place.left.reverse();
-        place.bare = depth;
         self.place = place;
-        (self.depth, self.course) = (depth, Course::On);
+        (self.depth, self.course) = (bare, Course::On);
         (self.runs, self.blocked) = (0, 0);
         self.classes.clear();
     }
@@ -131,7 +124,7 @@ impl Explorer {
         // Of the current step, the values before its next ones count.
         if has_more && (nth.is_some() || !same_values(&probe.draws, &frame.draws)) {
             // The values of explored steps were tried, however many they are.
-            if at >= place.root || probe.footprint.ways < WAYS_MAX {
+            if at >= place.seat.root || probe.footprint.ways < WAYS_MAX {
                 return;
             }
             let ways = probe.footprint.ways;
@@ -144,7 +137,7 @@ impl Explorer {
         };
         let footprint = Arc::new(footprint);
         frame.done[nth] = footprint.clone();
-        if at < place.root {
+        if at < place.seat.root {
             place.probed.push((at, task, footprint));
         }
     }
@@ -154,14 +147,20 @@ impl Explorer {
         self.place.look = Some(Vec::new());
     }
 
-    /// Ends a look. The second value has the footprints of its probes.
-    pub(super) fn end_look(&mut self) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+    /// Ends a look.
+    pub(super) fn end_look(&mut self) -> Look {
         let place = std::mem::take(&mut self.place);
-        let last = place.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
+        let draws = self.draws_of_path(place.seat);
         let learnt = self.observer.take_learnt().then(|| self.observer.apart());
         let tasks = place.look.unwrap_or_default();
         let is_end = self.course == Course::Ended;
-        (Look { draws: last.unwrap_or_default(), tasks, is_end, learnt }, place.probed)
+        Look { draws, tasks, is_end, learnt, probed: place.probed }
+    }
+
+    /// The draws of the last step of the path.
+    fn draws_of_path(&self, seat: Seat) -> Vec<Drawn> {
+        let last = seat.root.checked_sub(1);
+        last.map_or_else(Vec::new, |last| self.frames[last].draws.clone())
     }
 
     /// The tasks of a new frame that do not sleep, if this is a look.
@@ -187,14 +186,11 @@ impl Explorer {
             slice.learnt = Some(self.observer.apart());
             return slice;
         }
-        // A slice without a whole run is not judged by what it leaves.
-        if place.is_through || place.bare > 0 {
-            return slice;
+        if !place.seat.has_no_rest() {
+            let stack = self.frames[place.seat.root.min(self.depth)..self.depth].iter();
+            let stack = stack.map(SearchFrame::leave).collect();
+            slice.rest = Some(Rest { draws: self.draws_of_path(place.seat), stack });
         }
-        let last = place.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
-        let stack = &self.frames[place.root.min(self.depth)..self.depth];
-        let stack = stack.iter().map(SearchFrame::leave).collect();
-        slice.rest = Some(Rest { draws: last.unwrap_or_default(), stack });
         slice
     }
 }
@@ -228,8 +224,8 @@ impl Explorer {
 impl Place {
     /// The first step that a run plans from, if it has seen the steps from `kept` on.
     pub(super) fn plans_from(&self, kept: usize) -> usize {
-        let plans_all = self.bare == 0 || self.rules.has(DivisionRule::Replan);
-        if plans_all { kept } else { self.root.saturating_sub(1) }
+        let plans_all = self.seat.bare == 0 || self.rules.has(DivisionRule::Replan);
+        if plans_all { kept } else { self.seat.root.saturating_sub(1) }
     }
 
     /// Has the siblings sleep behind the step of a frame; probes are made of those whose footprint is not known.

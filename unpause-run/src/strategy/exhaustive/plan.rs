@@ -60,7 +60,7 @@ impl Explorer {
         let length = order.steps();
         debug_assert!(length as usize <= *depth);
         let from = place.plans_from(*kept) as Index;
-        let (root, wishes) = (place.root as Index, &mut place.wishes);
+        let (root, wishes) = (place.seat.root as Index, &mut place.wishes);
         let mut plan = Planner { frames, order, rules: *rules, astray, root, wishes };
         for at in 0..from.min(length) {
             plan.revisit(at, from);

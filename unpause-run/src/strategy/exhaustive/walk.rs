@@ -8,7 +8,6 @@ use crate::run::ids::{Seed, TaskId};
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 use crate::strategy::divided::{Look, Part, SearchTree, Sizes, Slice};
-use crate::strategy::footprint::Footprint;
 use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::{Apart, Search, SearchProgress};
 
@@ -95,7 +94,7 @@ impl Search for Exhaustive {
         self.explorer().begin_look();
     }
 
-    fn end_look(&self) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+    fn end_look(&self) -> Look {
         self.explorer().end_look()
     }
 

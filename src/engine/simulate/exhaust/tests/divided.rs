@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::pin::pin;
-use std::sync::Arc;
 
 use super::act::Act;
 use super::program::{Program, body};
@@ -20,7 +19,6 @@ use crate::strategy::divided::{
     without_rule,
 };
 use crate::strategy::exhaustive::Exhaustive;
-use crate::strategy::footprint::Footprint;
 use crate::strategy::search::Apart;
 
 /// Small rounds, so that small programs are divided.
@@ -78,11 +76,7 @@ impl SliceWorker {
         }
     }
 
-    fn look(
-        &mut self,
-        program: &Program,
-        part: Part,
-    ) -> (Look, Vec<(usize, TaskId, Arc<Footprint>)>) {
+    fn look(&mut self, program: &Program, part: Part) -> Look {
         self.adopt(program, part);
         self.search.begin_look();
         self.run(program);
@@ -177,8 +171,7 @@ impl Workers {
     fn take_share(&self, program: &Program, tree: &mut SearchTree, worker: &mut SliceWorker) {
         let Some(share) = self.share else { return };
         while let Some(at) = tree.to_look_at(share) {
-            let (look, probed) = worker.look(program, tree.part(at));
-            tree.remember_all(at, probed);
+            let look = worker.look(program, tree.part(at));
             tree.look_below(at, look);
         }
         tree.keep_share(share);
@@ -214,7 +207,7 @@ pub(super) struct Divided {
     is_planted: bool,
 }
 
-/// Everything that processes find together without seeing each other.
+/// The finds of all processes together.
 fn by_shares(program: &Program, apart: Apart, of: u64) -> All {
     let mut union = All::default();
     for number in 1..=of {
@@ -438,8 +431,7 @@ fn estimated(program: &Program, width: usize, seed: u64) -> TreeEstimate {
     let mut probes = TreeProbes::seeded(Apart::ORDERS, width, seed);
     let mut worker = SliceWorker::new();
     while let Some(part) = probes.part() {
-        let (look, probed) = worker.look(program, part);
-        probes.add(look, probed);
+        probes.add(worker.look(program, part));
     }
     probes.estimate().expect("all probes were made")
 }

@@ -99,7 +99,7 @@ impl<'a> Assignment<'a> {
             report.warnings.extend(account.stuck);
         }
         persistence::write_beside(&mut report, self.site, self.config.out.as_deref());
-        if let Some(part) = SeedPart::of(self.config, self.results) {
+        if let Some(part) = SeedPart::of(self.config, self.results, &report) {
             part.spare_conditions(&mut report);
         }
         self.results.end(&mut report);
@@ -171,7 +171,12 @@ impl<'a> Assignment<'a> {
 
     /// Returns the failure of a search that proves nothing, if the test must prove something.
     fn unproven(&self, searched: Option<&Searched>) -> Option<Failure> {
-        let why = searched.filter(|_| self.config.must_prove)?.shortfall()?;
+        let searched = searched.filter(|_| self.config.must_prove)?;
+        // A share that is through leaves the judgement to the merge.
+        let why = match searched.share {
+            Some(_) => searched.fell_short()?,
+            None => searched.shortfall()?,
+        };
         Some(Failure::Unproven { why })
     }
 }

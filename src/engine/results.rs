@@ -32,9 +32,9 @@ pub use self::part::{
 #[cfg(test)]
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::search::read_back;
-pub use self::search::{Ledger, SearchLines};
 #[allow(unused_imports, reason = "the real build has no searches")]
-pub(crate) use self::search::{SearchLog, SeenBySlice, SliceKey, SliceLine, TopLine};
+pub(crate) use self::search::{AuditLine, SearchLog, SeenBySlice, SliceKey, SliceLine, TopLine};
+pub use self::search::{Ledger, SearchLines};
 pub use self::tally::Tally;
 
 use crate::engine::config::{Config, InvalidSetting};
@@ -198,7 +198,7 @@ impl Results {
 
     /// True if there is a file.
     pub(crate) fn are_written(&self) -> bool {
-        self.log.is_some()
+        self.log.is_some() || self.search.is_some()
     }
 
     /// Writes the failure, if any, and the last counts. Adds notes for the user to the report.

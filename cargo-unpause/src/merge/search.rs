@@ -1,9 +1,10 @@
 //! The verdict on a search whose shares were made by several processes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
-use sim::__private::results::{Failed, Ledger, ResultsFile, SearchLines, Subject};
+use sim::__private::results::{Failed, Ledger, ResultsFile, SearchLines, Subject, Tally};
 use sim::check::picture::screen::plural;
 use sim::strategy::SEARCHES;
 use sim::strategy::search::SearchBound;
@@ -16,42 +17,35 @@ pub(super) struct MergedSearch<'a> {
     subject: &'a Subject,
     /// The folder that the files are in, for commands.
     folder: String,
-    shares: Vec<MergedShare>,
+    /// The number of shares.
+    of: u64,
+    /// The shares with a file, by number from 1.
+    shares: BTreeMap<u64, Ledger>,
     failures: Vec<Failed>,
     /// The reasons why the search is no proof although nothing is left, a sentence each.
     unproved: Vec<String>,
 }
 
-/// One share.
-struct MergedShare {
-    number: u64,
-    of: u64,
-    /// `None` if no process has begun it.
-    ledger: Option<Ledger>,
+/// The maximum number of shares that are listed as left.
+const SHOWN: usize = 12;
+
+/// Returns `true` if nothing is left of a share. A search within a bound is not audited.
+fn is_through(ledger: &Ledger) -> bool {
+    let is_judged = ledger.sampled().is_some() || ledger.progress().within.is_some();
+    ledger.is_through() && is_judged
 }
 
-impl MergedShare {
-    /// Returns `true` if nothing is left. A search within a bound is not audited.
-    fn is_through(&self) -> bool {
-        let is_judged =
-            |ledger: &Ledger| ledger.sampled().is_some() || ledger.progress().within.is_some();
-        self.ledger.as_ref().is_some_and(|ledger| ledger.is_through() && is_judged(ledger))
+/// The progress of a share, in words.
+fn progress(ledger: Option<&Ledger>) -> String {
+    let Some(ledger) = ledger.filter(|ledger| ledger.is_begun()) else {
+        return "not begun".to_owned();
+    };
+    if ledger.is_through() {
+        return "explored, and not audited".to_owned();
     }
-
-    /// The progress of the share, in words.
-    fn progress(&self) -> String {
-        let ledger = self.ledger.as_ref().filter(|ledger| ledger.is_begun());
-        let Some(ledger) = ledger else { return "not begun".to_owned() };
-        if ledger.is_through() {
-            return "explored, and not audited".to_owned();
-        }
-        let (round, made, of) = ledger.round();
-        let percent = 100.0 * ledger.progress().part;
-        format!(
-            "round {round}, {made} of {}, about {percent:.2} % done",
-            plural(of as u64, "slice")
-        )
-    }
+    let (round, made, of) = ledger.round();
+    let percent = 100.0 * ledger.progress().part;
+    format!("round {round}, {made} of {}, about {percent:.2} % done", plural(of as u64, "slice"))
 }
 
 impl<'a> MergedSearch<'a> {
@@ -80,36 +74,50 @@ impl<'a> MergedSearch<'a> {
             ));
         };
         let mut failures = Vec::new();
-        let mut lines: Vec<Option<SearchLines>> = (0..of).map(|_| None).collect();
+        let mut lines: BTreeMap<u64, SearchLines> = BTreeMap::new();
         for part in parts {
             failures.extend(part.failures);
-            let own = &mut lines[part.header.shard as usize - 1];
-            match own {
-                Some(own) => own.join(part.search).map_err(|why| format!("{test}: {why}"))?,
-                None => *own = Some(part.search),
-            }
+            let own = lines.entry(part.header.shard).or_default();
+            own.join(part.search).map_err(|why| format!("{test}: {why}"))?;
         }
         let bound = bound(subject);
-        let mut shares = Vec::new();
-        for (number, lines) in (1..).zip(lines) {
-            let follow = |lines| Ledger::follow(lines, (number, of), bound);
-            let ledger = lines.map(follow).transpose();
+        let mut shares = BTreeMap::new();
+        for (number, lines) in lines {
+            let ledger = Ledger::follow(lines, (number, of), bound);
             let ledger = ledger.map_err(|why| format!("{test}: share {number} of {of}: {why}"))?;
-            shares.push(MergedShare { number, of, ledger });
+            shares.insert(number, ledger);
         }
         failures.dedup_by_key(|failure| (failure.kind.clone(), failure.place.clone()));
-        let mut merged = MergedSearch { subject, folder, shares, failures, unproved: Vec::new() };
+        let unproved = Vec::new();
+        let mut merged = MergedSearch { subject, folder, of, shares, failures, unproved };
         merged.judge();
         Ok(merged)
     }
 
+    /// Returns `true` if nothing is left of any share.
+    fn is_through(&self) -> bool {
+        self.shares.len() as u64 == self.of && self.shares.values().all(is_through)
+    }
+
+    /// The shares of which something is left, and their number.
+    fn left(&self) -> (Vec<u64>, u64) {
+        let through = self.shares.values().filter(|ledger| is_through(ledger)).count();
+        let is_left = |number: &u64| !self.shares.get(number).is_some_and(is_through);
+        let shown = (1..=self.of).filter(is_left).take(SHOWN).collect();
+        (shown, self.of - through as u64)
+    }
+
     /// Finds the reasons why the search is no proof.
     fn judge(&mut self) {
-        if !self.shares.iter().all(MergedShare::is_through) {
+        if !self.is_through() {
             return;
         }
-        let ledgers: Vec<&Ledger> =
-            self.shares.iter().filter_map(|share| share.ledger.as_ref()).collect();
+        let mut tally = Tally::default();
+        self.shares.values_mut().for_each(|ledger| tally.merge(ledger.take_tally()));
+        if self.failures.is_empty() {
+            self.failures.extend(tally.too_seldom());
+        }
+        let ledgers: Vec<&Ledger> = self.shares.values().collect();
         let mut say = Vec::new();
         let names = |ledger: &&Ledger| ledger.apart().names().join(", ");
         if let Some(other) = ledgers.iter().find(|ledger| ledger.apart() != ledgers[0].apart()) {
@@ -137,11 +145,9 @@ impl<'a> MergedSearch<'a> {
                     .to_owned(),
             );
         }
-        let mut untried: Vec<&String> =
+        let untried: BTreeSet<String> =
             ledgers.iter().flat_map(|ledger| ledger.untried()).collect();
-        untried.sort();
-        untried.dedup();
-        say.extend(untried.into_iter().map(|untried| format!("not all was tried: {untried}")));
+        say.extend(untried);
         if ledgers.iter().any(|ledger| ledger.progress().blind) {
             say.push("waits ended by time limits that are not explored".to_owned());
         }
@@ -150,9 +156,7 @@ impl<'a> MergedSearch<'a> {
 
     /// Returns `true` if all runs pass, up to the bound of the search.
     fn is_proof(&self) -> bool {
-        self.failures.is_empty()
-            && self.unproved.is_empty()
-            && self.shares.iter().all(MergedShare::is_through)
+        self.failures.is_empty() && self.unproved.is_empty() && self.is_through()
     }
 
     /// Returns `true` if the test must fail (`must_fail`) and did.
@@ -173,25 +177,35 @@ impl<'a> MergedSearch<'a> {
     }
 
     pub(super) fn has_left(&self) -> bool {
-        self.failures.is_empty() && !self.shares.iter().all(MergedShare::is_through)
+        self.failures.is_empty() && !self.is_through()
     }
 
     /// The bound of the search in words, if it left out runs beyond it.
     fn bound(&self) -> Option<String> {
-        let ledger = self.shares.first()?.ledger.as_ref()?;
+        let (_, ledger) = self.shares.first_key_value()?;
         let SearchBound { what, through } = ledger.progress().within?;
         Some(format!("at most {}", plural(through.unwrap_or_default(), what)))
     }
 
+    /// The assumption of a proof, if it rests on any.
+    fn assumption(&self) -> Option<String> {
+        let mut ledgers = self.shares.values();
+        if ledgers.clone().all(|ledger| ledger.progress().by_step) {
+            return None;
+        }
+        let orders = ledgers.any(Ledger::strengthens_orders);
+        let orders = if orders { ", and orders weaker than SeqCst act as SeqCst" } else { "" };
+        Some(format!("tasks share memory through sim only{orders}"))
+    }
+
     /// The runs of all shares, and the runs that were given up.
     fn runs(&self) -> (u64, u64) {
-        let ledgers = self.shares.iter().filter_map(|share| share.ledger.as_ref());
-        let progress = ledgers.map(Ledger::progress);
+        let progress = self.shares.values().map(Ledger::progress);
         progress.fold((0, 0), |(runs, blocked), own| (runs + own.runs, blocked + own.blocked))
     }
 
     /// The command that continues a share.
-    fn command(&self, share: &MergedShare) -> String {
+    fn command(&self, number: u64) -> String {
         let Subject { test, package, target, .. } = self.subject;
         let package = package.split(' ').next().unwrap_or_default();
         let name = test.split_once("::").map_or(&**test, |(_, name)| name);
@@ -199,8 +213,8 @@ impl<'a> MergedSearch<'a> {
             Some((kind, name)) => format!("--{kind} {name}"),
             None => format!("--{target}"),
         };
-        let MergedShare { number, of, .. } = share;
-        let shard = if *of > 1 { format!("SIM_SHARD={number}/{of} ") } else { String::new() };
+        let of = self.of;
+        let shard = if of > 1 { format!("SIM_SHARD={number}/{of} ") } else { String::new() };
         format!(
             "SIM_STRATEGY={} {shard}SIM_RESULTS={} cargo test -p {package} {target} -- --exact {name}",
             self.subject.strategy(),
@@ -212,7 +226,7 @@ impl<'a> MergedSearch<'a> {
         let Subject { package, target, test, .. } = self.subject;
         let mut out = format!("{test}  ({package}, {target}, {})\n", self.subject.strategy());
         let (runs, blocked) = self.runs();
-        let (runs, shares) = (grouped(runs.into()), self.shares.len() as u64);
+        let (runs, shares) = (grouped(runs.into()), self.of);
         let given_up = match blocked {
             0 => String::new(),
             _ => format!(", and {} abandoned as redundant", plural(blocked, "run")),
@@ -234,11 +248,18 @@ impl<'a> MergedSearch<'a> {
                 let _ = writeln!(out, "           {replay}");
             }
         }
-        for share in self.shares.iter().filter(|share| !share.is_through()) {
-            let MergedShare { number, of, .. } = share;
-            let name = if *of == 1 { String::new() } else { format!("share {number} of {of}: ") };
-            let _ = writeln!(out, "  left     {name}{}", share.progress());
-            let _ = writeln!(out, "           {}", self.command(share));
+        let (left, count) = self.left();
+        for number in &left {
+            let name =
+                if shares == 1 { String::new() } else { format!("share {number} of {shares}: ") };
+            let _ = writeln!(out, "  left     {name}{}", progress(self.shares.get(number)));
+            let _ = writeln!(out, "           {}", self.command(*number));
+        }
+        if let Some(more) = count.checked_sub(left.len() as u64).filter(|more| *more > 0) {
+            let _ = writeln!(out, "  left     and {}", plural(more, "share"));
+        }
+        if let (true, None, Some(assumption)) = (self.is_proof(), self.bound(), self.assumption()) {
+            let _ = writeln!(out, "  assumes  that {assumption}");
         }
         for why in &self.unproved {
             let _ = writeln!(out, "  unproved {why}");
@@ -249,12 +270,10 @@ impl<'a> MergedSearch<'a> {
     pub(super) fn json(&self) -> Json {
         let Subject { package, target, test, .. } = self.subject;
         let (runs, blocked) = self.runs();
-        let shares = self.shares.iter().map(|share| {
-            let part = share.ledger.as_ref().map(|ledger| ledger.progress().part);
-            json!({
-                "number": share.number, "of": share.of, "complete": share.is_through(), "part": part,
-                "command": (!share.is_through()).then(|| self.command(share)),
-            })
+        let (left, count) = self.left();
+        let left = left.into_iter().map(|number| {
+            let part = self.shares.get(&number).map(|ledger| ledger.progress().part);
+            json!({ "share": number, "part": part, "command": self.command(number) })
         });
         let failures = self.failures.iter().map(|Failed { kind, place, what, trace, replay, .. }| {
             json!({"kind": kind, "place": place, "what": what, "trace": trace, "replay": replay})
@@ -262,7 +281,7 @@ impl<'a> MergedSearch<'a> {
         json!({
             "package": package, "target": target, "test": test, "strategy": self.subject.strategy(),
             "is_proof": self.is_proof() && self.bound().is_none(), "bound": self.bound(), "runs": runs, "blocked": blocked,
-            "shares": shares.collect::<Vec<_>>(), "failures": failures.collect::<Vec<_>>(),
+            "shares": self.of, "shares_left": count, "left": left.collect::<Vec<_>>(), "failures": failures.collect::<Vec<_>>(),
             "unproved": self.unproved,
         })
     }

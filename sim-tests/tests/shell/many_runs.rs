@@ -39,3 +39,23 @@ async fn takes_many_runs_and_fails() {
         assert_ne!(adds_to_two().await, [1, 2], "updates were lost");
     }
 }
+
+/// Two tasks that count in memory outside of `sim`, and show the count.
+#[sim::test(seeds = 1_000_000)]
+async fn shares_unseen() {
+    if off() {
+        return;
+    }
+    let count = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let tasks = [0, 1].map(|_| {
+        let count = count.clone();
+        sim::spawn(async move {
+            let own = Atomic::new(0u64);
+            own.store(count.fetch_add(1, SeqCst), SeqCst).await;
+            own.store(1, SeqCst).await;
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+}

@@ -1,13 +1,11 @@
 //! Searches in several processes: killed, resumed, divided into shares, merged.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::child::{Child, Ended, child};
 use crate::shards::{files, folder, merge};
-
-const TEST: &str = "test-shell.fixture.many_runs.takes_many_runs";
 
 /// Will search the fixture's test `name`, with its results in this folder.
 fn search(name: &str, results: &Path) -> Child {
@@ -24,10 +22,16 @@ fn verdict(ended: &Ended) -> Vec<String> {
     said.lines().filter(is_verdict).map(str::to_owned).collect()
 }
 
+/// The files of a test that is searched.
+fn files_of(results: &Path, name: &str) -> Vec<PathBuf> {
+    files(results, &format!("test-shell.fixture.many_runs.{name}"))
+}
+
 /// Starts a process, and kills it when its file has so many bytes. Returns `false` if it ended before.
 fn kill_at(results: &Path, share: &str, bytes: u64) -> bool {
     let name = format!("{}.jsonl", share.replace('/', "-of-"));
-    let file = results.join("sim-tests").join(TEST).join(name);
+    let file =
+        results.join("sim-tests").join("test-shell.fixture.many_runs.takes_many_runs").join(name);
     let child = search("takes_many_runs", results).env("SIM_SHARD", share);
     let (mut running, began) = (child.start(), Instant::now());
     while fs::metadata(&file).map_or(0, |file| file.len()) < bytes {
@@ -49,7 +53,7 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     for bytes in [1_000, 8_000, 16_000] {
         killed += u32::from(kill_at(&results, "1/1", bytes));
         // The last line may not be whole.
-        for file in files(&results, TEST) {
+        for file in files_of(&results, "takes_many_runs") {
             let text = fs::read(&file).unwrap();
             fs::write(&file, &text[..text.len().saturating_sub(7).max(600)]).unwrap();
         }
@@ -94,7 +98,7 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
     assert!(said.contains("proved   all 1,106 interleavings pass in 3 shares"), "{said}");
 
     // A slice that is not there is not explored.
-    let file = &files(&results, TEST)[1];
+    let file = &files_of(&results, "takes_many_runs")[1];
     let text = fs::read_to_string(file).unwrap();
     let without: Vec<&str> =
         text.lines().filter(|line| !line.contains("\"slice\":[0,1,3]")).collect();
@@ -140,4 +144,81 @@ fn a_bounded_search_goes_on_and_is_not_divided() {
     again.says(&["runs were not made", "explored all 2867 runs"]);
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 0, "{said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_search_that_begins_again_after_its_audit_goes_on_from_there() {
+    let results = folder("search unseen");
+    let first = search("shares_unseen", &results).passes();
+    first.says(&["each order of steps was a run of its own"]);
+    let again = search("shares_unseen", &results).passes();
+    again.says(&["runs were not made"]);
+    assert_eq!(verdict(&again), verdict(&first));
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 0, "{said}");
+    let runs = first.stderr.split_once("explored all ").unwrap().1.split_once(' ').unwrap().0;
+    assert!(said.contains(&format!("proved   all {runs} interleavings pass")), "{said}");
+    assert!(!said.contains("assumes"), "{said}");
+
+    // Without the runs after the audit, the search is not through.
+    let file = &files_of(&results, "shares_unseen")[0];
+    let text = fs::read_to_string(file).unwrap();
+    let (before, _) = text.split_once("\"begins_again\":true}\n").unwrap();
+    fs::write(file, format!("{before}\"begins_again\":true}}\n")).unwrap();
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("left     round 0") && !said.contains("proved"), "{said}");
+
+    let shares = folder("search unseen shares");
+    for share in ["1/2", "2/2"] {
+        search("shares_unseen", &shares).env("SIM_SHARD", share).passes();
+    }
+    let (code, said) = merge(&[], &shares);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains(&format!("proved   all {runs} interleavings pass in 2 shares")),
+        "{said}"
+    );
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn what_is_about_all_runs_is_judged_for_all_shares_together() {
+    let results = folder("search conditions");
+    for share in ["1/2", "2/2"] {
+        let child = child("never_sees_it").env("SIM_STRATEGY", "exhaustive");
+        let ended = child.env("SIM_RESULTS", &results).env("SIM_SHARD", share).passes();
+        // The second share has no run, because the test has one interleaving.
+        if share == "1/2" {
+            ended.says(&["the impossible never held", "cargo unpause merge judges all of them"]);
+        }
+    }
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("failed   too seldom"), "{said}");
+    // A share cannot prove what the test must prove, and says no more than that.
+    let share = child("proves").env("SIM_STRATEGY", "exhaustive").env("SIM_SHARD", "1/2");
+    share.passes().says(&["explored share 1 of 2", "NOT A PROOF"]);
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn lines_that_no_search_writes_are_refused_or_left_out() {
+    let results = folder("search hostile");
+    search("takes_many_runs", &results).passes();
+    let file = &files_of(&results, "takes_many_runs")[0];
+    let text = fs::read_to_string(file).unwrap();
+    let large = u64::MAX.to_string();
+    for (what, with, code, message) in [
+        ("\"of\":1,", format!("\"of\":{large},"), 3, "left     and "),
+        ("\"runs\":[207,", format!("\"runs\":[{large},"), 2, "`runs` is too large"),
+        ("\"slice\":[0,0,0]", format!("\"slice\":[{large},0,0]"), 2, "`slice` is too large"),
+        ("\"rest\":[", "\"rest\":[[],".to_owned(), 2, "`rest` is not what a slice has"),
+        ("\"wishes\":[[", "\"wishes\":[[999,[0],0],[".to_owned(), 2, "of another part"),
+        ("\"audit\":0", "\"audit\":7".to_owned(), 3, "explored, and not audited"),
+    ] {
+        let changed = text.replacen(what, &with, 1);
+        assert_ne!(changed, text, "{what}");
+        fs::write(file, changed).unwrap();
+        let (got, said) = merge(&[], &results);
+        assert!(got == code && said.contains(message), "{what}: {got} {said}");
+    }
 }

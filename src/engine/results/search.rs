@@ -11,7 +11,7 @@ pub(super) use self::line::read;
 #[cfg(test)]
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::line::read_back;
-pub(crate) use self::line::{SeenBySlice, SliceKey, SliceLine, TopLine};
+pub(crate) use self::line::{AuditLine, SeenBySlice, SliceKey, SliceLine, TopLine};
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,7 +19,6 @@ use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Map;
 
 use super::failed;
-use super::json::list;
 use super::part::{ResultsFile, ResultsHeader};
 use crate::report::Report;
 use crate::strategy::search::Apart;
@@ -52,8 +51,7 @@ struct LogState {
 pub struct SearchLines {
     pub(super) slices: Map<SliceKey, SliceLine>,
     pub(super) tops: Map<u32, TopLine>,
-    /// The classes of the runs that were sampled at the end, and whether these agree with the search.
-    pub(super) sampled: Option<(Vec<u64>, bool)>,
+    pub(super) audits: Map<u32, AuditLine>,
 }
 
 impl SearchLines {
@@ -67,35 +65,31 @@ impl SearchLines {
     /// Adds the lines of another file of the same share.
     ///
     /// # Errors
-    /// If two lines of one slice differ.
+    /// If two lines of one part differ.
     pub fn join(&mut self, other: SearchLines) -> Result<(), String> {
-        let SearchLines { slices, tops, sampled } = other;
-        self.sampled = self.sampled.take().or(sampled);
+        let SearchLines { slices, tops, audits } = other;
+        audits.into_values().try_for_each(|line| self.add(Line::Audit(line)))?;
         tops.into_values().try_for_each(|line| self.add(Line::Top(line)))?;
         slices.into_values().try_for_each(|line| self.add(Line::Slice(Box::new(line))))
     }
 
-    /// Adds a line. Two lines of one slice must be equal: two processes may have made it.
+    /// Adds a line. Two lines of one part must be equal: two processes may have made it.
     pub(super) fn add(&mut self, line: Line) -> Result<(), String> {
-        let is_new = match line {
+        let is_same = match line {
             Line::Slice(line) => {
-                let known = self.slices.get(&line.key);
-                let is_new = known.is_none_or(|known| known.text == line.text);
-                self.slices.entry(line.key).or_insert(*line);
-                is_new
+                let text = line.text.clone();
+                self.slices.entry(line.key).or_insert(*line).text == text
             }
             Line::Top(line) => {
-                let known = self.tops.get(&line.generation);
-                let is_new = known.is_none_or(|known| known.text == line.text);
-                self.tops.entry(line.generation).or_insert(line);
-                is_new
+                let text = line.text.clone();
+                self.tops.entry(line.generation).or_insert(line).text == text
             }
-            Line::Sampled(classes, agrees) => {
-                self.sampled = Some((classes, agrees));
-                true
+            Line::Audit(line) => {
+                let own = line.clone();
+                *self.audits.entry(line.generation).or_insert(line) == own
             }
         };
-        match is_new {
+        match is_same {
             true => Ok(()),
             false => Err("the same part of the search had other runs before: the program is not a function of its \
                           decisions"
@@ -108,7 +102,7 @@ impl SearchLines {
 pub(super) enum Line {
     Slice(Box<SliceLine>),
     Top(TopLine),
-    Sampled(Vec<u64>, bool),
+    Audit(AuditLine),
 }
 
 impl SearchLog {
@@ -154,12 +148,6 @@ impl SearchLog {
         if let Err(error) = written {
             state.lost.get_or_insert(error);
         }
-    }
-
-    /// Writes the classes of the runs that were sampled when the search was through.
-    pub(crate) fn audited(&self, classes: &unpause_ordered::Set<u64>, agrees: bool) {
-        let classes = list(classes.iter().map(u64::to_string));
-        self.write(&format!("{{\"sampled\":{classes},\"agrees\":{agrees}}}\n"));
     }
 
     /// Adds notes for the user: what was taken from the file, and what is left.

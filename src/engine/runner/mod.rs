@@ -436,7 +436,8 @@ impl Runner {
             ));
             return self.run_config(config, notes, body, must_fail, kept);
         }
-        Ok(TestRun { report, shared, part: SeedPart::of(&config, &results) })
+        let part = SeedPart::of(&config, &results, &report);
+        Ok(TestRun { report, shared, part })
     }
 
     /// Notes about settings that mean nothing in this build.

@@ -20,9 +20,11 @@ pub(crate) struct SeedPart {
 }
 
 impl SeedPart {
-    /// `None` if all seeds were run, now or before.
-    pub(crate) fn of(config: &Config, results: &Results) -> Option<SeedPart> {
-        let all = config.shard.of == 1 && results.left() == 0;
+    /// `None` if all seeds were run, now or before. A search that is not through continues only if it has results.
+    pub(crate) fn of(config: &Config, results: &Results, report: &Report) -> Option<SeedPart> {
+        let continues = results.are_written()
+            && report.searched.as_ref().is_some_and(|searched| !searched.complete);
+        let all = config.shard.of == 1 && results.left() == 0 && !continues;
         (!all).then(|| SeedPart { written: results.are_written() })
     }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use self::audit::Sampled;
 use super::session::Session;
-use crate::engine::results::{Tally, keeps_results};
+use crate::engine::results::{AuditLine, Tally, keeps_results};
 use crate::engine::seeds::Explored;
 use crate::native;
 use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
@@ -185,11 +185,14 @@ impl WholeSearch<'_, '_> {
             tree.sort_classes();
             let sample = || audit::audit(self.session, Some(tree), audit::RUNS, each);
             let mut sampled: Sampled = self.session.quietly(sample);
-            if let Some(log) = self.session.assignment.results.search() {
-                log.audited(&sampled.classes, sampled.audit.agrees());
-            }
             let SearchProgress { by_step, blind, .. } = tree.progress();
-            if !sampled.shares_unseen() || by_step || blind {
+            let begins_again = sampled.shares_unseen() && !by_step && !blind;
+            if let Some(log) = self.session.assignment.results.search() {
+                let (generation, agrees) = (tree.generation(), sampled.audit.agrees());
+                let classes = sampled.classes.iter().copied().collect();
+                log.write(&AuditLine { generation, classes, agrees, begins_again }.write());
+            }
+            if !begins_again {
                 return Audited { ended, next, sampled: Some(sampled), clash };
             }
             // Orders of steps that the search took for equal are not.

@@ -1,7 +1,10 @@
 //! A search followed from its lines alone.
 
-use super::{SearchLines, SliceLine};
+use unpause_ordered::Set;
+
+use super::{AuditLine, SearchLines, SliceLine};
 use crate::engine::results::Tally;
+use crate::run::untried::Untried;
 use crate::strategy::divided::{Division, SearchTree, Sizes, Slice};
 use crate::strategy::search::{Apart, SearchProgress};
 
@@ -10,12 +13,12 @@ use crate::strategy::search::{Apart, SearchProgress};
 pub struct Ledger {
     tree: SearchTree,
     tally: Tally,
-    untried: Vec<String>,
+    untried: Set<Untried>,
     /// The slices of the current round that have a line, and all of them.
     round: (usize, usize),
     /// True if the top of a share is not made.
     is_begun: bool,
-    sampled: Option<(Vec<u64>, bool)>,
+    audit: Option<AuditLine>,
 }
 
 impl Ledger {
@@ -28,7 +31,7 @@ impl Ledger {
         (number, of): (u64, u64),
         bound: Option<(&'static str, u32)>,
     ) -> Result<Ledger, String> {
-        let SearchLines { mut slices, mut tops, sampled } = lines;
+        let SearchLines { mut slices, mut tops, audits } = lines;
         let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING).recorded();
         if let Some((what, most)) = bound {
             tree = tree.within(what, most);
@@ -37,12 +40,19 @@ impl Ledger {
         let mut ledger = Ledger {
             tree,
             tally: Tally::default(),
-            untried: Vec::new(),
+            untried: Set::new(),
             round: (0, 0),
             is_begun: division.of == 1,
-            sampled,
+            audit: None,
         };
-        while !ledger.tree.is_through() {
+        loop {
+            if ledger.tree.is_through() {
+                ledger.audit = audits.get(&ledger.tree.generation()).cloned();
+                if !ledger.audit.as_ref().is_some_and(|audit| audit.begins_again) {
+                    break;
+                }
+                ledger.tree.begin_again(Apart::STEPS);
+            }
             if division.of > 1 && ledger.tree.needs_top() {
                 // Of several generations the last one counts.
                 let Some((_, line)) = tops.pop_last() else { return Ok(ledger) };
@@ -75,12 +85,7 @@ impl Ledger {
     }
 
     fn add(&mut self, line: SliceLine) -> Slice {
-        for untried in &line.untried {
-            let text = format!("{untried:?}");
-            if !self.untried.contains(&text) {
-                self.untried.push(text);
-            }
-        }
+        self.untried.extend(line.untried);
         self.tally.merge(line.tally);
         line.slice
     }
@@ -105,9 +110,9 @@ impl Ledger {
         (self.tree.round(), self.round.0, self.round.1)
     }
 
-    /// The counts over the runs.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    /// Takes the counts over the runs.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
     }
 
     /// The differences that distinguish runs.
@@ -115,14 +120,25 @@ impl Ledger {
         self.tree.apart()
     }
 
-    /// The parts of the program's behaviour that no run tried.
-    pub fn untried(&self) -> &[String] {
-        &self.untried
+    /// The parts of the program's behaviour that no run tried, in words.
+    pub fn untried(&self) -> Vec<String> {
+        let text = |untried: &Untried| match untried {
+            Untried::Beyond(part) => Some(format!("not tried: {part}")),
+            Untried::Unseen(part) => Some(format!("not seen: {part}")),
+            Untried::Function(name) => Some(format!("operations of {name} are not explored")),
+            Untried::Orders => None,
+        };
+        self.untried.iter().filter_map(text).collect()
+    }
+
+    /// True if memory orders weaker than `SeqCst` were taken for `SeqCst`.
+    pub fn strengthens_orders(&self) -> bool {
+        self.untried.contains(&Untried::Orders)
     }
 
     /// The classes of the runs that were sampled when the share was through, and whether these agree with the search.
     pub fn sampled(&self) -> Option<(&[u64], bool)> {
-        self.sampled.as_ref().map(|(classes, agrees)| (&classes[..], *agrees))
+        self.audit.as_ref().map(|audit| (&audit.classes[..], audit.agrees))
     }
 
     /// Returns `true` if a run was of this class, `None` if that is not known.

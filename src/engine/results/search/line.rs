@@ -33,6 +33,46 @@ pub(crate) struct TopLine {
     pub(super) text: String,
 }
 
+/// The audit of a search, or of a share, that was through in its generation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AuditLine {
+    pub(crate) generation: u32,
+    /// The classes of the sampled runs.
+    pub(crate) classes: Vec<u64>,
+    /// True if the sampled runs agree with the search.
+    pub(crate) agrees: bool,
+    /// True if the search begins again, with each order of steps as a run of its own.
+    pub(crate) begins_again: bool,
+}
+
+impl AuditLine {
+    /// The line, with its line feed.
+    pub(crate) fn write(&self) -> String {
+        let AuditLine { generation, classes, agrees, begins_again } = self;
+        let classes = list(classes.iter().map(u64::to_string));
+        format!(
+            "{{\"audit\":{generation},\"sampled\":{classes},\"agrees\":{agrees},\"begins_again\":{begins_again}}}\n"
+        )
+    }
+
+    fn read(line: &Json) -> Result<AuditLine, String> {
+        Ok(AuditLine {
+            generation: small(line.number("audit")?, "audit")?,
+            classes: numbers(line.list("sampled")?)?,
+            agrees: line.flag("agrees")?,
+            begins_again: line.flag("begins_again")?,
+        })
+    }
+}
+
+/// More runs than a search can make. Sums of such numbers do not overflow.
+const RUNS_MAX: u64 = 1 << 40;
+
+/// A number that a line may have here.
+fn small(number: u64, name: &str) -> Result<u32, String> {
+    u32::try_from(number).map_err(|_| format!("`{name}` is too large"))
+}
+
 impl SliceLine {
     /// The line of a slice, with its line feed. Of the classes, those below `bound` are written.
     pub(crate) fn write(
@@ -76,7 +116,11 @@ impl SliceLine {
 
     fn read(line: &Json, text: String) -> Result<SliceLine, String> {
         let [generation, round, job] = three(line, "slice")?;
-        let [runs, blocked, repeated] = three(line, "runs")?;
+        let runs = three(line, "runs")?;
+        if runs.iter().any(|number| *number > RUNS_MAX) {
+            return Err("`runs` is too large".to_owned());
+        }
+        let [runs, blocked, repeated] = runs;
         let wrong = |name: &str| format!("`{name}` is not what a slice has");
         let some = |name: &str| line.get(name).filter(|value| **value != Json::Null);
         let all = |name: &str| match some(name) {
@@ -112,10 +156,8 @@ impl SliceLine {
             noticed: some("noticed").map(read_noticed).transpose()?.unwrap_or_default(),
             probed: Vec::new(),
         };
-        let key = u32::try_from(generation).ok().zip(usize::try_from(job).ok());
-        let (generation, job) = key.ok_or_else(|| wrong("slice"))?;
         Ok(SliceLine {
-            key: (generation, round, job),
+            key: (small(generation, "slice")?, round, small(job, "slice")? as usize),
             tally: Tally::read(line, 0, runs + repeated)?,
             untried: untried.ok_or_else(|| wrong("untried"))?,
             warnings: read_all("warnings")?,
@@ -192,20 +234,21 @@ impl TopLine {
             frames: frames.ok_or_else(wrong)?,
             jobs: jobs.ok_or_else(wrong)?,
         };
-        let generation = u32::try_from(line.number("top")?).map_err(|_| wrong())?;
-        Ok(TopLine { generation, top, text })
+        let is_large = |(frame, _): &(u64, _)| *frame > u64::from(u32::MAX);
+        if top.void > RUNS_MAX || top.frames.iter().any(is_large) {
+            return Err(wrong());
+        }
+        Ok(TopLine { generation: small(line.number("top")?, "top")?, top, text })
     }
 }
 
 /// Reads a line of a search.
 pub(in crate::engine::results) fn read(line: &Json, text: &[u8]) -> Result<Line, String> {
     let text = String::from_utf8_lossy(text).into_owned();
-    if line.get("sampled").is_some() {
-        return Ok(Line::Sampled(numbers(line.list("sampled")?)?, line.flag("agrees")?));
-    }
-    match line.get("top") {
-        Some(_) => TopLine::read(line, text).map(Line::Top),
-        None => SliceLine::read(line, text).map(|line| Line::Slice(Box::new(line))),
+    match () {
+        () if line.get("audit").is_some() => AuditLine::read(line).map(Line::Audit),
+        () if line.get("top").is_some() => TopLine::read(line, text).map(Line::Top),
+        () => SliceLine::read(line, text).map(|line| Line::Slice(Box::new(line))),
     }
 }
 
@@ -375,6 +418,6 @@ pub(crate) fn read_back(line: &str) -> Result<Slice, String> {
     let line = line.trim_end().as_bytes();
     match read(&Json::parse(line)?, line)? {
         Line::Slice(line) => Ok(line.slice),
-        Line::Top(_) | Line::Sampled(..) => Err("another line".to_owned()),
+        Line::Top(_) | Line::Audit(_) => Err("another line".to_owned()),
     }
 }

@@ -9,7 +9,7 @@ use crate::strategy::Search;
 use crate::strategy::divided::{SearchTree, TreeProbes};
 
 /// An estimate takes at most as many looks as the search has made runs, divided by this number.
-const SHARE: u64 = 4;
+const SHARE: u64 = 8;
 
 /// The number of probes of an estimate, for the choice of its width.
 const PROBES: u64 = 12;

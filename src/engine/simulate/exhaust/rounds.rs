@@ -61,7 +61,8 @@ pub(super) fn explore(
         }
     };
     let is_left = ended != SearchEnd::Complete && explored.found.is_none() && division.of == 1;
-    if is_left && !is_estimated && !session.config.is_native() {
+    let is_read = matches!(visit, RunVisitor::UntilFailure) && !session.config.is_native();
+    if is_left && is_read && !is_estimated {
         estimate::make(session, search, tree, explored.tally.steps);
     }
     if explored.found.is_none() {

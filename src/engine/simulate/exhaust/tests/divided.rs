@@ -41,6 +41,8 @@ struct Workers {
 struct SliceWorker {
     search: Exhaustive,
     worker: Worker,
+    /// The number of its runs, of every kind.
+    runs: u64,
 }
 
 /// The runs of a divided search, in their order: the class of each, `None` if it was given up.
@@ -57,10 +59,11 @@ impl SliceWorker {
     fn new() -> SliceWorker {
         let search = Exhaustive::default();
         let worker = Worker::new(search.strategy());
-        SliceWorker { search, worker }
+        SliceWorker { search, worker, runs: 0 }
     }
 
     fn run(&mut self, program: &Program) -> Option<Failure> {
+        self.runs += 1;
         let body = pin!(TaskBody::new(body(program)));
         self.worker.run(Seed(0), &limits(program), place(), body)
     }
@@ -426,14 +429,14 @@ fn slices_that_do_not_plan_their_path_are_noticed() {
     assert!(lost > 0);
 }
 
-/// The estimated number of runs of a search, by probes of this width.
-fn estimated(program: &Program, width: usize, seed: u64) -> TreeEstimate {
+/// The estimated number of runs of a search, by probes of this width, and the number of short runs that it took.
+fn estimated(program: &Program, width: usize, seed: u64) -> (TreeEstimate, u64) {
     let mut probes = TreeProbes::seeded(Apart::ORDERS, width, seed);
     let mut worker = SliceWorker::new();
     while let Some(part) = probes.part() {
         probes.add(worker.look(program, part));
     }
-    probes.estimate().expect("all probes were made")
+    (probes.estimate().expect("all probes were made"), worker.runs)
 }
 
 #[test]
@@ -447,8 +450,8 @@ fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough
                 continue;
             }
             let runs = whole.runs as f64;
-            assert_eq!(estimated(&program, usize::MAX, 0).runs, runs, "{program:?}");
-            errors.push(estimated(&program, 4, compared).runs / runs - 1.0);
+            assert_eq!(estimated(&program, usize::MAX, 0).0.runs, runs, "{program:?}");
+            errors.push(estimated(&program, 4, compared).0.runs / runs - 1.0);
             compared += 1;
         }
     }
@@ -466,7 +469,7 @@ fn an_estimate_of_a_large_search_is_near() {
     crate::engine::simulate::hook::install();
     // Other numbers of programs would say nothing.
     let wanted = if crate::long() { 100 } else { 10 };
-    let (mut errors, mut held) = (Vec::new(), 0usize);
+    let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0);
     for seed in 0.. {
         let kind = [MEMORY, WAITS, LOCKS][seed as usize % 3];
         let program = Program::generate(&mut Rng::new(seed), kind, (4, 3));
@@ -474,7 +477,8 @@ fn an_estimate_of_a_large_search_is_near() {
         if whole.runs < 1_000 || whole.apart != Apart::ORDERS {
             continue;
         }
-        let (runs, estimate) = (whole.runs as f64, estimated(&program, 32, 0));
+        let (runs, (estimate, made)) = (whole.runs as f64, estimated(&program, 32, 0));
+        cost += made;
         errors.push((estimate.runs / runs - 1.0).abs());
         held += usize::from((estimate.low..=estimate.high).contains(&runs));
         if errors.len() == wanted {
@@ -483,6 +487,9 @@ fn an_estimate_of_a_large_search_is_near() {
     }
     errors.sort_unstable_by(f64::total_cmp);
     let (median, tenth) = (errors[wanted / 2], errors[wanted * 9 / 10]);
-    println!("{wanted} programs: median error {median:.3}, worst tenth {tenth:.3}, held {held}");
+    let each = cost / wanted as u64;
+    println!(
+        "{wanted} programs: median error {median:.3}, worst tenth {tenth:.3}, held {held}, short runs {each}"
+    );
     assert!(median < 0.6 && 10 * held > 7 * wanted, "{errors:?}");
 }

@@ -40,6 +40,12 @@ impl<'a> Live<'a> {
         Live { test, began: Instant::now(), on, written: Mutex::new(None) }
     }
 
+    /// Returns `true` if the line of the test is shown now.
+    #[allow(dead_code, reason = "the real build has no searches")]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on && self.written.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Writes the line if it is time for it: `text` gets the time since the begin. Costs a branch without a terminal.
     #[inline]
     pub(crate) fn look(&self, text: impl FnOnce(Duration) -> String) {
@@ -98,16 +104,22 @@ pub(crate) fn seeds(done: u64, all: u64, limit: Option<Duration>, now: Duration)
     format!("{} of {} seeds, {} a second{left}", grouped(done), grouped(all), grouped(rate as u64))
 }
 
-/// The line of a search that has made `runs` runs in the time `now`. `part` is the share of the search, an estimate.
+/// The line of a search that has made `runs` runs in the time `now`. `part` is the share of the search, an estimate if
+/// there was one.
 #[allow(dead_code, reason = "the real build has no searches")]
-pub(crate) fn search(runs: u64, part: f64, limit: Option<Duration>, now: Duration) -> String {
+pub(crate) fn search(
+    runs: u64,
+    part: Option<f64>,
+    limit: Option<Duration>,
+    now: Duration,
+) -> String {
     let seconds = now.as_secs_f64();
     let rate = grouped((runs as f64 / seconds) as u64);
-    let by_part = seconds / part - seconds;
+    let by_part = part.map_or(f64::INFINITY, |part| seconds / part - seconds);
     let by_time = limit.map_or(f64::INFINITY, |limit| limit.saturating_sub(now).as_secs_f64());
     let left = left(by_part.min(by_time));
-    let percent = 100.0 * part;
-    format!("{} runs, {rate} a second, about {percent:.1} % of the search{left}", grouped(runs))
+    let share = part.map(|part| format!(", about {:.1} % of the search", 100.0 * part));
+    format!("{} runs, {rate} a second{}{left}", grouped(runs), share.unwrap_or_default())
 }
 
 /// The time that is left, behind a comma; nothing if it is not known.
@@ -183,17 +195,19 @@ mod tests {
         for (runs, part, limit, expected) in [
             (
                 18_230,
-                0.25,
+                Some(0.25),
                 None,
                 "18,230 runs, 4,557 a second, about 25.0 % of the search, 12 s left",
             ),
-            (18_230, 0.0, None, "18,230 runs, 4,557 a second, about 0.0 % of the search"),
+            (18_230, Some(0.0), None, "18,230 runs, 4,557 a second, about 0.0 % of the search"),
             (
                 18_230,
-                1e-9,
+                Some(1e-9),
                 Some(10),
                 "18,230 runs, 4,557 a second, about 0.0 % of the search, 6 s left",
             ),
+            (18_230, None, None, "18,230 runs, 4,557 a second"),
+            (18_230, None, Some(10), "18,230 runs, 4,557 a second, 6 s left"),
         ] {
             assert_eq!(
                 search(runs, part, limit.map(|seconds| seconds * second), 4 * second),

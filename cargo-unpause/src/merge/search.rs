@@ -44,8 +44,9 @@ fn progress(ledger: Option<&Ledger>) -> String {
         return "explored, and not audited".to_owned();
     }
     let (round, made, of) = ledger.round();
-    let percent = 100.0 * ledger.progress().part;
-    format!("round {round}, {made} of {}, about {percent:.2} % done", plural(of as u64, "slice"))
+    let part = ledger.part().map(|part| format!(", about {:.2} % done", 100.0 * part));
+    let slices = plural(of as u64, "slice");
+    format!("round {round}, {made} of {slices}{}", part.unwrap_or_default())
 }
 
 impl<'a> MergedSearch<'a> {
@@ -272,7 +273,7 @@ impl<'a> MergedSearch<'a> {
         let (runs, blocked) = self.runs();
         let (left, count) = self.left();
         let left = left.into_iter().map(|number| {
-            let part = self.shares.get(&number).map(|ledger| ledger.progress().part);
+            let part = self.shares.get(&number).and_then(Ledger::part);
             json!({ "share": number, "part": part, "command": self.command(number) })
         });
         let failures = self.failures.iter().map(|Failed { kind, place, what, trace, replay, .. }| {

@@ -61,7 +61,14 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     assert!(killed > 1, "{killed}");
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("% done") && said.contains("SIM_RESULTS="), "{said}");
+    assert!(said.contains("left     round ") && said.contains("SIM_RESULTS="), "{said}");
+    // A process that is not killed, but whose time is up, says how much that is.
+    for file in files_of(&results, "takes_many_runs") {
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{text}\n{{\"estimate\":4000}}\n")).unwrap();
+    }
+    let (_, said) = merge(&[], &results);
+    assert!(said.contains(" slices, about ") && said.contains(" % done"), "{said}");
 
     let resumed = search("takes_many_runs", &results).env("SIM_JOBS", "2").passes();
     resumed.says(&["runs were not made", "1-of-1.jsonl"]);

@@ -258,7 +258,7 @@ impl ResultsFile {
     fn take(&mut self, line: &Json, text: &[u8]) -> Result<(), String> {
         let has = |name: &str| line.get(name).is_some();
         match () {
-            () if has("slice") || has("top") || has("audit") => {
+            () if has("slice") || has("top") || has("audit") || has("estimate") => {
                 self.search.add(search::read(line, text)?)
             }
             () if has("done") => self.take_segment(line),

@@ -52,6 +52,8 @@ pub struct SearchLines {
     pub(super) slices: Map<SliceKey, SliceLine>,
     pub(super) tops: Map<u32, TopLine>,
     pub(super) audits: Map<u32, AuditLine>,
+    /// The last estimate of the number of all runs.
+    pub(super) estimate: Option<u64>,
 }
 
 impl SearchLines {
@@ -67,7 +69,8 @@ impl SearchLines {
     /// # Errors
     /// If two lines of one part differ.
     pub fn join(&mut self, other: SearchLines) -> Result<(), String> {
-        let SearchLines { slices, tops, audits } = other;
+        let SearchLines { slices, tops, audits, estimate } = other;
+        self.estimate = estimate.or(self.estimate);
         audits.into_values().try_for_each(|line| self.add(Line::Audit(line)))?;
         tops.into_values().try_for_each(|line| self.add(Line::Top(line)))?;
         slices.into_values().try_for_each(|line| self.add(Line::Slice(Box::new(line))))
@@ -88,6 +91,10 @@ impl SearchLines {
                 let own = line.clone();
                 *self.audits.entry(line.generation).or_insert(line) == own
             }
+            Line::Estimate(runs) => {
+                self.estimate = Some(runs);
+                true
+            }
         };
         match is_same {
             true => Ok(()),
@@ -103,6 +110,7 @@ pub(super) enum Line {
     Slice(Box<SliceLine>),
     Top(TopLine),
     Audit(AuditLine),
+    Estimate(u64),
 }
 
 impl SearchLog {
@@ -157,6 +165,9 @@ impl SearchLog {
             self.write(&failed.line());
         }
         let searched = report.searched.as_ref();
+        if let Some(estimate) = searched.and_then(|searched| searched.estimate) {
+            self.write(&format!("{{\"estimate\":{}}}\n", estimate.runs));
+        }
         let is_left =
             report.finding.is_none() && searched.is_some_and(|searched| !searched.complete);
         let test = report.test.clone();

@@ -19,6 +19,7 @@ pub struct Ledger {
     /// True if the top of a share is not made.
     is_begun: bool,
     audit: Option<AuditLine>,
+    estimate: Option<u64>,
 }
 
 impl Ledger {
@@ -31,7 +32,7 @@ impl Ledger {
         (number, of): (u64, u64),
         bound: Option<(&'static str, u32)>,
     ) -> Result<Ledger, String> {
-        let SearchLines { mut slices, mut tops, audits } = lines;
+        let SearchLines { mut slices, mut tops, audits, estimate } = lines;
         let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING).recorded();
         if let Some((what, most)) = bound {
             tree = tree.within(what, most);
@@ -44,6 +45,7 @@ impl Ledger {
             round: (0, 0),
             is_begun: division.of == 1,
             audit: None,
+            estimate,
         };
         loop {
             if ledger.tree.is_through() {
@@ -103,6 +105,12 @@ impl Ledger {
     /// The progress of the share.
     pub fn progress(&self) -> SearchProgress {
         self.tree.progress()
+    }
+
+    /// The part of the search that is done, from 0 to 1. `None` if no process has estimated the number of all runs.
+    pub fn part(&self) -> Option<f64> {
+        let runs = self.progress().runs as f64;
+        self.estimate.map(|all| (runs / all.max(1) as f64).min(1.0))
     }
 
     /// The current round, the number of its slices that are made, and the number of its slices.

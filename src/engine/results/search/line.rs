@@ -247,6 +247,7 @@ pub(in crate::engine::results) fn read(line: &Json, text: &[u8]) -> Result<Line,
     let text = String::from_utf8_lossy(text).into_owned();
     match () {
         () if line.get("audit").is_some() => AuditLine::read(line).map(Line::Audit),
+        () if line.get("estimate").is_some() => line.number("estimate").map(Line::Estimate),
         () if line.get("top").is_some() => TopLine::read(line, text).map(Line::Top),
         () => SliceLine::read(line, text).map(|line| Line::Slice(Box::new(line))),
     }
@@ -418,6 +419,6 @@ pub(crate) fn read_back(line: &str) -> Result<Slice, String> {
     let line = line.trim_end().as_bytes();
     match read(&Json::parse(line)?, line)? {
         Line::Slice(line) => Ok(line.slice),
-        Line::Top(_) | Line::Audit(_) => Err("another line".to_owned()),
+        Line::Top(_) | Line::Audit(_) | Line::Estimate(_) => Err("another line".to_owned()),
     }
 }

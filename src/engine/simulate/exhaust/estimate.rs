@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::slice::SliceMaker;
 use crate::engine::simulate::session::Session;
 use crate::strategy::Search;
-use crate::strategy::divided::{SearchTree, TreeProbes};
+use crate::strategy::divided::{SearchTree, TreeEstimate, TreeProbes};
 
 /// An estimate takes at most as many looks as the search has made runs, divided by this number.
 const SHARE: u64 = 8;
@@ -14,26 +14,28 @@ const SHARE: u64 = 8;
 /// The number of probes of an estimate, for the choice of its width.
 const PROBES: u64 = 12;
 
-/// The widths of probes. An estimate by narrower ones says too little.
-const WIDTHS: RangeInclusive<u64> = 8..=32;
+/// The widths of probes.
+const WIDTHS: RangeInclusive<u64> = 1..=32;
+
+/// A search with fewer runs has no estimate: it would take more runs than the search.
+const RUNS_MIN: u64 = 500;
 
 /// The width of probes that a search can afford that has made so many runs with so many steps; `None` if it has made
 /// too few runs.
 fn width(made: u64, steps: u64) -> Option<usize> {
     let length = steps / made.max(1) + 1;
     let width = made / (SHARE * PROBES * length);
-    (width >= *WIDTHS.start()).then(|| width.min(*WIDTHS.end()) as usize)
+    (made >= RUNS_MIN).then(|| width.clamp(*WIDTHS.start(), *WIDTHS.end()) as usize)
 }
 
-/// Gives the tree an estimate of the number of its runs, if the search can afford one. `steps` is the number of steps
-/// of all runs.
+/// Estimates the number of runs, if the search can afford it. `steps` is the number of steps of all runs.
 pub(super) fn make(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
-    tree: &mut SearchTree,
+    tree: &SearchTree,
     steps: u64,
-) {
-    let Some(width) = width(tree.made(), steps).filter(|_| search.has_classes()) else { return };
+) -> Option<TreeEstimate> {
+    let width = width(tree.made(), steps).filter(|_| search.has_classes())?;
     let mut probes = TreeProbes::new(tree.apart(), width);
     session.quietly(|| {
         let mut maker = SliceMaker::new(session, search.another());
@@ -41,5 +43,5 @@ pub(super) fn make(
             probes.add(maker.look(part));
         }
     });
-    tree.set_estimate(probes.estimate());
+    probes.estimate()
 }

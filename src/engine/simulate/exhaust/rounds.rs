@@ -18,10 +18,12 @@ use crate::report::Origin;
 use crate::run::ids::Seed;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
-use crate::strategy::search::SearchProgress;
 
 /// One thread searches for so long before others are started.
 const ALONE: Duration = Duration::from_millis(10);
+
+/// From this number of runs on, a search at a terminal estimates how many it has; and again after four times as many.
+const LIVE_FROM: u64 = 10_000;
 
 /// The share of this process in the search.
 pub(super) fn division(session: &Session<'_>, visit: &RunVisitor<'_>) -> Division {
@@ -42,28 +44,35 @@ pub(super) fn explore(
     let before = explored.tally.runs;
     let division = division(session, visit);
     let mut number = limits.numbers.start;
-    let mut is_estimated = false;
+    let (mut is_estimated, mut live_from) = (false, LIVE_FROM);
+    let live = Live::begin(&session.site.test);
     let ended = loop {
         if division.of > 1 && tree.needs_top() {
             session.quietly(|| top::make(session, search, tree, division));
         }
         let ended;
-        let state = (number, is_estimated);
-        (ended, number) = pool(session, (search, tree), visit, (&limits, state), explored);
+        let begin = PoolBegin { number, is_estimated, live_from, live: &live };
+        (ended, number) = pool(session, (search, tree), visit, (&limits, begin), explored);
         match ended {
             PoolEnd::Over(ended) => break ended,
             PoolEnd::NeedsTop => {}
             PoolEnd::NeedsEstimate => {
-                let steps = explored.tally.steps;
-                estimate::make(session, search, tree, steps);
+                let estimate = estimate::make(session, search, tree, explored.tally.steps);
+                tree.set_estimate(estimate);
                 is_estimated = true;
+            }
+            PoolEnd::IsLookedAt => {
+                let estimate = estimate::make(session, search, tree, explored.tally.steps);
+                tree.set_live(estimate);
+                live_from = 4 * number;
             }
         }
     };
     let is_left = ended != SearchEnd::Complete && explored.found.is_none() && division.of == 1;
     let is_read = matches!(visit, RunVisitor::UntilFailure) && !session.config.is_native();
     if is_left && is_read && !is_estimated {
-        estimate::make(session, search, tree, explored.tally.steps);
+        let estimate = estimate::make(session, search, tree, explored.tally.steps);
+        tree.set_estimate(estimate);
     }
     if explored.found.is_none() {
         // Runs before the search began anew do not count.
@@ -72,18 +81,29 @@ pub(super) fn explore(
     (ended, number)
 }
 
-/// Makes the rounds from this number of runs on. The flag is true if the number of runs was estimated, as far as that
-/// could be.
+/// The begin of a pool.
+struct PoolBegin<'a> {
+    /// The number of the first run.
+    number: u64,
+    /// True if the number of all runs was estimated, as far as that could be.
+    is_estimated: bool,
+    /// From this number on it is estimated for whoever looks on.
+    live_from: u64,
+    live: &'a Live<'a>,
+}
+
+/// Makes rounds.
 fn pool(
     session: &Session<'_>,
     (search, tree): (&Arc<dyn Search>, &mut SearchTree),
     visit: &mut RunVisitor<'_>,
-    (limits, (number, is_estimated)): (&SearchLimits, (u64, bool)),
+    (limits, begin): (&SearchLimits, PoolBegin<'_>),
     explored: &mut Explored,
 ) -> (PoolEnd, u64) {
     // Plain threads share the statics of the process, and a visitor sees the runs in order.
     let is_alone = session.config.is_native() || !matches!(visit, RunVisitor::UntilFailure);
     let jobs = if is_alone { 1 } else { session.config.jobs };
+    let PoolBegin { number, is_estimated, live_from, live } = begin;
     let round = Round { number, budgets: Vec::new(), next: 0, under_way: 0, made: Vec::new() };
     let state = State { tree, explored, round, ended: None };
     let rounds = Rounds {
@@ -92,7 +112,8 @@ fn pool(
         log: session.assignment.results.search(),
         is_share: division(session, visit).of > 1,
         is_estimated: is_estimated || session.config.is_native(),
-        live: Live::begin(&session.site.test),
+        live_from: if search.has_classes() && !is_alone { live_from } else { u64::MAX },
+        live,
         last: AtomicUsize::new(usize::MAX),
         state: Mutex::new(state),
         turned: Condvar::new(),
@@ -129,6 +150,8 @@ enum PoolEnd {
     NeedsTop,
     /// The continuation depends on the number of all runs.
     NeedsEstimate,
+    /// Somebody looks on, and is to see how far the search is.
+    IsLookedAt,
 }
 
 /// The rounds of a search, shared by its threads.
@@ -140,7 +163,8 @@ struct Rounds<'r, 's> {
     /// True if the search is divided among processes.
     is_share: bool,
     is_estimated: bool,
-    live: Live<'r>,
+    live_from: u64,
+    live: &'r Live<'r>,
     /// The first slice of the round after which no slice counts; 0 if the search is over.
     last: AtomicUsize,
     state: Mutex<State<'r>>,
@@ -213,7 +237,8 @@ impl<'r> Rounds<'r, '_> {
     /// Returns `true` if the slice at this position may make another run.
     fn goes_on(&self, at: usize) -> bool {
         self.live.look(|now| {
-            let SearchProgress { runs, part, .. } = self.state().tree.progress();
+            let state = self.state();
+            let (runs, part) = (state.tree.runs(), state.tree.live_part());
             live::search(runs, part, self.session.config.time, now)
         });
         at <= self.last.load(Ordering::Relaxed) && !self.is_late()
@@ -305,6 +330,10 @@ impl State<'_> {
             if self.tree.progress().part < 0.5 {
                 return self.end(SearchEnd::GivenUp);
             }
+        }
+        if number >= rounds.live_from && rounds.live.is_on() {
+            self.ended = Some(PoolEnd::IsLookedAt);
+            return;
         }
         let left = half.unwrap_or(numbers.end).saturating_sub(number);
         if left == 0 {

@@ -24,6 +24,18 @@ pub struct TreeEstimate {
     /// The interval in which the number is, with 95 %: seldom less, if the tree is very uneven.
     pub low: f64,
     pub high: f64,
+    /// The width of its probes.
+    pub width: usize,
+}
+
+/// Below this width, an estimate says too little to be shown.
+const SHOWN_WIDTH: usize = 8;
+
+impl TreeEstimate {
+    /// Returns `true` if the estimate is good enough to be shown.
+    pub fn is_shown(&self) -> bool {
+        self.width >= SHOWN_WIDTH
+    }
 }
 
 /// Probes of the tree of a search. It is a function of the body: the choices have a fixed seed.
@@ -135,6 +147,11 @@ impl TreeProbes {
         let mean = self.done.iter().sum::<f64>() / count;
         let squares = self.done.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
         let half = QUANTILE * (squares / (count - 1.0)).sqrt() / count.sqrt();
-        Some(TreeEstimate { runs: mean, low: (mean - half).max(0.0), high: mean + half })
+        Some(TreeEstimate {
+            runs: mean,
+            low: (mean - half).max(0.0),
+            high: mean + half,
+            width: self.width,
+        })
     }
 }

@@ -104,6 +104,8 @@ pub struct SearchTree {
     whole: f64,
     /// The number of its runs, if it was estimated.
     estimate: Option<TreeEstimate>,
+    /// The same for whoever looks on: nothing depends on it.
+    live: Option<TreeEstimate>,
     /// The classes below this number are written down, and so many were. `None` if none are.
     written: Option<(u64, u64)>,
 }
@@ -143,6 +145,7 @@ impl SearchTree {
             is_share: false,
             whole: 1.0,
             estimate: None,
+            live: None,
         }
     }
 
@@ -189,6 +192,11 @@ impl SearchTree {
     /// The runs so far, counted or not.
     pub fn made(&self) -> u64 {
         self.runs + self.blocked + self.repeated
+    }
+
+    /// The complete runs so far.
+    pub fn runs(&self) -> u64 {
+        self.runs
     }
 
     /// The differences that distinguish runs.
@@ -334,7 +342,7 @@ impl SearchTree {
         self.classes = Classes::default();
         self.written = self.written.map(|_| (u64::MAX, 0));
         self.generation += 1;
-        self.estimate = None;
+        (self.estimate, self.live) = (None, None);
         if self.known.rules.has(DivisionRule::Anew) || self.jobs.is_empty() {
             self.begin_round_one();
         }
@@ -411,7 +419,7 @@ impl SearchTree {
             blocked: self.blocked + self.void,
             repeated: self.repeated,
             part: self.part_done(),
-            estimate: self.estimate,
+            estimate: self.estimate.filter(TreeEstimate::is_shown),
             blind: self.known.noticed.blind,
             by_step: self.known.apart.steps,
             within: within.filter(|_| !is_all),
@@ -420,11 +428,31 @@ impl SearchTree {
 
     /// The part of the search that is done.
     fn part_done(&self) -> f64 {
-        match self.estimate {
-            Some(estimate) if !self.is_through() => self.runs as f64 / estimate.runs.max(1.0),
-            _ => 1.0 - self.left() / self.whole,
+        // Frames near the root learn of their siblings late, so this is too high rather than too low.
+        let by_siblings = 1.0 - self.left() / self.whole;
+        match self.estimate.map(|estimate| (estimate.is_shown(), self.part_of(estimate))) {
+            Some((true, part)) if !self.is_through() => part,
+            Some((false, part)) if !self.is_through() => part.min(by_siblings),
+            _ => by_siblings,
         }
         .clamp(0.0, 1.0)
+    }
+
+    fn part_of(&self, estimate: TreeEstimate) -> f64 {
+        self.runs as f64 / estimate.runs.max(1.0)
+    }
+
+    /// The part of the search that is done, for whoever looks on. `None` if nobody knows.
+    pub fn live_part(&self) -> Option<f64> {
+        match self.bound {
+            Some(_) => Some(self.part_done()),
+            None => self.live.map(|estimate| self.part_of(estimate).min(1.0)),
+        }
+    }
+
+    /// Sets the estimate for whoever looks on.
+    pub fn set_live(&mut self, estimate: Option<TreeEstimate>) {
+        self.live = estimate;
     }
 
     /// Sets the estimated number of runs.

@@ -36,6 +36,8 @@ mod serve;
 
 mod replay;
 
+mod verify;
+
 mod keep;
 
 mod discard;
@@ -107,6 +109,11 @@ pub const COMMANDS: &[Subcommand] = &[
         name: "merge",
         summary: "puts the results of shards together: what passed, what failed, what is left to run",
         run: merge::run,
+    },
+    Subcommand {
+        name: "verify",
+        summary: "verifies the certificate of a search, without any code of the search",
+        run: verify::run,
     },
     Subcommand {
         name: "show",

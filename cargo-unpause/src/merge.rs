@@ -15,6 +15,7 @@ use sim::__private::results::{ResultsFile, Subject, Unread};
 use crate::{Exit, Terminal, Usage};
 use merged::Merged;
 use search::MergedSearch;
+pub(crate) use shown::grouped;
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut paths, mut as_json) = (Vec::new(), false);

@@ -130,10 +130,14 @@ fn reports_in(folder: &Path) -> Result<Vec<Document>, Usage> {
 }
 
 /// A new folder, removed when it is dropped.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Result<Folder, Usage> {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn new() -> Result<Folder, Usage> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("cargo-unpause-{}-{number}", std::process::id());

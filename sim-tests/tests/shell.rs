@@ -46,6 +46,9 @@ mod shards;
 #[path = "shell/searches.rs"]
 mod searches;
 
+#[path = "shell/certificates.rs"]
+mod certificates;
+
 #[path = "shell/file_paths.rs"]
 mod file_paths;
 

@@ -149,6 +149,12 @@ pub(crate) struct Config {
     pub(crate) statistics: bool,
     pub(crate) out: Option<PathBuf>,
     pub(crate) results: Option<PathBuf>,
+    /// The certificates of searches.
+    #[allow(dead_code, reason = "the real build has no searches")]
+    pub(crate) certify: Option<PathBuf>,
+    /// A file of runs to make.
+    #[allow(dead_code, reason = "the real build has no searches")]
+    pub(crate) observe: Option<PathBuf>,
     /// True if failures are written as pages, too.
     pub(crate) html: bool,
     /// The reports that are written as JSON.
@@ -334,6 +340,8 @@ impl Settings {
             statistics: self.statistics.unwrap_or(false),
             out: self.out,
             results: self.results,
+            certify: self.certify,
+            observe: self.observe,
             html: self.html.unwrap_or(false),
             json: self.json.unwrap_or_default(),
         })

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use unpause_ordered::{Set, sort};
 
-pub(crate) use self::json::write_json;
+#[allow(unused_imports, reason = "the real build has no searches")]
+pub(crate) use self::json::{requested, write_json};
 use crate::engine::runner::Site;
 use crate::report::{Origin, Report, Style, rust};
 use crate::run::program::ProgramRecord;
@@ -204,7 +205,7 @@ pub(crate) fn write_text(
 }
 
 /// Writes a file of this name into a folder, which is made if it is not there. Returns its path.
-fn write_in(text: &str, folder: &Path, name: &str) -> io::Result<PathBuf> {
+pub(crate) fn write_in(text: &str, folder: &Path, name: &str) -> io::Result<PathBuf> {
     let path = folder.join(name);
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))

@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+#[allow(unused_imports, reason = "the real build has no searches")]
+pub(crate) use self::json::{Json, list, quoted};
 pub use self::must_fail::MustFail;
 pub use self::part::{
     EndRecord, Failed, ResultsFile, ResultsHeader, Segment, Subject, Unread, chain,
@@ -388,19 +390,27 @@ fn learnt_by_others(path: &Path, header: &ResultsHeader) -> Apart {
         .fold(Apart::NOTHING, |all, file| all.and(file.search.learnt()))
 }
 
+/// The test, the program and the settings, without the failure that the test must have.
+///
+/// # Errors
+/// If this program has no identity.
+pub(crate) fn subject(config: &Config, site: &Site) -> Result<Subject, String> {
+    Ok(Subject {
+        test: site.test.clone(),
+        package: site.package_and_version(),
+        target: site.target.label(),
+        must_fail: MustFail::No,
+        settings: config.in_results(),
+        build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
+        binary: binary::binary()?.to_owned(),
+    })
+}
+
 /// The first line for these settings. A file with another first line cannot be resumed.
 fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsHeader, String> {
     // A search has no seeds.
     let (first, count) = if config.strategy.is_search() { (0, 0) } else { config.seeds() };
-    let subject = Subject {
-        test: site.test.clone(),
-        package: site.package_and_version(),
-        target: site.target.label(),
-        must_fail: must_fail.clone(),
-        settings: config.in_results(),
-        build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
-        binary: binary::binary()?.to_owned(),
-    };
+    let subject = Subject { must_fail: must_fail.clone(), ..subject(config, site)? };
     Ok(ResultsHeader { subject, first, count, shard: config.shard.number, of: config.shard.of })
 }
 

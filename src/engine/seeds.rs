@@ -17,6 +17,7 @@ use crate::run::Run;
 use crate::run::ids::{Place, Seed};
 use crate::run::program::ProgramRecord;
 use crate::run::untried::Untried;
+use crate::strategy::search::Apart;
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
 /// about a hundredth of this.
@@ -41,6 +42,18 @@ pub(super) struct Explored {
     pub(super) untried: Set<Untried>,
     /// The progress of a search.
     pub(super) searched: Option<Searched>,
+    #[allow(dead_code, reason = "the real build has no searches")]
+    pub(super) decided: Decided,
+}
+
+/// The decisions of the runs of a search, for a certificate.
+#[derive(Default)]
+pub(super) struct Decided {
+    /// A line for each run.
+    pub(super) lines: Vec<String>,
+    /// The differences that distinguish the runs.
+    #[allow(dead_code, reason = "the real build has no searches")]
+    pub(super) apart: Apart,
 }
 
 /// A failing run.
@@ -67,6 +80,7 @@ impl Explored {
         self.warnings.extend(other.warnings);
         self.notes.extend(other.notes);
         self.untried.extend(other.untried);
+        self.decided.lines.extend(other.decided.lines);
         let first =
             |stuck: &Stuck| self.stuck.as_ref().is_none_or(|own| stuck.position < own.position);
         if other.stuck.as_ref().is_some_and(first) {

@@ -118,7 +118,7 @@ fn in_words(row: SeedStride) -> String {
 }
 
 /// A number with commas: `12,345`.
-pub(super) fn grouped(number: u128) -> String {
+pub(crate) fn grouped(number: u128) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -91,6 +91,7 @@ const HELD: &[Held] = &[
     Held { root: "unpause-macros/src/", patterns: [0, 1, 1, 1, 1, 1, 0, 1] },
     Held { root: "unpause-ordered/src/", patterns: [0, 0, 0, 0, 0, 0, 0, 0] },
     Held { root: "unpause-words/src/", patterns: [0, 0, 0, 0, 0, 0, 0, 0] },
+    Held { root: "unpause-verify/src/", patterns: [0, 0, 0, 0, 0, 0, 0, 0] },
     Held { root: "cargo-unpause/src/", patterns: [0, 2, 2, 1, 1, 1, 0, 1] },
 ];
 

@@ -292,6 +292,20 @@ settings! {
         grammar: "the name of a folder",
         read: folder,
     }
+    /// The certificates of searches: a file, or a folder.
+    certify: PathBuf {
+        variable: "SIM_CERTIFY", argument: false, on_threads: false,
+        meaning: Report,
+        grammar: "the name of a file that ends with .certificate, or of a folder",
+        read: folder,
+    }
+    /// A file of runs to make. The effects of their steps are written beside it.
+    observe: PathBuf {
+        variable: "SIM_OBSERVE", argument: false, on_threads: false,
+        meaning: Report,
+        grammar: "the name of a file of runs",
+        read: folder,
+    }
     /// True if a failure that leaves something else behind is also written as a page for a browser, beside that.
     html: bool {
         variable: "SIM_HTML", argument: false, on_threads: true,

@@ -27,7 +27,7 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     let file = match &config.json {
         JsonFiles::OfFailures if leaves => Some((beside(), name())),
         JsonFiles::All => Some((beside(), name())),
-        JsonFiles::At(path) => Some(requested(path, site)),
+        JsonFiles::At(path) => Some(requested(path, site, "json")),
         JsonFiles::OfFailures | JsonFiles::Never => None,
     };
     let page_name = seed.filter(|_| leaves && config.html).map(|seed| format!("{seed}.html"));
@@ -58,13 +58,14 @@ pub(crate) fn write_json(report: &mut Report, site: &Site, config: &Config) {
     }
 }
 
-/// Returns the folder and the name of a requested file.
-fn requested(path: &Path, site: &Site) -> (PathBuf, String) {
+/// Returns the folder and the name of a requested file: of the path itself, if it has this ending, else of a file for
+/// each test in the folder of the path.
+pub(crate) fn requested(path: &Path, site: &Site, ending: &str) -> (PathBuf, String) {
     let path = where_user_is(path, site);
-    let name = path.file_name().filter(|_| path.extension().is_some_and(|ending| ending == "json"));
+    let name = path.file_name().filter(|_| path.extension().is_some_and(|own| own == ending));
     match (name, path.parent()) {
         (Some(name), Some(folder)) => (folder.to_owned(), name.to_string_lossy().into_owned()),
-        _ => (path, format!("{}.json", folder_name(&site.key()))),
+        _ => (path, format!("{}.{ending}", folder_name(&site.key()))),
     }
 }
 

@@ -260,6 +260,22 @@ impl Runner {
         self
     }
 
+    /// Write the certificate of a search that proves the test: into a file, if the path ends with `.certificate`, else
+    /// into a folder, in a file for each test. `cargo unpause verify FILE` checks it without any code of the search.
+    ///
+    /// ```
+    /// # if !sim::SIMULATED { return }
+    /// let file = std::env::temp_dir().join("sim-docs/of-a-proof.certificate");
+    /// let runner = sim::Runner::new().hermetic().strategy("exhaustive").certify(&file);
+    /// runner.run(async || sim::task::yield_now().await);
+    /// assert!(std::fs::read_to_string(file).unwrap().starts_with("{\"certificate\":1,"));
+    /// ```
+    #[must_use]
+    pub fn certify(mut self, path: impl Into<PathBuf>) -> Runner {
+        self.settings.certify = Some(path.into());
+        self
+    }
+
     /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()).
     ///
     /// ```

@@ -165,6 +165,8 @@ impl Attributes {
             shrink: None,
             out: None,
             results: None,
+            certify: None,
+            observe: None,
             html: None,
             json: None,
             kind: TestKind { native, ..TestKind::default() },

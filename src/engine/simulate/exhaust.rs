@@ -116,6 +116,7 @@ impl WholeSearch<'_, '_> {
         let reduces = search.has_classes();
         let half = self.fallback.is_some().then_some(config.runs / 2);
         let Audited { ended, next, sampled, clash } = self.audited((search, &mut tree), half, each);
+        self.explored.decided.apart = tree.apart();
         let mut searched = how_far(tree.progress(), ended);
         searched.share = self.share();
         searched.assumes = reduces && !searched.by_step && !config.is_native();
@@ -199,6 +200,7 @@ impl WholeSearch<'_, '_> {
             clash = sampled.take_clash();
             tree.begin_again(Apart::STEPS);
             self.explored.tally.runs = 0;
+            self.explored.decided.lines.clear();
         }
     }
 

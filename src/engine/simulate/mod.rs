@@ -4,6 +4,7 @@
 //! function of its decisions; it is shrunk; what is left is replayed twice more and written to a
 //! file. Everything a run does is quiet until the last replay.
 
+mod certify;
 mod confirm;
 mod ends;
 mod exhaust;
@@ -53,9 +54,10 @@ pub(crate) fn run(assignment: &Assignment<'_>, body: &dyn TestBody) -> Report {
     let mark = Mark::begin(assignment.config, assignment.site);
     let notes = mark.as_ref().and_then(Mark::notes);
     let session = Session::new(assignment, body).noted_in(notes);
-    let account = watched(&session, || match &session.config.replay {
-        Some(source) => replays::replay(&session, source),
-        None => search(&session),
+    let account = watched(&session, || match (&session.config.observe, &session.config.replay) {
+        (Some(file), _) => certify::observe(&session, file),
+        (None, Some(source)) => replays::replay(&session, source),
+        (None, None) => search(&session),
     });
     session.report(account)
 }
@@ -153,6 +155,7 @@ fn search(session: &Session<'_>) -> Account {
         None => explore::explore(session),
     };
     look_for_unseen(session, &mut explored);
+    certify::keep(session, &mut explored);
     native::set_deadline(None);
     let overtime = overtime(session, begun.elapsed());
     warnings.append(&mut explored.warnings);

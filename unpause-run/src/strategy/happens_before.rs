@@ -311,6 +311,21 @@ impl HappensBefore {
         &self.items[from as usize..to as usize]
     }
 
+    /// A hash of the values that a step drew, with their bounds.
+    pub fn drawn_by(&self, index: Index) -> u64 {
+        self.steps[index as usize].drawn
+    }
+
+    /// Returns `true` if a step, and all steps after it, come after all steps before it.
+    pub fn is_after_all(&self, index: Index) -> bool {
+        self.barriers.binary_search_by_key(&index, |(at, _)| *at).is_ok()
+    }
+
+    /// The life of a node that a task is in, if it took a step.
+    pub fn life_of(&self, task: TaskId) -> Life {
+        self.tasks.get(task.index()).map_or(Life::OUTSIDE, |log| log.life)
+    }
+
     /// The guarded operations that the task of a step has announced after the step.
     pub fn guarded_after(&self, index: Index) -> &[StepItem] {
         let (_, from, to) = self.steps[index as usize].items;

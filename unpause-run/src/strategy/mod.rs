@@ -39,6 +39,8 @@ pub mod bounded;
 pub mod divided;
 #[doc(hidden)]
 pub mod exhaustive;
+#[doc(hidden)]
+pub mod guided;
 mod lenient_replay;
 mod orders;
 mod pct;

@@ -74,6 +74,12 @@ impl Witness {
         seen.observer.is_blind() || seen.observer.apart().steps && !seen.apart.steps
     }
 
+    /// Returns `true` if the last run was seen to be distinguished by other differences, too.
+    pub fn has_learnt(&self) -> bool {
+        let seen = self.seen();
+        seen.observer.apart() != seen.apart
+    }
+
     fn seen(&self) -> MutexGuard<'_, Observation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

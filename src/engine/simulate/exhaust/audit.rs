@@ -16,6 +16,7 @@ mod clash;
 mod missed;
 
 use self::again::Again;
+pub(in crate::engine::simulate) use self::again::operation;
 use self::clash::Expected;
 use super::ends_by_a_step;
 use crate::engine::seeds::Found;

@@ -383,7 +383,11 @@ impl State<'_> {
                 .push(format!("the results of the search are not its own: {why}"));
             self.end(SearchEnd::Stopped);
         } else {
+            let generation = self.tree.generation();
             self.tree.merge(slices);
+            if self.tree.generation() != generation {
+                self.explored.decided.lines.clear();
+            }
         }
     }
 }

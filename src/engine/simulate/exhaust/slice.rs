@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{RunVisitor, ends_by_a_step};
 use crate::engine::results::{SeenBySlice, SliceKey, SliceLine, Tally};
 use crate::engine::seeds::{Explored, Found, Stuck, remarks, unchecked};
+use crate::engine::simulate::certify;
 use crate::engine::simulate::confirm;
 use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::passed::note;
@@ -203,6 +204,9 @@ impl SliceRuns<'_, '_, '_, '_> {
             if let Err(failure) = confirm::same_again(session, &run) {
                 return self.found(Run { outcome: Outcome::Failed(failure), ..run });
             }
+        }
+        if !blocked && session.config.certify.is_some() {
+            self.explored.decided.lines.push(certify::write(&worker.schedule()));
         }
         if !blocked && matches!(self.visit, RunVisitor::Each(_)) {
             let run = self.extract(failure.as_ref());

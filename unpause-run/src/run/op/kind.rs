@@ -222,6 +222,19 @@ impl Kind {
         self.disables != 0
     }
 
+    /// The declaration as numbers: its own bit, the bits of the kinds that it conflicts with, of those that it may
+    /// enable, and of those that it may disable; 1 if it puts messages in, 2 if it takes them, else 0.
+    pub fn relation(self) -> [u64; 5] {
+        let side = match self.side {
+            Side::Neither => 0,
+            Side::Puts => 1,
+            Side::Takes => 2,
+        };
+        let [bit, conflicts, enables, disables] =
+            [self.bit, self.conflicts, self.enables, self.disables].map(u64::from);
+        [bit, conflicts, enables, disables, side]
+    }
+
     /// The number of the kind in its machine.
     pub fn number(self) -> usize {
         self.bit.trailing_zeros() as usize

@@ -13,7 +13,7 @@ impl HappensBefore {
         let mut order = HappensBefore::default();
         let mut after_all = false;
         for (index, step) in (0..).zip(&self.steps) {
-            after_all |= self.barriers.binary_search_by_key(&index, |(at, _)| *at).is_ok();
+            after_all |= self.is_after_all(index);
             if lost[index as usize] {
                 continue;
             }

@@ -60,25 +60,31 @@ impl Again<'_, '_> {
     }
 }
 
-/// The operations of each task, each with its place and its values as text.
-pub(super) type Sight = Map<TaskPath, Vec<(&'static str, u32, u32, String)>>;
+/// An operation, with its place and its values as text.
+pub(in crate::engine::simulate) type Operation = (&'static str, u32, u32, String);
+
+/// The operations of each task.
+pub(super) type Sight = Map<TaskPath, Vec<Operation>>;
 
 /// Returns the operations of each task of a run, except in steps that are `lost`. Looks without a
 /// value that screens leave out are no results: the first of two tasks that use an object may have
 /// them, whichever it is.
 pub(super) fn sight(run: &Run, lost: &[bool]) -> Sight {
     let mut sight = Sight::new();
-    let is_lost = |event: &Event| lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
-    let is_idle_look =
-        |event: &Event| event.op.quiet && event.is_look() && event.values == Values::None;
-    let is_kept = |event: &&Event| !is_lost(event) && !is_idle_look(event);
-    for event in run.events.iter().filter(is_kept) {
+    let is_lost = |event: &&Event| lost.get(event.step as usize).is_some_and(|is_lost| *is_lost);
+    for event in run.events.iter().filter(|event| !is_lost(event)) {
+        let Some(operation) = operation(run, event) else { continue };
         let task = run.tasks[event.task.index()].path.clone();
-        let (name, place) = (event.op.name, event.place);
-        let operation = (name, place.line(), place.column(), shown(run, event));
         sight.entry(task).or_default().push(operation);
     }
     sight
+}
+
+/// The operation of an event. `None` for a look that is no result.
+pub(in crate::engine::simulate) fn operation(run: &Run, event: &Event) -> Option<Operation> {
+    let (op, place) = (event.op, event.place);
+    let is_idle_look = op.quiet && event.is_look() && event.values == Values::None;
+    (!is_idle_look).then(|| (op.name, place.line(), place.column(), shown(run, event)))
 }
 
 /// The values of an event, as far as they mean the same in every run.
@@ -107,7 +113,7 @@ pub(super) fn difference(one: &Sight, other: &Sight) -> String {
         if at == own.len() && at == others.len() {
             continue;
         }
-        let tell = |operation: Option<&(&'static str, u32, u32, String)>| match operation {
+        let tell = |operation: Option<&Operation>| match operation {
             None => "nothing more".to_owned(),
             Some((name, line, _, values)) if values.is_empty() => format!("{name} in line {line}"),
             Some((name, line, _, values)) => format!("{name} ({values}) in line {line}"),

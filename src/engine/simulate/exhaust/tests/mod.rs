@@ -6,6 +6,7 @@
 mod act;
 mod bounded;
 mod brute;
+mod certified;
 #[cfg(feature = "tokio")]
 mod channels;
 mod clashes;
@@ -39,6 +40,7 @@ use std::pin::pin;
 
 use self::act::Act;
 use self::brute::Brute;
+use self::certified::Certified;
 use self::divided::Divided;
 use self::program::{Program, body};
 use super::ends_by_a_step;
@@ -228,6 +230,7 @@ struct Tally {
     /// Programs that left tasks behind.
     cut_short: u64,
     divided: Divided,
+    certified: Certified,
 }
 
 impl Tally {
@@ -259,6 +262,9 @@ impl Tally {
         if self.programs % AUDITED == 0 {
             self.divided.compare(program, &search, apart);
             assert_eq!(self.divided.missing, 0, "{program:?}\nthe divided search misses something");
+            if search.runs <= CERTIFIED_MAX {
+                self.certified.check(program, apart);
+            }
         }
         let missing: Vec<_> = brute.results.difference(&search.results).collect();
         assert!(missing.is_empty(), "{program:?}\nis missing {missing:#?}");
@@ -309,6 +315,9 @@ impl Tally {
 
 /// Of so many programs one is also searched as a test is, and the search is checked by sampled runs.
 const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
+
+/// The maximum number of runs of a search whose certificate is verified, whole and without each of its runs.
+const CERTIFIED_MAX: u64 = if cfg!(debug_assertions) { 12 } else { 60 };
 
 /// The number of programs of each kind, and the maximum number of runs of one by brute force.
 fn effort() -> (u64, u64) {

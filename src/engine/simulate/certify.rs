@@ -1,0 +1,212 @@
+//! Certificates of searches: a run of each class, for a checker that uses no code of the search.
+//!
+//! A search that proves a test writes the decisions of its runs ([`keep`]). `cargo unpause verify` has the test make
+//! runs ([`observe`]): all runs of the certificate, and others that must be of their classes. `unpause-verify` judges.
+
+mod decisions;
+mod observer;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[cfg(test)]
+pub(super) use self::decisions::read;
+pub(super) use self::decisions::write;
+pub(super) use self::observer::RunObserver;
+
+use super::job::WorkerJob;
+use super::reorder;
+use super::session::Session;
+use crate::engine::assignment::Account;
+use crate::engine::persistence;
+use crate::engine::results::{Json, list, quoted, subject};
+use crate::engine::seeds::Explored;
+use crate::report::{Finding, Origin, one_line};
+use crate::rt::Worker;
+use crate::run::ids::Seed;
+use crate::run::untried::Untried;
+use crate::run::{Failure, Run};
+use crate::strategy::exhaustive::ClosureVerdict;
+use crate::strategy::search::Apart;
+
+/// The version of certificates.
+const VERSION: u64 = 1;
+
+/// The ending of the name of a certificate.
+const ENDING: &str = "certificate";
+
+/// Maximum number of orders of the calls of a history that are checked for one run.
+const ORDERS_MAX: u32 = 100_000;
+
+/// Writes the certificate of a search, if one is requested. Adds a sentence about it.
+pub(super) fn keep(session: &Session<'_>, explored: &mut Explored) {
+    let Some(path) = &session.config.certify else { return };
+    let test = &session.site.test;
+    let note = match certificate(session, explored) {
+        Ok(text) => {
+            let (folder, name) = persistence::requested(path, session.site, ENDING);
+            match persistence::write_in(&text, &folder, &name) {
+                Ok(_) => {
+                    let file = persistence::shorter(folder.join(name), session.site);
+                    format!("{test}: certificate in {} (cargo unpause verify {0})", file.display())
+                }
+                Err(error) => format!("{test}: the certificate could not be written: {error}"),
+            }
+        }
+        Err(why) => format!("{test}: no certificate was written, because {why}"),
+    };
+    explored.notes.push(note);
+}
+
+/// The text of the certificate of a search.
+///
+/// # Errors
+/// If it has none: the reason.
+fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, String> {
+    let Some(searched) = &explored.searched else {
+        return Err("this test samples runs (SIM_STRATEGY=exhaustive searches)".to_owned());
+    };
+    let decided = &explored.decided;
+    let is_whole = searched.is_proof() && searched.fallback.is_none();
+    if explored.found.is_some() || !is_whole {
+        return Err("the search is no proof".to_owned());
+    }
+    if decided.lines.len() as u64 != explored.tally.runs {
+        return Err("an earlier process made a part of the search (SIM_RESULTS)".to_owned());
+    }
+    let mut text = header(session, decided.apart, decided.lines.len())?;
+    for line in &decided.lines {
+        text += line;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The first line of a certificate.
+///
+/// # Errors
+/// If this program has no identity.
+fn header(session: &Session<'_>, apart: Apart, runs: usize) -> Result<String, String> {
+    let subject = subject(session.config, session.site)?;
+    let setting = |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
+    let settings: Vec<String> = subject.settings.iter().map(setting).collect();
+    Ok(format!(
+        "{{\"certificate\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"settings\":{{{}}},\"build\":{},\
+         \"binary\":{},\"apart\":{},\"command\":{},\"runs\":{runs}}}\n",
+        quoted(&subject.package),
+        quoted(&subject.target),
+        quoted(&subject.test),
+        settings.join(","),
+        quoted(&subject.build),
+        quoted(&subject.binary),
+        list(apart.names().into_iter().map(quoted)),
+        quoted(&session.site.search_command()),
+    ))
+}
+
+/// Makes the runs of a file, and writes beside it what their steps did.
+pub(super) fn observe(session: &Session<'_>, path: &Path) -> Account {
+    match observed(session, path) {
+        Ok(runs) => Account { runs, ..Account::default() },
+        Err(why) => {
+            let message = format!("{}: {why}", path.display());
+            let run = Run::empty(Seed(0), Failure::Unreadable { message });
+            let finding = Finding::of(run, Origin::File(path.display().to_string()));
+            Account { finding: Some(finding), ..Account::default() }
+        }
+    }
+}
+
+/// Returns the number of runs.
+fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
+    let path: PathBuf = persistence::where_user_is(path, session.site);
+    let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let apart = of_this_program(session, first)?;
+    let mut observer = RunObserver::new(apart);
+    let mut worker = Worker::new(observer.strategy(Arc::default()));
+    let job = WorkerJob::Follow(Arc::default());
+    let watched = session.watch.follow(worker.progress(), job, Seed(0));
+    let mut runs = 0;
+    for (line, number) in lines.zip(2..) {
+        let wrong = |why: String| format!("line {number}: {why}");
+        let line = Json::parse(line.as_bytes()).map_err(wrong)?;
+        let schedule = Arc::new(decisions::read(&line).map_err(wrong)?);
+        worker.set_strategy(observer.strategy(schedule.clone()));
+        watched.watched.begin_job(WorkerJob::Follow(schedule));
+        watched.watched.begin(runs);
+        session.quietly(|| {
+            let failure = session.once(&mut worker, Seed(0), &session.limits());
+            let run = worker.outline(Seed(0), "observed");
+            let unfit = unfit(&observer, &worker, failure.as_ref(), &run);
+            observer.write(&run, failure.as_ref(), unfit);
+        });
+        worker.forget_histories();
+        runs += 1;
+    }
+    let beside = path.with_extension("observed");
+    fs::write(&beside, observer.lines).map_err(|error| format!("{}: {error}", beside.display()))?;
+    Ok(runs)
+}
+
+/// Checks that a certificate is of this program and these settings. Returns the differences that distinguish its runs.
+///
+/// # Errors
+/// If it is not.
+fn of_this_program(session: &Session<'_>, first: &str) -> Result<Apart, String> {
+    let first = Json::parse(first.as_bytes()).map_err(|why| format!("line 1: {why}"))?;
+    if first.number("certificate")? != VERSION {
+        return Err(format!("it is of another version of unpause, and this one reads {VERSION}"));
+    }
+    let own = subject(session.config, session.site)?;
+    let same = |name: &str, own: &str, remedy: &str| match first.text(name)? {
+        text if text == own => Ok(()),
+        text => Err(format!("its {name} is {text:?}, and not {own:?}{remedy}")),
+    };
+    same("package", &own.package, "")?;
+    same("target", &own.target, "")?;
+    same("test", &own.test, "")?;
+    same("build", &own.build, "")?;
+    let remedy = ": the program has changed since the search, so search again";
+    same("binary", &own.binary, remedy)?;
+    let settings = first.texts("settings")?;
+    if settings != own.settings {
+        return Err(format!("its settings are {settings:?}, and not {:?}", own.settings));
+    }
+    let named = first.list("apart")?.iter().map(|name| match name {
+        Json::Text(name) => Apart::named(name),
+        _ => None,
+    });
+    let all = named.collect::<Option<Vec<Apart>>>().ok_or("`apart` is unknown")?;
+    Ok(all.into_iter().fold(Apart::NOTHING, Apart::and))
+}
+
+/// The reason why the last run is no part of a proof, if any.
+fn unfit(
+    observer: &RunObserver,
+    worker: &Worker,
+    failure: Option<&Failure>,
+    run: &Run,
+) -> Option<String> {
+    if let Some(failure) = failure {
+        return Some(format!("it fails: {}", one_line(failure, run)));
+    }
+    let witness = observer.witness();
+    let mut untried = Default::default();
+    worker.add_untried(&mut untried);
+    let is_left_out = |untried: &&Untried| **untried != Untried::Orders;
+    if let Some(untried) = untried.iter().find(is_left_out) {
+        return Some(format!("no search tries all that it may do: {untried:?}"));
+    }
+    let mut holds = |history, times: &_| reorder::holds(worker, history, times);
+    match witness.look_at_orders(ORDERS_MAX, &mut holds) {
+        ClosureVerdict::Consistent if witness.is_blind() => {
+            Some("tasks share something that is not of this library".to_owned())
+        }
+        ClosureVerdict::Consistent => None,
+        ClosureVerdict::Violated(_) => Some("it fails with its calls in another order".to_owned()),
+        ClosureVerdict::Unknown => Some("its calls have too many orders".to_owned()),
+    }
+}

@@ -1,0 +1,185 @@
+//! The effects of the steps of a run, as lines for a checker that knows nothing of searches.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::engine::results::{list, quoted};
+use crate::engine::simulate::exhaust::audit::operation;
+use crate::engine::simulate::exhaust::ends_by_a_step;
+use crate::run::board::CallPoint;
+use crate::run::choice::Strategy;
+use crate::run::event::Event;
+use crate::run::ids::TaskId;
+use crate::run::op::kind::Kind;
+use crate::run::op::task::END;
+use crate::run::schedule::Schedule;
+use crate::run::{DrawRecord, Failure, Run};
+use crate::strategy::footprint::StepItem;
+use crate::strategy::guided::Guided;
+use crate::strategy::happens_before::{HappensBefore, Index, name_of};
+use crate::strategy::search::Apart;
+use crate::strategy::witness::Witness;
+
+/// Observes runs, and writes a line for each.
+pub(in crate::engine::simulate) struct RunObserver {
+    witness: Witness,
+    /// The kinds of operations that were written.
+    kinds: Vec<Kind>,
+    pub(in crate::engine::simulate) lines: String,
+}
+
+impl RunObserver {
+    /// Of runs that are distinguished by these differences.
+    pub(in crate::engine::simulate) fn new(apart: Apart) -> RunObserver {
+        let witness = Witness::default();
+        witness.tell_apart(apart);
+        RunObserver { witness, kinds: Vec::new(), lines: String::new() }
+    }
+
+    /// Makes the run that begins with a schedule.
+    pub(in crate::engine::simulate) fn strategy(
+        &self,
+        schedule: Arc<Schedule>,
+    ) -> Box<dyn Strategy> {
+        self.witness.watch(Box::new(Guided::new(schedule)))
+    }
+
+    /// Writes the last run. `unfit` is the reason why it is no part of a proof, if it is known.
+    pub(in crate::engine::simulate) fn write(
+        &mut self,
+        run: &Run,
+        failure: Option<&Failure>,
+        unfit: Option<String>,
+    ) {
+        if let Some(Failure::Diverged { step, .. }) = failure {
+            let _ = writeln!(self.lines, "{{\"stopped\":{step}}}");
+            return;
+        }
+        let RunObserver { witness, kinds, lines } = self;
+        let line = witness.look(ends_by_a_step(failure), |order| {
+            let mut writer = LineWriter {
+                run,
+                order,
+                kinds,
+                lines,
+                draws: run.draws.iter(),
+                events: run.events.iter(),
+            };
+            writer.run()
+        });
+        let learnt = || "the program distinguishes runs that the search did not".to_owned();
+        let unfit = unfit.or_else(|| witness.has_learnt().then(learnt));
+        let unfit = unfit.map_or("null".to_owned(), |unfit| quoted(&unfit));
+        let _ = writeln!(lines, "{{\"unfit\":{unfit},{line}}}");
+    }
+
+    /// The witness of the last run.
+    pub(in crate::engine::simulate) fn witness(&self) -> &Witness {
+        &self.witness
+    }
+}
+
+struct LineWriter<'a> {
+    run: &'a Run,
+    order: &'a HappensBefore,
+    kinds: &'a mut Vec<Kind>,
+    lines: &'a mut String,
+    /// The draws and the events that are not written yet.
+    draws: std::slice::Iter<'a, DrawRecord>,
+    events: std::slice::Iter<'a, Event>,
+}
+
+impl LineWriter<'_> {
+    fn run(&mut self) -> String {
+        let tasks = self.run.tasks.iter().map(|task| quoted(&task.path.to_string()));
+        let lives = (0..self.run.tasks.len() as u32)
+            .map(|task| self.order.life_of(TaskId(task)).index().to_string());
+        let (tasks, lives) = (list(tasks), list(lives));
+        let steps: Vec<String> = (0..self.order.steps()).map(|step| self.step(step)).collect();
+        format!("\"tasks\":{tasks},\"lives\":{lives},\"steps\":{}", list(steps))
+    }
+
+    fn step(&mut self, step: Index) -> String {
+        let order = self.order;
+        let task = order.task_of(step);
+        let items = order.items_of(step);
+        let is_end =
+            |item: &StepItem| *item == StepItem::Task { target: task, kind: END, done: true };
+        let ends = items.iter().any(is_end);
+        let flags = u8::from(order.is_after_all(step)) | u8::from(ends) << 1;
+        let mut draws = Vec::new();
+        while let Some(draw) = self.draws.as_slice().first().filter(|draw| draw.step <= step) {
+            draws.push(format!("[{},{},{}]", draw.value, draw.bound, u8::from(draw.given)));
+            self.draws.next();
+        }
+        let mut did = 0;
+        while let Some(event) = self.events.as_slice().first().filter(|event| event.step <= step) {
+            if let Some((name, line, column, values)) = operation(self.run, event) {
+                let place = [u64::from(line), u64::from(column)];
+                let bytes = name.bytes().chain(values.bytes()).map(u64::from);
+                did = place.into_iter().chain(bytes).fold(did, name_of);
+            }
+            self.events.next();
+        }
+        let killed = order.killed_by(step).map(|task| format!("[3,{}]", task.0));
+        let killed: Vec<String> = killed.collect();
+        let mut effects = vec![self.effect(&StepItem::lives(task))];
+        effects.extend(items.iter().map(|item| self.effect(item)));
+        effects.extend(killed);
+        let own = order.guarded_after(step).iter().map(|guard| (task, *guard));
+        let children = items.iter().filter_map(|item| match item {
+            StepItem::Spawned(child) => Some(*child),
+            _ => None,
+        });
+        let born = children
+            .flat_map(|child| order.born_with(child).iter().map(move |guard| (child, *guard)));
+        let guards: Vec<String> = own
+            .chain(born)
+            .map(|(task, guard)| format!("[{},{}]", task.0, self.effect(&guard)))
+            .collect();
+        let guards = list(guards);
+        let (did, draws) = (name_of(did, order.drawn_by(step)), list(draws));
+        format!("[{},{flags},{did},{draws},{},{guards}]", task.0, list(effects))
+    }
+
+    fn effect(&mut self, item: &StepItem) -> String {
+        match *item {
+            StepItem::Object { object, kind, span, done, .. } => {
+                let (kind, done) = (self.kind(kind), u8::from(done));
+                format!("[0,{},{kind},{done},{},{}]", object.index(), span.from, span.to)
+            }
+            StepItem::Task { target, kind, done } => {
+                format!("[1,{},{},{}]", target.0, self.kind(kind), u8::from(done))
+            }
+            StepItem::Spawned(task) => format!("[2,{}]", task.0),
+            StepItem::Called { history, point, strict } => {
+                let point = match point {
+                    CallPoint::Invoked(_) => 0,
+                    CallPoint::Returned(_) => 1,
+                    CallPoint::Checked => 2,
+                    CallPoint::Shown => 3,
+                    CallPoint::Announced(_) => 4,
+                };
+                format!("[4,{history},{point},{}]", u8::from(strict))
+            }
+            StepItem::Life { life, ends } => format!("[5,{},{}]", life.index(), u8::from(ends)),
+            StepItem::Counted { reads } => format!("[6,{}]", u8::from(reads)),
+            StepItem::Unseen => "[7]".to_owned(),
+            StepItem::Over => "[8]".to_owned(),
+        }
+    }
+
+    /// The number of a kind, which is described before it is used.
+    fn kind(&mut self, kind: Kind) -> usize {
+        let known = self.kinds.iter().position(|known| *known == kind);
+        known.unwrap_or_else(|| {
+            let [bit, conflicts, enables, disables, side] = kind.relation();
+            let _ = writeln!(
+                self.lines,
+                "{{\"kind\":[{bit},{conflicts},{enables},{disables},{side}]}}"
+            );
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Follows a schedule strictly to its end, and continues from there by itself.
+//!
+//! Unlike a replay, it does not expect the run to end with the schedule: the steps may be the beginning of any run. So
+//! a run can be made in which a task comes before a step that it came after.
+
+use std::sync::Arc;
+
+use super::roster::{Roster, path_of};
+use crate::run::choice::{Draw, Mismatch, Strategy, View};
+use crate::run::ids::{Seed, TaskId};
+use crate::run::schedule::{Schedule, Turn};
+
+/// Follows a schedule, then keeps to the last task as long as it can step. Values that are not in the schedule are 0.
+#[derive(Debug)]
+pub struct Guided {
+    schedule: Arc<Schedule>,
+    roster: Roster,
+    /// The current turn, and the number of its steps so far.
+    turn: (usize, u32),
+    /// By task of the schedule: the number of values that it has drawn.
+    drawn: Vec<usize>,
+    /// The task of the current step, as the schedule numbers it.
+    stepping: Option<usize>,
+    step: u32,
+}
+
+impl Guided {
+    /// A strategy that follows `schedule`.
+    pub fn new(schedule: impl Into<Arc<Schedule>>) -> Guided {
+        let schedule = schedule.into();
+        let (roster, drawn) = (Roster::new(&schedule.tasks), vec![0; schedule.tasks.len()]);
+        Guided { schedule, roster, turn: (0, 0), drawn, stepping: None, step: 0 }
+    }
+
+    /// The task of the next step of the schedule; `None` behind its end.
+    fn wanted(&mut self) -> Option<usize> {
+        let (turn, steps) = &mut self.turn;
+        let Turn { task, steps: all, .. } = *self.schedule.turns.get(*turn)?;
+        *steps += 1;
+        if *steps == all {
+            (*turn, *steps) = (*turn + 1, 0);
+        }
+        Some(task)
+    }
+
+    fn value(&mut self, draw: &Draw, given: Option<u64>) -> Result<u64, Mismatch> {
+        let task = self.stepping;
+        let planned = task.and_then(|task| {
+            let nth = self.drawn[task];
+            self.drawn[task] += 1;
+            self.schedule.draws.get(task)?.get(nth).copied()
+        });
+        match planned {
+            Some(value) if value >= draw.bound => Err(Mismatch::new(
+                self.step.saturating_sub(1),
+                format!("a draw of the value {value}"),
+                format!("a draw of a value below {}", draw.bound),
+            )),
+            planned => Ok(planned.or(given).unwrap_or(0)),
+        }
+    }
+}
+
+impl Strategy for Guided {
+    fn begin(&mut self, _: Seed) {
+        self.roster.restart();
+        self.turn = (0, 0);
+        self.drawn.fill(0);
+        self.stepping = None;
+        self.step = 0;
+    }
+
+    fn sees_forced_steps(&self) -> bool {
+        true
+    }
+
+    /// # Errors
+    /// At the first step of the schedule that its task cannot take.
+    fn pick(&mut self, view: &View<'_>) -> Result<usize, Mismatch> {
+        self.roster.update(view);
+        let candidates = view.candidates();
+        let position = |task: Option<TaskId>| {
+            task.and_then(|task| candidates.iter().position(|other| *other == task))
+        };
+        let step = self.step;
+        self.step += 1;
+        let at = match self.wanted() {
+            Some(wanted) => position(self.roster.task(wanted)).ok_or_else(|| {
+                let expected = format!("task {} can step", self.schedule.tasks[wanted]);
+                Mismatch::new(step, expected, format!("{} other tasks", candidates.len()))
+            })?,
+            None => {
+                let lowest = || (0..candidates.len()).min_by_key(|i| path_of(view, candidates[*i]));
+                position(view.last()).or_else(lowest).expect("there is a candidate")
+            }
+        };
+        self.stepping = self.roster.of_trace(candidates[at]);
+        Ok(at)
+    }
+
+    fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
+        self.value(draw, None)
+    }
+
+    fn given(&mut self, draw: &Draw, value: u64) -> Result<u64, Mismatch> {
+        self.value(draw, Some(value))
+    }
+}

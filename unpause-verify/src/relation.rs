@@ -1,0 +1,125 @@
+//! The declared relation: pairs of effects that must not be swapped.
+//!
+//! Each kind of operation declares two sets of kinds of the same object. It conflicts with the first ones, and may turn
+//! the guards of the others. The program has these sets; this file draws the conclusions.
+
+/// A kind of operation on one object, as the program declares it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// Its own bit among the kinds of its object.
+    pub bit: u64,
+    /// The bits of the kinds that it conflicts with.
+    pub conflicts: u64,
+    /// The bits of the kinds whose guard it may turn to true.
+    pub enables: u64,
+    /// The bits of the kinds whose guard it may turn to false.
+    pub disables: u64,
+    /// 1 if it puts messages in, 2 if it takes them, else 0.
+    pub side: u64,
+}
+
+/// An operation, done or only asked for by a guard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// The object or the task that it is on.
+    pub on: u64,
+    /// Its kind.
+    pub kind: Kind,
+    /// False if its guard alone was read.
+    pub done: bool,
+    /// The numbers of the messages that it concerns: the first one, and the first one after it.
+    pub span: (u64, u64),
+}
+
+/// One effect of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// An operation on an object.
+    Object(Operation),
+    /// An operation on a task. Each step has one on its own task.
+    Task(Operation),
+    /// The creation of a task.
+    Spawned(usize),
+    /// The death of a task.
+    Killed(usize),
+    /// A recorded call.
+    Call {
+        /// The number of its history.
+        history: u64,
+        /// 0 if it began, 1 if it returned, 2 if the history was checked, 3 if it was shown.
+        point: u64,
+        /// True if returns and begins conflict.
+        strict: bool,
+    },
+    /// An effect that outlives the life of a node.
+    Life {
+        /// The number of the life.
+        life: u64,
+        /// True for the end of the life.
+        ends: bool,
+    },
+    /// The numbers of messages that faults have met.
+    Counted {
+        /// True if they were read, false if they may have been raised.
+        reads: bool,
+    },
+    /// Something that is no operation of the library.
+    Unseen,
+    /// The end of the run.
+    Over,
+}
+
+fn may_turn(one: &Operation, guarded: &Operation) -> bool {
+    (one.kind.enables | one.kind.disables) & guarded.kind.bit != 0
+}
+
+fn operations_conflict(one: &Operation, other: &Operation) -> bool {
+    let (a, b) = (one.kind, other.kind);
+    let is_within =
+        |own: (u64, u64), of: (u64, u64)| own.0 < own.1 && of.0 <= own.0 && own.1 <= of.1;
+    let are_apart = match (a.side, b.side) {
+        (1, 2) => is_within(other.span, one.span),
+        (2, 1) => is_within(one.span, other.span),
+        _ => false,
+    };
+    let are_related = match (one.done, other.done) {
+        (true, true) => a.conflicts & b.bit != 0 || b.conflicts & a.bit != 0,
+        (true, false) => may_turn(one, other),
+        (false, true) => may_turn(other, one),
+        (false, false) => false,
+    };
+    one.on == other.on && are_related && !are_apart
+}
+
+/// Returns `true` if an effect may turn the guard of an operation that a task waits for to false.
+pub fn may_disable(effect: &Effect, guard: &Effect) -> bool {
+    use Effect::{Object, Task};
+    match (effect, guard) {
+        (Object(one), Object(other)) | (Task(one), Task(other)) => {
+            one.on == other.on && one.done && one.kind.disables & other.kind.bit != 0
+        }
+        _ => false,
+    }
+}
+
+/// Returns `true` if two effects of steps of different tasks conflict.
+pub fn conflict(one: &Effect, other: &Effect) -> bool {
+    use Effect::{Call, Counted, Life, Object, Over, Task, Unseen};
+    match (one, other) {
+        (Over, _) | (_, Over) | (Unseen, Unseen) => true,
+        (Object(one), Object(other)) | (Task(one), Task(other)) => operations_conflict(one, other),
+        (Counted { reads }, Counted { reads: others }) => reads != others,
+        (Life { life, ends }, Life { life: other, ends: others }) => {
+            life == other && (*ends || *others)
+        }
+        (Call { history, point, strict }, Call { history: other, point: others, .. }) => {
+            let matter = match (point, others) {
+                (0, 1) | (1, 0) => *strict,
+                (0 | 1, 2 | 3) | (2 | 3, 0 | 1) => true,
+                _ => false,
+            };
+            history == other && matter
+        }
+        _ => false,
+    }
+}

@@ -384,6 +384,11 @@ pub mod __private {
         crate::engine::unknown_setting(variable)
     }
 
+    /// The variable of a setting.
+    pub fn variable_of(setting: &str) -> Option<&'static str> {
+        crate::engine::variable_of(setting)
+    }
+
     /// The error of a time-out.
     pub fn elapsed() -> crate::time::error::Elapsed {
         crate::time::error::Elapsed::new()

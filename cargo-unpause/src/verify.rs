@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 use serde_json::{Value as Json, json};
+use sim::__private::variable_of;
 use unpause_verify::{Decisions, Gap, Observed, Program, Reader, Verified, verify};
 
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, check_settings};
 use crate::merge::grouped;
 use crate::rerun::{Ended, Folder, Stop, run as rerun, tail};
 use crate::{Exit, Terminal, Usage};
@@ -72,6 +73,8 @@ struct Certificate {
     test: String,
     /// The command that made the search.
     command: String,
+    /// The settings that differ from the defaults.
+    settings: Vec<(String, String)>,
     /// The number of runs that it should have.
     claimed: u64,
     runs: Vec<Decisions>,
@@ -100,6 +103,10 @@ impl Certificate {
             let text = header[name].as_str().map(str::to_owned);
             text.ok_or_else(|| Usage(format!("{called}: line 1: `{name}` is not text")))
         };
+        let settings = header["settings"].as_object().into_iter().flatten();
+        let settings = settings.filter_map(|(name, value)| {
+            Some((variable_of(name)?.to_owned(), value.as_str()?.to_owned()))
+        });
         let runs = lines.zip(2..).map(|(line, number)| {
             Decisions::read(line).map_err(|why| Usage(format!("{called}: line {number}: {why}")))
         });
@@ -107,6 +114,7 @@ impl Certificate {
         Ok(Certificate {
             test: text("test")?,
             command: text("command")?,
+            settings: settings.collect(),
             claimed: claimed
                 .ok_or_else(|| Usage(format!("{called}: line 1: `runs` is not a whole number")))?,
             runs: runs.collect::<Result<_, _>>()?,
@@ -116,13 +124,16 @@ impl Certificate {
 
     /// The command that runs the test.
     fn invocation(&self, path: &Path) -> Result<Invocation, Usage> {
-        Invocation::parse(&self.command).map_err(|why| {
+        let mut invocation = Invocation::parse(&self.command).map_err(|why| {
             Usage(format!(
                 "the command in {} is not run, because {why}: {}",
                 path.display(),
                 self.command
             ))
-        })
+        })?;
+        check_settings(&self.settings)?;
+        self.settings.iter().for_each(|(name, value)| invocation.set(name, value));
+        Ok(invocation)
     }
 }
 

@@ -35,6 +35,11 @@ pub(crate) fn invalid_setting(
     config::Settings::from_environment(variables).err().map(|invalid| invalid.to_string())
 }
 
+/// The variable of a setting.
+pub(crate) fn variable_of(setting: &str) -> Option<&'static str> {
+    config::SETTINGS.iter().find(|row| row.name == setting).map(|row| row.variable)
+}
+
 /// Returns the warning about a variable with the prefix of settings that is none.
 pub(crate) fn unknown_setting(variable: &str) -> Option<String> {
     let is_known = config::SETTINGS.iter().any(|row| row.variable == variable);

@@ -46,9 +46,9 @@ pub enum Gap {
     /// A run is not fit for a proof: a failing run, for example.
     Unfit(usize, String),
     /// In another order of steps that do not conflict, a step did something else.
-    Differs(usize, Question),
+    Differs(usize, Box<Question>),
     /// A run is missing.
-    Missing(usize, Question),
+    Missing(usize, Box<Question>),
 }
 
 /// A step before which another one was put.
@@ -299,15 +299,15 @@ impl Asked {
         Decisions { tasks: of.run.tasks.clone(), steps, draws }
     }
 
-    fn question(&self) -> Question {
+    fn question(&self) -> Box<Question> {
         let Run { tasks, steps, .. } = &self.of.run;
-        Question {
+        Box::new(Question {
             step: self.at,
             task: tasks[steps[self.at].task].clone(),
             first: tasks[self.task].clone(),
             value: self.draws.last().copied(),
             decisions: self.decisions(),
-        }
+        })
     }
 }
 

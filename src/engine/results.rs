@@ -42,6 +42,7 @@ pub use self::tally::Tally;
 use crate::engine::config::{Config, InvalidSetting};
 use crate::engine::persistence;
 use crate::engine::runner::Site;
+use crate::native;
 use crate::report::{Finding, Origin, Report, one_line};
 use crate::run::{Failure, Outcome};
 use crate::seam::SIMULATED;
@@ -370,11 +371,11 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<Resul
     Ok((file, torn, Some(part)))
 }
 
-/// Returns `true` if the runs of these settings can be continued from a file. Plain threads share the statics of a
-/// process, which a file does not hold; and a bounded search goes from level to level, which shares cannot.
+/// Returns `true` if the runs of these settings can be continued from a file. A bounded search goes from level to
+/// level, which shares cannot.
 pub(crate) fn keeps_results(config: &Config) -> bool {
     let is_divisible = config.shard.of == 1 || config.strategy.name() == "exhaustive";
-    !config.strategy.is_search() || !config.is_native() && is_divisible
+    !config.strategy.is_search() || is_divisible
 }
 
 /// The differences that other shares of the search have learnt to distinguish runs, as far as their files are here.
@@ -403,6 +404,7 @@ pub(crate) fn subject(config: &Config, site: &Site) -> Result<Subject, String> {
         settings: config.in_results(),
         build: if SIMULATED { "sim" } else { "threads" }.to_owned(),
         binary: binary::binary()?.to_owned(),
+        command: native::test_command().to_owned(),
     })
 }
 

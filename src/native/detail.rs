@@ -23,6 +23,11 @@ pub(super) fn begin_calls() {
     at().take();
 }
 
+/// Steps the instructions of locks in the searches to come, or whole calls.
+pub(crate) fn step_instructions(wanted: bool) {
+    IN_DETAIL.store(wanted, Ordering::Relaxed);
+}
+
 /// A run of a search uses a lock otherwise than by its calls.
 pub(super) fn is_used_otherwise(place: Place) {
     at().get_or_insert(place);

@@ -46,7 +46,7 @@ pub(crate) use self::calls::{complete, noting_calls};
 pub(crate) use self::chances::set as set_chances;
 pub(crate) use self::death::end_alike;
 use self::detail::Detail;
-pub(crate) use self::detail::begin_instructions;
+pub(crate) use self::detail::{begin_instructions, step_instructions};
 pub(crate) use self::isolation::{ends_child, set as set_isolation};
 pub(crate) use self::orders::{set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};

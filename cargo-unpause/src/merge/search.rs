@@ -207,7 +207,7 @@ impl<'a> MergedSearch<'a> {
 
     /// The command that continues a share.
     fn command(&self, number: u64) -> String {
-        let Subject { test, package, target, .. } = self.subject;
+        let Subject { test, package, target, command, .. } = self.subject;
         let package = package.split(' ').next().unwrap_or_default();
         let name = test.split_once("::").map_or(&**test, |(_, name)| name);
         let target = match target.split_once(' ') {
@@ -217,7 +217,7 @@ impl<'a> MergedSearch<'a> {
         let of = self.of;
         let shard = if of > 1 { format!("SIM_SHARD={number}/{of} ") } else { String::new() };
         format!(
-            "SIM_STRATEGY={} {shard}SIM_RESULTS={} cargo test -p {package} {target} -- --exact {name}",
+            "SIM_STRATEGY={} {shard}SIM_RESULTS={} {command} -p {package} {target} -- --exact {name}",
             self.subject.strategy(),
             self.folder
         )

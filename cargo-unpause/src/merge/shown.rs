@@ -57,7 +57,8 @@ impl Merged<'_> {
     }
 
     pub(super) fn json(&self) -> Json {
-        let Subject { package, target, test, settings, build, binary, must_fail } = self.subject;
+        let Subject { package, target, test, settings, build, binary, must_fail, .. } =
+            self.subject;
         let settings = settings.iter().map(|(name, value)| (name.clone(), json!(value)));
         let failures = self.failures.iter().map(|((kind, place), alike)| {
             let seeds: Vec<_> = alike.iter().filter_map(|failure| failure.seed).collect();

@@ -21,6 +21,7 @@ mod orders;
 mod points;
 mod programs;
 mod screens;
+mod searches;
 mod settings;
 mod shares;
 mod std_search;

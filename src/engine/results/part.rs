@@ -33,6 +33,8 @@ pub struct Subject {
     pub build: String,
     /// The identity of the program.
     pub binary: String,
+    /// The command that runs tests of this build, such as `cargo unpause test`.
+    pub command: String,
 }
 
 /// The first line: the subject and the seeds of the shard.
@@ -149,20 +151,22 @@ impl ResultsHeader {
     /// The line without its line feed.
     pub(super) fn line(&self) -> String {
         let ResultsHeader { subject, first, count, shard, of } = self;
-        let Subject { test, package, target, must_fail, settings, build, binary } = subject;
+        let Subject { test, package, target, must_fail, settings, build, binary, command } =
+            subject;
         let setting =
             |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
         let settings = settings.iter().map(setting).collect::<Vec<_>>().join(",");
         format!(
             "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{},\
              \"first\":{first},\"count\":{count},\"shard\":{shard},\"of\":{of},\
-             \"settings\":{{{settings}}},\"build\":{},\"binary\":{}}}",
+             \"settings\":{{{settings}}},\"build\":{},\"binary\":{},\"command\":{}}}",
             quoted(package),
             quoted(target),
             quoted(test),
             must_fail_text(must_fail),
             quoted(build),
             quoted(binary),
+            quoted(command),
         )
     }
 
@@ -187,6 +191,7 @@ impl ResultsHeader {
             settings: line.texts("settings")?,
             build: line.text("build")?,
             binary: line.text("binary")?,
+            command: line.optional_text("command")?.unwrap_or_else(|| "cargo test".to_owned()),
         };
         Ok(ResultsHeader { subject, first, count, shard, of })
     }

@@ -16,6 +16,7 @@ fn header() -> ResultsHeader {
         ],
         build: "sim".to_owned(),
         binary: "0123456789abcdef".to_owned(),
+        command: "cargo test".to_owned(),
     };
     ResultsHeader { subject, first: 0, count: 100, shard: 1, of: 1 }
 }

@@ -22,6 +22,7 @@ use crate::engine::assignment::Account;
 use crate::engine::persistence;
 use crate::engine::results::{Json, list, quoted, subject};
 use crate::engine::seeds::Explored;
+use crate::native;
 use crate::report::{Finding, Origin, one_line};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
@@ -125,6 +126,7 @@ fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     let apart = of_this_program(session, first)?;
+    native::step_instructions(apart.locks);
     let mut observer = RunObserver::new(apart);
     let mut worker = Worker::new(observer.strategy(Arc::default()));
     let job = WorkerJob::Follow(Arc::default());

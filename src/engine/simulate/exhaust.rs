@@ -63,9 +63,8 @@ pub(super) fn exhaust(
     let mut explored = Explored { tally, ..Explored::default() };
     let is_asked = config.shard.of > 1 || config.results.is_some();
     if is_asked && !keeps_results(config) {
-        let what = if config.is_native() { "a search of plain threads" } else { name };
         explored.warnings.push(format!(
-            "{what} is not divided into shards, and keeps no results to continue from. This was the whole search, \
+            "{name} is not divided into shards, and keeps no results to continue from. This was the whole search, \
              whatever SIM_SHARD is"
         ));
     }
@@ -184,6 +183,7 @@ impl WholeSearch<'_, '_> {
                 return Audited { ended, next, sampled: None, clash };
             }
             tree.sort_classes();
+            native::step_instructions(tree.apart().locks);
             let sample = || audit::audit(self.session, Some(tree), audit::RUNS, each);
             let mut sampled: Sampled = self.session.quietly(sample);
             let SearchProgress { by_step, blind, .. } = tree.progress();

@@ -99,25 +99,35 @@ pub struct Apart {
     pub nodes: bool,
     /// The order of all steps, because tasks share something that is not of this library.
     pub steps: bool,
+    /// The instructions of locks of plain threads. If they do not count, a call of a lock is one step.
+    pub locks: bool,
 }
 
 impl Apart {
     /// None.
-    pub const NOTHING: Apart =
-        Apart { orders: false, counts: false, deaths: false, nodes: false, steps: false };
+    pub const NOTHING: Apart = Apart {
+        orders: false,
+        counts: false,
+        deaths: false,
+        nodes: false,
+        steps: false,
+        locks: false,
+    };
     pub const ORDERS: Apart = Apart { orders: true, ..Apart::NOTHING };
     pub const COUNTS: Apart = Apart { counts: true, ..Apart::NOTHING };
     pub const DEATHS: Apart = Apart { deaths: true, ..Apart::NOTHING };
     pub const NODES: Apart = Apart { nodes: true, ..Apart::NOTHING };
     pub const STEPS: Apart = Apart { steps: true, ..Apart::NOTHING };
+    pub const LOCKS: Apart = Apart { locks: true, ..Apart::NOTHING };
 
     /// The single differences, by name.
-    const NAMED: [(&str, Apart); 5] = [
+    const NAMED: [(&str, Apart); 6] = [
         ("orders", Apart::ORDERS),
         ("counts", Apart::COUNTS),
         ("deaths", Apart::DEATHS),
         ("nodes", Apart::NODES),
         ("steps", Apart::STEPS),
+        ("locks", Apart::LOCKS),
     ];
 
     /// The names of the differences.
@@ -139,6 +149,7 @@ impl Apart {
             deaths: self.deaths || others.deaths,
             nodes: self.nodes || others.nodes,
             steps: self.steps || others.steps,
+            locks: self.locks || others.locks,
         }
     }
 }

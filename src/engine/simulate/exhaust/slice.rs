@@ -16,6 +16,7 @@ use crate::native;
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
 use crate::run::ids::Seed;
+use crate::run::untried::Untried;
 use crate::run::{Failure, Outcome, Run};
 use crate::strategy::Search;
 use crate::strategy::divided::{Look, Part, Slice};
@@ -107,7 +108,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
         let SliceOrder { part, budget, from } = order;
         let tally = Tally::new(false, self.session.config.statistics, false);
         let mut explored = Explored { tally, ..Explored::default() };
-        self.search.adopt(part);
+        self.adopt(part);
         self.probe(from);
         let (mut made, mut is_cut) = (0, false);
         let mut ended = false;
@@ -133,6 +134,9 @@ impl<'a, 's> SliceMaker<'a, 's> {
                 }
             }
         }
+        if native::take_strengthened() {
+            explored.untried.insert(Untried::Orders);
+        }
         let slice = self.search.leave();
         if slice.learnt.is_some() {
             // Its runs do not count.
@@ -143,13 +147,21 @@ impl<'a, 's> SliceMaker<'a, 's> {
 
     /// Looks at the frame below a part.
     pub(super) fn look(&mut self, part: Part) -> Look {
-        self.search.adopt(part);
+        self.adopt(part);
         self.probe(0);
         self.search.begin_look();
         self.watched.watched.begin(0);
         self.session.once(&mut self.worker, Seed(0), &self.limits);
         self.worker.forget_histories();
         self.search.end_look()
+    }
+
+    fn adopt(&mut self, part: Part) {
+        // A search within a bound steps locks as the search before it.
+        if self.search.has_classes() {
+            native::step_instructions(part.known.apart.locks);
+        }
+        self.search.adopt(part);
     }
 
     /// Finds what the part does not say.
@@ -247,7 +259,7 @@ impl SliceRuns<'_, '_, '_, '_> {
             return false;
         };
         self.explored.notes.push(format!("{}: {reason}", session.site.test));
-        search.tell_apart(Apart::NOTHING);
+        search.tell_apart(Apart::LOCKS);
         true
     }
 

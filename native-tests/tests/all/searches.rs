@@ -1,0 +1,102 @@
+//! Searches of plain threads in several processes: continued, divided into shares, certified.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread;
+
+use sim::__private::results::{Ledger, ResultsFile};
+
+#[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
+fn three_threads() {
+    let shared = Arc::new((Mutex::new(0), AtomicU32::new(0)));
+    let threads = [0, 1, 2].map(|_| {
+        let shared = shared.clone();
+        thread::spawn(move || {
+            shared.1.fetch_add(1, SeqCst);
+            shared.1.fetch_add(1, SeqCst);
+            *shared.0.lock().unwrap() += 1;
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!((*shared.0.lock().unwrap(), shared.1.load(SeqCst)), (3, 6));
+}
+
+/// `try_read` is no whole call of a lock, so the search begins again, with its instructions as steps.
+#[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
+fn a_lock_in_detail() {
+    let lock = Arc::new(RwLock::new(0));
+    let other = lock.clone();
+    let thread = thread::spawn(move || other.try_read().map_or(0, |value| *value));
+    *lock.write().unwrap() += 1;
+    assert!(thread.join().unwrap() < 2);
+}
+
+/// Runs a test above. Returns whether it passed, and what it wrote.
+fn search(test: &str, variables: &[(&str, &str)]) -> (bool, String) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", &format!("searches::{test}"), "--nocapture"]);
+    let ended = child.envs(variables.iter().copied()).output().unwrap();
+    let [out, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+    (ended.status.success(), out + &error)
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("searches").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The number of interleavings that a search explored.
+fn explored(said: &str) -> u64 {
+    let number = said.split("explored all ").nth(1).and_then(|rest| rest.split(' ').next());
+    number.unwrap_or_else(|| panic!("no proof: {said}")).parse().unwrap()
+}
+
+/// The shares of a search, as their files say.
+fn ledgers(results: &Path, of: u64) -> Vec<Ledger> {
+    let tests = fs::read_dir(results.join("native-tests")).unwrap();
+    let files = tests.flat_map(|test| fs::read_dir(test.unwrap().path()).unwrap());
+    let ledger = |path: PathBuf| {
+        let file = ResultsFile::read(&fs::read(path).unwrap()).unwrap();
+        Ledger::follow(file.search, (file.header.shard, of), None).unwrap()
+    };
+    files.map(|file| ledger(file.unwrap().path())).collect()
+}
+
+#[test]
+fn a_search_of_plain_threads_continues_and_is_divided() {
+    for test in ["three_threads", "a_lock_in_detail"] {
+        let (passed, said) = search(test, &[]);
+        assert!(passed, "{said}");
+        let all = explored(&said);
+        // The first process may make few runs: it ends with its round.
+        let results = folder(&format!("{test}-continued"));
+        let name = results.display().to_string();
+        let (passed, said) = search(test, &[("SIM_RESULTS", &name), ("SIM_SEEDS", "12")]);
+        let is_left = said.contains("the search is not through");
+        assert!(passed && (is_left || test == "a_lock_in_detail"), "{said}");
+        let (passed, said) = search(test, &[("SIM_RESULTS", &name)]);
+        assert!(passed && said.contains(" runs were not made"), "{said}");
+        assert_eq!(explored(&said), all, "{said}");
+        // And so with all of it there.
+        let (passed, said) = search(test, &[("SIM_RESULTS", &name)]);
+        assert!(passed && explored(&said) == all, "{said}");
+
+        let results = folder(&format!("{test}-shares"));
+        let name = results.display().to_string();
+        for share in ["1/3", "2/3", "3/3", "1/3", "2/3", "3/3"] {
+            let (passed, said) = search(test, &[("SIM_RESULTS", &name), ("SIM_SHARD", share)]);
+            assert!(passed, "{said}");
+        }
+        let ledgers = ledgers(&results, 3);
+        assert!(ledgers.len() == 3 && ledgers.iter().all(Ledger::is_through), "{test}");
+        let runs: u64 = ledgers.iter().map(|ledger| ledger.progress().runs).sum();
+        assert_eq!(runs, all, "{test}");
+    }
+}

@@ -62,7 +62,7 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
     let (code, said) = merge(&[], &results);
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("left     round ") && said.contains("SIM_RESULTS="), "{said}");
-    // A process that is not killed, but whose time is up, says how much that is.
+    // A process that ends because its time is up writes an estimate.
     for file in files_of(&results, "takes_many_runs") {
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, format!("{text}\n{{\"estimate\":4000}}\n")).unwrap();

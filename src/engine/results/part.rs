@@ -125,6 +125,39 @@ impl Subject {
         self.setting("strategy").unwrap_or(STRATEGIES[0].name).to_owned()
     }
 
+    /// Its entries of a JSON object, without the failure that the test must have.
+    pub(crate) fn entries(&self) -> String {
+        let Subject { test, package, target, must_fail: _, settings, build, binary, command } =
+            self;
+        let setting =
+            |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
+        let settings = settings.iter().map(setting).collect::<Vec<_>>().join(",");
+        let texts = [
+            ("package", package),
+            ("target", target),
+            ("test", test),
+            ("build", build),
+            ("binary", binary),
+            ("command", command),
+        ];
+        let texts = texts.map(|(name, text)| format!("\"{name}\":{}", quoted(text)));
+        format!("{},\"settings\":{{{settings}}}", texts.join(","))
+    }
+
+    /// Reads these entries.
+    pub(crate) fn read(line: &Json) -> Result<Subject, String> {
+        Ok(Subject {
+            test: line.text("test")?,
+            package: line.text("package")?,
+            target: line.text("target")?,
+            must_fail: MustFail::No,
+            settings: line.texts("settings")?,
+            build: line.text("build")?,
+            binary: line.text("binary")?,
+            command: line.optional_text("command")?.unwrap_or_else(|| "cargo test".to_owned()),
+        })
+    }
+
     /// The value of a setting; `None` if it is as by default.
     fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
@@ -151,22 +184,11 @@ impl ResultsHeader {
     /// The line without its line feed.
     pub(super) fn line(&self) -> String {
         let ResultsHeader { subject, first, count, shard, of } = self;
-        let Subject { test, package, target, must_fail, settings, build, binary, command } =
-            subject;
-        let setting =
-            |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
-        let settings = settings.iter().map(setting).collect::<Vec<_>>().join(",");
         format!(
-            "{{\"sim\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"must_fail\":{},\
-             \"first\":{first},\"count\":{count},\"shard\":{shard},\"of\":{of},\
-             \"settings\":{{{settings}}},\"build\":{},\"binary\":{},\"command\":{}}}",
-            quoted(package),
-            quoted(target),
-            quoted(test),
-            must_fail_text(must_fail),
-            quoted(build),
-            quoted(binary),
-            quoted(command),
+            "{{\"sim\":{VERSION},{},\"must_fail\":{},\"first\":{first},\"count\":{count},\"shard\":{shard},\
+             \"of\":{of}}}",
+            subject.entries(),
+            must_fail_text(&subject.must_fail),
         )
     }
 
@@ -179,20 +201,12 @@ impl ResultsHeader {
         if first.checked_add(count).is_none() {
             return Err(format!("there are not {count} seeds from {first} on"));
         }
-        let subject = Subject {
-            test: line.text("test")?,
-            package: line.text("package")?,
-            target: line.text("target")?,
-            must_fail: match line.flag("must_fail") {
-                Ok(false) => MustFail::No,
-                Ok(true) => MustFail::Somehow,
-                Err(_) => MustFail::With(line.text("must_fail")?),
-            },
-            settings: line.texts("settings")?,
-            build: line.text("build")?,
-            binary: line.text("binary")?,
-            command: line.optional_text("command")?.unwrap_or_else(|| "cargo test".to_owned()),
+        let must_fail = match line.flag("must_fail") {
+            Ok(false) => MustFail::No,
+            Ok(true) => MustFail::Somehow,
+            Err(_) => MustFail::With(line.text("must_fail")?),
         };
+        let subject = Subject { must_fail, ..Subject::read(line)? };
         Ok(ResultsHeader { subject, first, count, shard, of })
     }
 

@@ -20,7 +20,7 @@ use super::reorder;
 use super::session::Session;
 use crate::engine::assignment::Account;
 use crate::engine::persistence;
-use crate::engine::results::{Json, list, quoted, subject};
+use crate::engine::results::{Json, Subject, list, quoted, subject};
 use crate::engine::seeds::Explored;
 use crate::native;
 use crate::report::{Finding, Origin, one_line};
@@ -89,20 +89,13 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
 /// # Errors
 /// If this program has no identity.
 fn header(session: &Session<'_>, apart: Apart, runs: usize) -> Result<String, String> {
-    let subject = subject(session.config, session.site)?;
-    let setting = |(name, value): &(String, String)| format!("{}:{}", quoted(name), quoted(value));
-    let settings: Vec<String> = subject.settings.iter().map(setting).collect();
+    let own = subject(session.config, session.site)?;
+    // The whole command of this test.
+    let own = Subject { command: session.site.search_command(), ..own };
+    let apart = list(apart.names().into_iter().map(quoted));
     Ok(format!(
-        "{{\"certificate\":{VERSION},\"package\":{},\"target\":{},\"test\":{},\"settings\":{{{}}},\"build\":{},\
-         \"binary\":{},\"apart\":{},\"command\":{},\"runs\":{runs}}}\n",
-        quoted(&subject.package),
-        quoted(&subject.target),
-        quoted(&subject.test),
-        settings.join(","),
-        quoted(&subject.build),
-        quoted(&subject.binary),
-        list(apart.names().into_iter().map(quoted)),
-        quoted(&session.site.search_command()),
+        "{{\"certificate\":{VERSION},{},\"apart\":{apart},\"runs\":{runs}}}\n",
+        own.entries()
     ))
 }
 
@@ -162,20 +155,21 @@ fn of_this_program(session: &Session<'_>, first: &str) -> Result<Apart, String> 
     if first.number("certificate")? != VERSION {
         return Err(format!("it is of another version of unpause, and this one reads {VERSION}"));
     }
-    let own = subject(session.config, session.site)?;
-    let same = |name: &str, own: &str, remedy: &str| match first.text(name)? {
-        text if text == own => Ok(()),
-        text => Err(format!("its {name} is {text:?}, and not {own:?}{remedy}")),
-    };
-    same("package", &own.package, "")?;
-    same("target", &own.target, "")?;
-    same("test", &own.test, "")?;
-    same("build", &own.build, "")?;
-    let remedy = ": the program has changed since the search, so search again";
-    same("binary", &own.binary, remedy)?;
-    let settings = first.texts("settings")?;
-    if settings != own.settings {
-        return Err(format!("its settings are {settings:?}, and not {:?}", own.settings));
+    let (own, its) = (subject(session.config, session.site)?, Subject::read(&first)?);
+    let rows = [
+        ("package", &its.package, &own.package),
+        ("target", &its.target, &own.target),
+        ("test", &its.test, &own.test),
+        ("build", &its.build, &own.build),
+        ("binary", &its.binary, &own.binary),
+    ];
+    if let Some((name, its, own)) = rows.into_iter().find(|(_, its, own)| its != own) {
+        let changed = ": the program has changed since the search, so search again";
+        let remedy = if name == "binary" { changed } else { "" };
+        return Err(format!("its {name} is {its:?}, and not {own:?}{remedy}"));
+    }
+    if its.settings != own.settings {
+        return Err(format!("its settings are {:?}, and not {:?}", its.settings, own.settings));
     }
     let named = first.list("apart")?.iter().map(|name| match name {
         Json::Text(name) => Apart::named(name),

@@ -185,10 +185,10 @@ impl ResultsHeader {
     pub(super) fn line(&self) -> String {
         let ResultsHeader { subject, first, count, shard, of } = self;
         format!(
-            "{{\"sim\":{VERSION},{},\"must_fail\":{},\"first\":{first},\"count\":{count},\"shard\":{shard},\
-             \"of\":{of}}}",
-            subject.entries(),
+            "{{\"sim\":{VERSION},\"must_fail\":{},\"first\":{first},\"count\":{count},\"shard\":{shard},\
+             \"of\":{of},{}}}",
             must_fail_text(&subject.must_fail),
+            subject.entries(),
         )
     }
 

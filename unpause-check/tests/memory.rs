@@ -18,11 +18,11 @@ use unpause_check::{
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-const MEMORY: usize = 16 << 20;
+const MEMORY: usize = 8 << 20;
 
 /// The words that a checker needs for each operation whatever it finds, and small tables that are kept.
 const ELSE_EACH: usize = 400;
-const ELSE: usize = 8 << 20;
+const ELSE: usize = 4 << 20;
 
 /// Runs a check with all the nodes that there are, and says what it came to.
 fn within(what: &str, operations: usize, check: impl Fn(&Budget<'_>) -> Verdict) -> Verdict {

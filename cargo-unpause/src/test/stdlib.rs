@@ -287,22 +287,23 @@ mod tests {
     use super::*;
     use crate::test::fallback;
 
+    /// A folder of this process.
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("unpause-std-{}-{name}", std::process::id()))
+    }
+
     /// The difference that the check finds in replacements with `from` replaced by `to`.
-    fn difference(name: &str, from: &str, to: &str) -> Option<String> {
+    fn difference(fallback: &Path, name: &str, from: &str, to: &str) -> Option<String> {
         let rustc = OsString::from("rustc");
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let (process, nth) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(format!("unpause-std-{process}-{nth}"));
-        let cache = Cache::at(folder.clone());
-        let fallback =
-            fallback::build(&rustc, &cache).unwrap_or_else(|Usage(text)| panic!("{text}"));
+        let folder = folder(&COUNT.fetch_add(1, Ordering::Relaxed).to_string());
         let library = library(&rustc, "libstd-").unwrap_or_else(|Usage(text)| panic!("{text}"));
         let changed = |(file, text): &Source| -> Source {
             assert!(*file != name || from == to || text.contains(from), "{from} is not in {file}");
             (file, if *file == name { text.replace(from, to).leak() } else { text })
         };
         let sources: Vec<Source> = REPLACEMENTS.iter().map(changed).collect();
-        let made = make(&rustc, &library, &folder, &fallback, &sources);
+        let made = make(&rustc, &library, &folder, fallback, &sources);
         std::fs::remove_dir_all(&folder).unwrap();
         made.err()
     }
@@ -323,17 +324,22 @@ mod tests {
             ("rwlock.rs", readers, "READERS_WAIT: u32 = 1 << 29", "RwLock::"),
             ("condvar.rs", "count.fetch_add(1", "count.fetch_add(2", "Condvar::notify"),
         ];
+        let rustc = OsString::from("rustc");
+        let cache = folder("fallback");
+        let fallback = &fallback::build(&rustc, &Cache::at(cache.clone()))
+            .unwrap_or_else(|Usage(text)| panic!("{text}"));
         // At once, because some wait for the time limit of the check.
         std::thread::scope(|scope| {
             for (file, from, to, found) in faults {
                 scope.spawn(move || {
-                    let difference = difference(file, from, to).unwrap();
+                    let difference = difference(fallback, file, from, to).unwrap();
                     let is_told = difference.contains(found) || difference.contains("waits");
                     assert!(is_told, "{file}: {difference}");
                 });
             }
-            assert_eq!(difference("lib.rs", "", ""), None);
+            assert_eq!(difference(fallback, "lib.rs", "", ""), None);
         });
+        std::fs::remove_dir_all(cache).unwrap();
     }
 
     /// Returns the file of libc that this process uses.

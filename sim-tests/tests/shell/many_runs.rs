@@ -27,6 +27,7 @@ async fn adds_to_two() -> [u64; 2] {
 }
 
 #[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
 async fn takes_many_runs() {
     if !off() {
         adds_to_two().await;
@@ -34,6 +35,7 @@ async fn takes_many_runs() {
 }
 
 #[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
 async fn takes_many_runs_and_fails() {
     if !off() {
         assert_ne!(adds_to_two().await, [1, 2], "updates were lost");
@@ -42,6 +44,7 @@ async fn takes_many_runs_and_fails() {
 
 /// Two tasks that count in memory outside of `sim`, and show the count.
 #[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
 async fn shares_unseen() {
     if off() {
         return;

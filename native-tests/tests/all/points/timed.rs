@@ -62,7 +62,7 @@ fn taken(rounds: u64, sleep: u64) -> bool {
     })
 }
 
-#[sim::test(native, seeds = 300)]
+#[sim::test(native, seeds = 40)]
 fn rounds_end_before_the_sleep_of_another_thread() {
     for rounds in [4, 11, 40, 300, 1_000] {
         assert!(!taken(rounds, 1_500), "{rounds} rounds");

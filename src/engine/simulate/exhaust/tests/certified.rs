@@ -171,7 +171,7 @@ fn a_certificate_that_was_changed_is_refused_unless_it_still_has_every_class() {
     crate::engine::simulate::hook::install();
     let mut chance = Rng::new(1);
     let (mut refused, mut whole) = (0, 0);
-    let most = if crate::long() { 400 } else { 40 };
+    let most = if crate::long() { 400 } else { 20 };
     for family in ["memory", "Mutex", "rand", "abort, is_finished", "select!", "node work, kill"] {
         for seed in 0..most {
             let program = families::generate(family, seed);

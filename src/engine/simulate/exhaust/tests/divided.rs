@@ -468,13 +468,13 @@ fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough
 fn an_estimate_of_a_large_search_is_near() {
     crate::engine::simulate::hook::install();
     // Other numbers of programs would say nothing.
-    let wanted = if crate::long() { 100 } else { 10 };
+    let (wanted, sizes) = if crate::long() { (100, 1_000..10_000) } else { (10, 500..3_000) };
     let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0);
     for seed in 0.. {
         let kind = [MEMORY, WAITS, LOCKS][seed as usize % 3];
         let program = Program::generate(&mut Rng::new(seed), kind, (4, 3));
-        let Some(whole) = by_search_up_to(&program, Apart::ORDERS, 10_000) else { continue };
-        if whole.runs < 1_000 || whole.apart != Apart::ORDERS {
+        let Some(whole) = by_search_up_to(&program, Apart::ORDERS, sizes.end) else { continue };
+        if whole.runs < sizes.start || whole.apart != Apart::ORDERS {
             continue;
         }
         let (runs, (estimate, made)) = (whole.runs as f64, estimated(&program, 32, 0));

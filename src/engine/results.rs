@@ -114,7 +114,7 @@ impl Results {
         must_fail: &MustFail,
     ) -> Result<Results, InvalidSetting> {
         // A replay or a named seed is for inspection.
-        let counts = config.replay.is_none() && !config.one_seed && keeps_results(config);
+        let counts = config.replay.is_none() && !config.one_seed;
         let Some(folder) = config.results.as_deref().filter(|_| counts) else {
             return Ok(Results::nowhere());
         };
@@ -369,13 +369,6 @@ fn open(path: &Path, header: &ResultsHeader) -> Result<(File, bool, Option<Resul
         ));
     }
     Ok((file, torn, Some(part)))
-}
-
-/// Returns `true` if the runs of these settings can be continued from a file. A bounded search goes from level to
-/// level, which shares cannot.
-pub(crate) fn keeps_results(config: &Config) -> bool {
-    let is_divisible = config.shard.of == 1 || config.strategy.name() == "exhaustive";
-    !config.strategy.is_search() || is_divisible
 }
 
 /// The differences that other shares of the search have learnt to distinguish runs, as far as their files are here.

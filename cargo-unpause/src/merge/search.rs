@@ -31,8 +31,7 @@ const SHOWN: usize = 12;
 
 /// Returns `true` if nothing is left of a share. A search within a bound is not audited.
 fn is_through(ledger: &Ledger) -> bool {
-    let is_judged = ledger.sampled().is_some() || ledger.progress().within.is_some();
-    ledger.is_through() && is_judged
+    ledger.is_through() && (ledger.sampled().is_some() || ledger.is_bounded())
 }
 
 /// The progress of a share, in words.
@@ -183,15 +182,16 @@ impl<'a> MergedSearch<'a> {
 
     /// The bound of the search in words, if it left out runs beyond it.
     fn bound(&self) -> Option<String> {
-        let (_, ledger) = self.shares.first_key_value()?;
-        let SearchBound { what, through } = ledger.progress().within?;
+        // A share that left nothing out is not bounded.
+        let bounds = self.shares.values().filter_map(|ledger| ledger.progress().within);
+        let SearchBound { what, through } = bounds.min_by_key(|bound| bound.through)?;
         Some(format!("at most {}", plural(through.unwrap_or_default(), what)))
     }
 
     /// The assumption of a proof, if it rests on any.
     fn assumption(&self) -> Option<String> {
         let mut ledgers = self.shares.values();
-        if ledgers.clone().all(|ledger| ledger.progress().by_step) {
+        if ledgers.clone().all(|ledger| ledger.is_bounded() || ledger.progress().by_step) {
             return None;
         }
         let orders = ledgers.any(Ledger::strengthens_orders);
@@ -235,7 +235,7 @@ impl<'a> MergedSearch<'a> {
         let of = if shares == 1 { String::new() } else { format!(" in {shares} shares") };
         let (label, what) = match (self.is_proof(), self.bound()) {
             (true, None) => ("proved", format!("all {runs} interleavings pass{of}{given_up}")),
-            (true, Some(bound)) => ("passed", format!("all {runs} runs with {bound}")),
+            (true, Some(bound)) => ("passed", format!("all {runs} runs with {bound}{of}")),
             (false, _) => ("passed", format!("{runs} interleavings{of}{given_up}")),
         };
         let _ = writeln!(out, "  {label:<8} {what}");

@@ -125,6 +125,36 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn shares_of_a_bounded_search_are_the_whole_search() {
+    let (shares, whole) = (folder("bounded shares"), folder("bounded whole"));
+    let within =
+        |results: &Path| search("takes_many_runs", results).env("SIM_STRATEGY", "preemptions:2");
+    within(&whole).passes();
+    let (code, alone) = merge(&[], &whole);
+    assert_eq!(code, 0, "{alone}");
+    for share in ["1/3", "2/3"] {
+        within(&shares).env("SIM_SHARD", share).passes().says(&["explored share", "NOT A PROOF"]);
+    }
+    let (code, said) = merge(&[], &shares);
+    assert!(code == 3 && said.contains("share 3 of 3: not begun"), "{said}");
+    within(&shares).env("SIM_SHARD", "3/3").passes();
+    let (code, together) = merge(&[], &shares);
+    assert_eq!(code, 0, "{together}");
+    let verdict = |said: &str| said.lines().nth(1).unwrap().to_owned();
+    assert!(verdict(&alone).contains("runs with at most 2 preemptions"), "{alone}");
+    assert_eq!(verdict(&together), format!("{} in 3 shares", verdict(&alone)));
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_bounded_search_that_leaves_nothing_out_is_a_proof() {
+    let results = folder("bounded proof");
+    search("shares_unseen", &results).env("SIM_STRATEGY", "preemptions").passes();
+    let (code, said) = merge(&[], &results);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("  proved   all ") && !said.contains("assumes"), "{said}");
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn a_share_that_fails_is_a_failure_of_the_search() {
     let results = folder("search failing");
     let mut failed = 0;
@@ -140,12 +170,10 @@ fn a_share_that_fails_is_a_failure_of_the_search() {
 }
 
 #[cfg_attr(feature = "sim", test)]
-fn a_bounded_search_goes_on_and_is_not_divided() {
+fn a_bounded_search_continues() {
     let results = folder("search bounded");
     let bounded =
         |strategy: &str| search("takes_many_runs", &results).env("SIM_STRATEGY", strategy);
-    let said = bounded("preemptions:2").env("SIM_SHARD", "2/3").passes();
-    said.says(&["preemptions:2 is not divided into shards"]);
     bounded("preemptions:2").passes().says(&["explored all 2867 runs"]);
     let again = bounded("preemptions:2").passes();
     again.says(&["runs were not made", "explored all 2867 runs"]);

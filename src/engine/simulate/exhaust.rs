@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use self::audit::Sampled;
 use super::session::Session;
-use crate::engine::results::{AuditLine, Tally, keeps_results};
+use crate::engine::results::{AuditLine, Tally};
 use crate::engine::seeds::Explored;
 use crate::native;
 use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
@@ -57,17 +57,10 @@ pub(super) fn exhaust(
     visit: RunVisitor<'_>,
 ) -> Explored {
     let config = session.config;
-    let name = config.strategy.name();
     // It reports its progress in place of coverage.
     let tally = Tally::new(false, config.statistics, false);
-    let mut explored = Explored { tally, ..Explored::default() };
+    let explored = Explored { tally, ..Explored::default() };
     let is_asked = config.shard.of > 1 || config.results.is_some();
-    if is_asked && !keeps_results(config) {
-        explored.warnings.push(format!(
-            "{name} is not divided into shards, and keeps no results to continue from. This was the whole search, \
-             whatever SIM_SHARD is"
-        ));
-    }
     // A visitor of every run must see each once.
     let each = matches!(visit, RunVisitor::Each(_));
     let end = match visit {
@@ -75,14 +68,12 @@ pub(super) fn exhaust(
         _ => config.end(),
     };
     // A search that is recorded goes on with the next process.
-    let recorded = is_asked && keeps_results(config) && matches!(visit, RunVisitor::UntilFailure);
+    let recorded = is_asked && matches!(visit, RunVisitor::UntilFailure);
     let fallback = config.strategy.fallback().filter(|_| !each && !recorded);
     let deadline = config.time.map(|time| Instant::now() + time);
     let mut whole = WholeSearch { session, visit, explored, fallback, deadline, end };
     let searched = whole.searched(search, each);
-    explored = whole.explored;
-    explored.searched = Some(searched);
-    explored
+    Explored { searched: Some(searched), ..whole.explored }
 }
 
 /// A search with its audit and its fallback.

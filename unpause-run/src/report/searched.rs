@@ -11,6 +11,16 @@ fn within(bound: &Bound, part: f64) -> String {
     format!("{part:.2} % of those with {}", plural(next, &clean(&bound.what)))
 }
 
+/// Returns the number of runs within the next bound, such as `; an estimated 4100 runs have at most 2 preemptions, 3900
+/// to 4300`. Empty without an estimate.
+fn of_estimated(bound: &Bound, estimate: Option<RunsEstimate>) -> String {
+    let Some(estimate) = estimate else { return String::new() };
+    let next = bound.through.map_or(0, |through| through.saturating_add(1));
+    let next = at_most(&Bound { through: Some(next), ..bound.clone() });
+    let [runs, low, high] = estimate.rounded();
+    format!("; an estimated {runs} runs have {next}, {low} to {high}")
+}
+
 /// Says that a search is complete.
 pub(super) fn explored(runs: u64, searched: &Searched) -> String {
     let agrees = searched.audit.as_ref().is_none_or(Audit::agrees);
@@ -46,9 +56,13 @@ const SAMPLE: &str = "An unfinished search has run similar interleavings only. T
 impl RunsEstimate {
     /// The estimate in words, with two significant digits.
     fn text(self) -> String {
-        let RunsEstimate { runs, low, high } = self;
-        let [runs, low, high] = [runs, low, high].map(rounded);
+        let [runs, low, high] = self.rounded();
         format!("an estimated {runs} runs in all, {low} to {high}")
+    }
+
+    fn rounded(self) -> [String; 3] {
+        let RunsEstimate { runs, low, high } = self;
+        [runs, low, high].map(rounded)
     }
 }
 
@@ -130,8 +144,9 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             None => String::new(),
         };
         let text = format!(
-            "not all interleavings were run ({done}{}); allow more with {MORE_RUNS}",
+            "not all interleavings were run ({done}{}{}); allow more with {MORE_RUNS}",
             within(bound, part),
+            of_estimated(bound, searched.estimate),
         );
         say("NOT A PROOF: ", &text);
         say("", SAMPLE);
@@ -173,7 +188,8 @@ pub(super) fn limits(screen: &mut Screen, runs: u64, searched: &Searched) {
             None => String::new(),
         };
         let so_far = within(bound, fallback.part);
-        say("BOUND:  ", &format!("{done}{so_far}: the other {}", plural(rest, "run")));
+        let all = of_estimated(bound, fallback.estimate);
+        say("BOUND:  ", &format!("{done}{so_far}: the other {}{all}", plural(rest, "run")));
     }
     if let Some(Audit { missed: Some(trace), .. }) = &searched.audit {
         let mut text = "a sampled run belongs to a class that the search missed".to_owned();

@@ -102,6 +102,11 @@ impl Ledger {
         self.tree.is_through()
     }
 
+    /// True if the search goes from level to level. It makes every run, so it has no classes and is not audited.
+    pub fn is_bounded(&self) -> bool {
+        self.tree.is_bounded()
+    }
+
     /// The progress of the share.
     pub fn progress(&self) -> SearchProgress {
         self.tree.progress()

@@ -28,15 +28,15 @@ fn width(made: u64, steps: u64) -> Option<usize> {
     (made >= RUNS_MIN).then(|| width.clamp(*WIDTHS.start(), *WIDTHS.end()) as usize)
 }
 
-/// Estimates the number of runs, if the search can afford it. `steps` is the number of steps of all runs.
+/// Estimates the number of runs, if the search can afford it: of a bounded search, within its current bound. `steps` is the number of steps of all runs.
 pub(super) fn make(
     session: &Session<'_>,
     search: &Arc<dyn Search>,
     tree: &SearchTree,
     steps: u64,
 ) -> Option<TreeEstimate> {
-    let width = width(tree.made(), steps).filter(|_| search.has_classes())?;
-    let mut probes = TreeProbes::new(tree.apart(), width);
+    let width = width(tree.made(), steps)?;
+    let mut probes = TreeProbes::new(tree.apart(), width).within(tree.level());
     session.quietly(|| {
         let mut maker = SliceMaker::new(session, search.another());
         while let Some(part) = probes.part() {

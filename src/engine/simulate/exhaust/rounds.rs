@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
 use super::{RunVisitor, SearchEnd, SearchLimits, estimate, top};
 use crate::engine::live::{self, Live};
-use crate::engine::results::{SearchLog, keeps_results};
+use crate::engine::results::SearchLog;
 use crate::engine::seeds::Explored;
 use crate::engine::simulate::session::Session;
 use crate::report::Origin;
@@ -28,7 +28,7 @@ const LIVE_FROM: u64 = 10_000;
 /// The share of this process in the search.
 pub(super) fn division(session: &Session<'_>, visit: &RunVisitor<'_>) -> Division {
     let shard = session.config.shard;
-    let is_divided = matches!(visit, RunVisitor::UntilFailure) && keeps_results(session.config);
+    let is_divided = matches!(visit, RunVisitor::UntilFailure);
     if is_divided { Division::of(shard.number, shard.of) } else { Division::of(1, 1) }
 }
 

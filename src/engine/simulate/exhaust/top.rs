@@ -32,7 +32,7 @@ pub(super) fn make(
     }
     let mut maker = SliceMaker::new(session, search.another());
     while let Some(at) = tree.to_look_at(division) {
-        let look = maker.look(tree.part(at));
+        let look = maker.look(tree.part_of_top(at));
         tree.look_below(at, look);
     }
     tree.keep_share(division);

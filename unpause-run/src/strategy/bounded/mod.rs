@@ -27,7 +27,7 @@ pub use self::delays::DELAYS;
 pub use self::preemptions::PREEMPTIONS;
 
 use self::part::Place;
-use super::divided::{Part, SearchTree, Sizes, Slice};
+use super::divided::{Look, Part, SearchTree, Sizes, Slice};
 use super::search::{Apart, Drawn, Search, SearchBound, SearchProgress};
 use crate::run::board::Status;
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
@@ -112,6 +112,14 @@ impl Search for Bounded {
         self.stack().adopt(part);
     }
 
+    fn begin_look(&self) {
+        self.stack().begin_look();
+    }
+
+    fn end_look(&self) -> Look {
+        self.stack().end_look()
+    }
+
     fn leave(&self) -> Slice {
         self.stack().leave()
     }
@@ -191,6 +199,7 @@ impl BoundedStack {
             self.frames.push(BoundedFrame::default());
         }
         self.fill(step, view);
+        self.end_at_path(step, view)?;
         self.depth = step + 1;
         let frame = &mut self.frames[step];
         frame.at = 0;
@@ -200,8 +209,7 @@ impl BoundedStack {
 
     /// Fills a frame with everything but the choices there.
     fn fill(&mut self, step: usize, view: &View<'_>) {
-        let last = step.checked_sub(1).map(|last| &self.frames[last]);
-        let spent = last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on));
+        let spent = self.cost_of(step);
         let frame = &mut self.frames[step];
         frame.goes_on = view.last().is_some_and(|last| goes_on(view, last));
         frame.order.clear();
@@ -216,7 +224,9 @@ impl BoundedStack {
         frame.spent = spent;
         frame.events = view.events().len();
         let dearest = (self.measure.cost)(frame.order.len().saturating_sub(1), frame.goes_on);
-        self.left_out |= spent.saturating_add(dearest) > self.within;
+        // Siblings along the path are other parts.
+        self.left_out |=
+            step >= self.place.seat.root && spent.saturating_add(dearest) > self.within;
     }
 
     /// Returns the `nth` value that the step draws. The search does not vary a given value.
@@ -243,15 +253,9 @@ impl BoundedStack {
         }
     }
 
-    /// The cost of the run so far.
-    fn cost(&self) -> u32 {
-        let last = self.frames[..self.depth].last();
-        last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on))
-    }
-
-    /// Returns `true` if the run that ended repeats a run of an earlier round.
+    /// Returns `true` if the run that ended repeats a run of an earlier round, or only part of a run of a later one.
     fn is_repeated(&self) -> bool {
-        self.ended && self.cost() < self.within
+        self.place.is_beyond || self.ended && self.cost() < self.within
     }
 
     fn count_run(&mut self) {
@@ -399,7 +403,11 @@ impl Strategy for BoundedStrategy {
     }
 
     fn end(&mut self, _: &View<'_>) -> Result<(), Mismatch> {
-        self.search.stack().ended = true;
+        let mut stack = self.search.stack();
+        stack.ended = true;
+        if stack.depth <= stack.place.seat.root {
+            stack.see_path();
+        }
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use super::{BoundedFrame, BoundedStack};
 use crate::run::choice::{Mismatch, View};
 use crate::run::ids::TaskId;
-use crate::strategy::divided::{Entry, Part, PathFrame, Rest, Seat, Sibling, Slice};
+use crate::strategy::divided::{Entry, Look, Part, PathFrame, Rest, Seat, Sibling, Slice};
 
 /// The place of a stack in a divided search. The default is the place of a search that is not divided.
 #[derive(Debug, Default)]
@@ -14,6 +14,10 @@ pub(super) struct Place {
     pub(super) seat: Seat,
     /// The tasks of the frames of which only the choices are known.
     tasks: Vec<TaskId>,
+    /// `Some` if the run is a look: it ends at the first frame below the path, and finds the tasks there.
+    look: Option<Vec<TaskId>>,
+    /// True if the path costs more than the bound, so that there is no run below it.
+    pub(super) is_beyond: bool,
 }
 
 impl BoundedStack {
@@ -33,7 +37,7 @@ impl BoundedStack {
         }
         self.depth = tasks.len();
         let seat = Seat { root, fixed, bare: tasks.len(), is_through: false };
-        self.place = Place { is_part: true, seat, tasks };
+        self.place = Place { is_part: true, seat, tasks, look: None, is_beyond: false };
         self.within = known.level;
         (self.left_out, self.ended) = (false, false);
         (self.runs, self.repeated) = (0, 0);
@@ -50,6 +54,53 @@ impl BoundedStack {
         };
         frame.at = at;
         Ok(task)
+    }
+
+    /// Has the next run end at the first frame below the path.
+    pub(super) fn begin_look(&mut self) {
+        self.place.look = Some(Vec::new());
+    }
+
+    /// The cost of the first steps, so many.
+    pub(super) fn cost_of(&self, steps: usize) -> u32 {
+        let last = steps.checked_sub(1).map(|last| &self.frames[last]);
+        last.map_or(0, |last| last.spent + (self.measure.cost)(last.at, last.goes_on))
+    }
+
+    /// The cost of the run so far.
+    pub(super) fn cost(&self) -> u32 {
+        self.cost_of(self.depth)
+    }
+
+    /// Sees whether the path costs more than the bound. To be called when all its steps are taken.
+    pub(super) fn see_path(&mut self) -> bool {
+        self.place.is_beyond = self.cost_of(self.place.seat.root) > self.within;
+        self.left_out |= self.place.is_beyond;
+        self.place.is_beyond
+    }
+
+    /// Ends the run at a new frame, if it is a look, or if there is no run below its path.
+    pub(super) fn end_at_path(&mut self, step: usize, view: &View<'_>) -> Result<(), Mismatch> {
+        let end = |end: &str| Err(Mismatch::new(view.step(), "nothing".to_owned(), end.to_owned()));
+        if step == self.place.seat.root && self.see_path() {
+            return end("the end of a path that costs too much");
+        }
+        let Some(look) = &mut self.place.look else { return Ok(()) };
+        let frame = &self.frames[step];
+        look.extend(&frame.order[..frame.tasks_within(self.measure, self.within)]);
+        end("the end of a look")
+    }
+
+    /// Ends a look.
+    pub(super) fn end_look(&mut self) -> Look {
+        let Place { seat, look, .. } = std::mem::take(&mut self.place);
+        let last = seat.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
+        Look {
+            draws: last.unwrap_or_default(),
+            tasks: look.unwrap_or_default(),
+            is_end: self.ended,
+            ..Look::default()
+        }
     }
 
     /// Ends the slice: returns what its runs have shown, and what is left.

@@ -5,6 +5,8 @@
 //! of that tree are known at once. A probe goes down level by level, with at most so many nodes of a level, chosen at
 //! random: stochastic enumeration (Rubinstein, *Stochastic enumeration method for counting NP-hard problems*, 2013;
 //! Knuth's estimate of 1975 if the width is 1). Its mean is the number of classes.
+//!
+//! In the tree of a bounded search, the children of a node are its tasks within the bound, and each leaf is a run.
 
 use super::top::Look;
 use super::{Job, Part, SearchTree, Sizes, WAYS_MAX};
@@ -74,6 +76,12 @@ impl TreeProbes {
         };
         probes.begin();
         probes
+    }
+
+    /// The same, of the runs of a bounded search whose cost is at most this level.
+    pub fn within(mut self, level: u32) -> TreeProbes {
+        self.tree.known.level = level;
+        self
     }
 
     fn begin(&mut self) {

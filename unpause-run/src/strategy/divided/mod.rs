@@ -100,6 +100,8 @@ pub struct SearchTree {
     classes: Classes,
     /// True if other processes search the rest of the tree.
     is_share: bool,
+    /// The top of the share of a bounded search, where each level begins.
+    every_level: Option<Top>,
     /// The part of the tree that is its share.
     whole: f64,
     /// The number of its runs, if it was estimated.
@@ -120,6 +122,8 @@ struct TreeBound {
     what: &'static str,
     most: u32,
     through: Option<u32>,
+    /// The number of runs up to level `through`.
+    runs: u64,
 }
 
 impl SearchTree {
@@ -143,6 +147,7 @@ impl SearchTree {
             classes: Classes::default(),
             written: None,
             is_share: false,
+            every_level: None,
             whole: 1.0,
             estimate: None,
             live: None,
@@ -171,7 +176,7 @@ impl SearchTree {
 
     /// The same, with a bound on a quantity: all runs of level 0 come first, then all of level 1, up to `most`.
     pub fn within(self, what: &'static str, most: u32) -> SearchTree {
-        SearchTree { bound: Some(TreeBound { what, most, through: None }), ..self }
+        SearchTree { bound: Some(TreeBound { what, most, through: None, runs: 0 }), ..self }
     }
 
     /// The number of jobs.
@@ -187,6 +192,16 @@ impl SearchTree {
     /// Returns `true` if there is no other run.
     pub fn is_through(&self) -> bool {
         self.jobs.is_empty()
+    }
+
+    /// True if the search has a bound, so that it goes from level to level.
+    pub fn is_bounded(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    /// The level of a bounded search.
+    pub fn level(&self) -> u32 {
+        self.known.level
     }
 
     /// The runs so far, counted or not.
@@ -358,13 +373,16 @@ impl SearchTree {
     /// Goes to the next level of a bounded search, if any.
     fn next_level(&mut self) {
         let Some(bound) = &mut self.bound else { return };
-        bound.through = Some(self.known.level);
+        (bound.through, bound.runs) = (Some(self.known.level), self.runs);
         let goes_on = self.known.noticed.left_out && self.known.level < bound.most;
         if goes_on {
             self.known.level += 1;
             self.generation += 1;
             self.known.noticed.left_out = false;
-            self.begin_round_one();
+            match self.every_level.clone() {
+                Some(top) => self.begin_at(top),
+                None => self.begin_round_one(),
+            }
         }
     }
 
@@ -438,8 +456,10 @@ impl SearchTree {
         .clamp(0.0, 1.0)
     }
 
+    /// The part of the runs of the current level that is done.
     fn part_of(&self, estimate: TreeEstimate) -> f64 {
-        self.runs as f64 / estimate.runs.max(1.0)
+        let before = self.bound.map_or(0, |bound| bound.runs);
+        (self.runs - before) as f64 / (estimate.runs - before as f64).max(1.0)
     }
 
     /// The part of the search that is done, for whoever looks on. `None` if nobody knows.

@@ -3,8 +3,12 @@
 //! The frames at the top of the tree take *every* enabled task that does not sleep. So no run below can ask for a task
 //! there, and each process searches its own jobs to the end. Every process makes the same top for itself, by looks:
 //! runs of the steps of a job that end where its next frame begins.
+//!
+//! A bounded search has one top for all levels, whose frames have the tasks of every cost. So the runs of a share are
+//! the same on each level, and it knows by itself whether there are any of a higher cost. A job whose path costs more
+//! than the level has no run there.
 
-use super::{FrameId, Job, PathStep, Probed, SearchTree, SharedFrame, Sibling};
+use super::{FrameId, Job, Part, PathStep, Probed, SearchTree, SharedFrame, Sibling};
 use crate::run::ids::TaskId;
 use crate::strategy::search::{Apart, Drawn};
 
@@ -74,27 +78,38 @@ impl SearchTree {
     /// # Errors
     /// If a job is not below the frames of the top.
     pub fn take_top(&mut self, generation: u32, top: Top) -> Result<(), String> {
-        let Top { apart, void, frames, jobs } = top;
-        self.begin_again(apart);
-        (self.generation, self.void, self.round) = (generation, void, 1);
+        let is_in = |step: &PathStep| {
+            let mut frames = top.frames.iter().filter(|(id, _)| *id == step.frame);
+            frames.any(|(_, order)| order.contains(&step.task))
+        };
+        if !top.jobs.iter().all(|(path, _)| path.iter().all(is_in)) {
+            return Err("a part of the search is not below its top".to_owned());
+        }
+        self.begin_again(top.apart);
+        (self.generation, self.void) = (generation, top.void);
+        self.begin_at(top);
+        self.begin_share();
+        Ok(())
+    }
+
+    /// Replaces the tree by a top.
+    pub(super) fn begin_at(&mut self, top: Top) {
+        let Top { frames, jobs, .. } = top;
+        self.round = 1;
         self.next_frame = frames.iter().map(|(id, _)| id + 1).max().unwrap_or_default();
         let shared = |order: Vec<TaskId>| SharedFrame {
             order: order.into_iter().map(Sibling::unknown).collect(),
         };
         self.frames = frames.into_iter().map(|(id, order)| (id, shared(order))).collect();
         self.jobs.clear();
-        for (path, fixed) in jobs {
-            let is_below = |step: &PathStep| {
-                let frame = self.frames.get(&step.frame);
-                frame.is_some_and(|frame| frame.order.iter().any(|own| own.task == step.task))
-            };
-            if !path.iter().all(is_below) {
-                return Err("a part of the search is not below its top".to_owned());
-            }
-            self.add_job(path, fixed);
-        }
-        self.begin_share();
-        Ok(())
+        jobs.into_iter().for_each(|(path, fixed)| self.add_job(path, fixed));
+    }
+
+    /// The job at this position, for a look while the top is made.
+    pub fn part_of_top(&mut self, at: usize) -> Part {
+        let mut part = self.part(at);
+        part.known.level = self.bound.map_or(0, |bound| bound.most);
+        part
     }
 
     /// The next job to look below, while the top is made. `None` if the top has enough jobs for this division.
@@ -161,6 +176,7 @@ impl SearchTree {
 
     fn begin_share(&mut self) {
         self.is_share = true;
+        self.every_level = self.bound.map(|_| self.top());
         self.whole = self.left().max(f64::MIN_POSITIVE);
     }
 }

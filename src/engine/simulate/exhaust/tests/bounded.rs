@@ -14,6 +14,8 @@ use crate::run::rng::Rng;
 use crate::run::{DrawRecord, Failure, Run};
 use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, DELAYS, Measure, PREEMPTIONS};
+use crate::strategy::divided::{Division, TreeProbes};
+use crate::strategy::search::{Apart, SearchProgress};
 
 /// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step. As the
 /// definitions have it, and not as the search counts them.
@@ -95,16 +97,95 @@ fn searched(program: &Program, measure: &'static Measure, most: u32) -> (Vec<See
     }
 }
 
+/// The estimated number of runs within a bound, by probes of this width with these choices.
+fn estimated(
+    program: &Program,
+    (measure, most): (&'static Measure, u32),
+    (width, seed): (usize, u64),
+) -> f64 {
+    let search = Bounded::new(measure, Some(most));
+    let mut worker = Worker::new(search.strategy());
+    let mut probes = TreeProbes::seeded(Apart::NOTHING, width, seed).within(most);
+    while let Some(part) = probes.part() {
+        search.adopt(part);
+        search.begin_look();
+        worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        worker.forget_histories();
+        probes.add(search.end_look());
+    }
+    probes.estimate().expect("all probes were made").runs
+}
+
+/// The results of one share of a search, and its progress.
+fn by_share(
+    program: &Program,
+    (measure, most): (&'static Measure, Option<u32>),
+    division: Division,
+) -> (Vec<Seen>, SearchProgress) {
+    let search = Bounded::new(measure, most);
+    let (mut worker, mut tree) = (Worker::new(search.strategy()), search.tree());
+    let mut run = || {
+        worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let run = worker.extract(Seed(0), measure.what);
+        worker.forget_histories();
+        seen(&run)
+    };
+    while let Some(at) = tree.to_look_at(division) {
+        search.adopt(tree.part_of_top(at));
+        search.begin_look();
+        run();
+        tree.look_below(at, search.end_look());
+    }
+    tree.keep_share(division);
+    let mut results = Vec::new();
+    while !tree.is_through() {
+        let mut slices = Vec::new();
+        for (at, budget) in tree.budgets(u64::MAX).into_iter().enumerate() {
+            search.adopt(tree.part(at));
+            for _ in 0..budget {
+                let seen = run();
+                results.extend((!search.is_blocked()).then_some(seen));
+                if !search.advance(true) {
+                    break;
+                }
+            }
+            slices.push(search.leave());
+        }
+        tree.merge(slices);
+    }
+    (results, tree.progress())
+}
+
+/// Compares the shares of a search, which do not see each other, with the whole search.
+fn compare_shares(program: &Program, bound: (&'static Measure, Option<u32>), whole: &[Seen]) {
+    let (mut results, mut bounds) = (Vec::new(), Vec::new());
+    for number in 1..=3 {
+        let division = Division { number, of: 3, jobs: 2 };
+        let (own, progress) = by_share(program, bound, division);
+        assert_eq!(progress.runs, own.len() as u64, "{program:?}");
+        results.extend(own);
+        bounds.extend(progress.within);
+    }
+    results.sort_unstable();
+    let mut whole = whole.to_vec();
+    whole.sort_unstable();
+    assert_eq!(results, whole, "{} {:?} in {program:?}", bound.0.what, bound.1);
+    let through = bounds.iter().map(|within| within.through).min();
+    assert!(through.is_none_or(|through| through == bound.1), "{through:?} in {program:?}");
+}
+
 /// Compares the searches within some bounds with brute force, for programs made of these acts.
 fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
     crate::engine::simulate::hook::install();
     let (programs, runs_max) = if crate::long() { (1_000, 3_000) } else { (30, 400) };
-    let (mut small, mut strict) = (0, 0);
+    let (mut small, mut strict, mut errors) = (0, 0, Vec::new());
     for seed in 0..programs {
         let program = Program::generate(&mut Rng::new(seed), acts, shape);
         let Some(all) = all_runs(&program, runs_max) else { continue };
         small += 1;
+        let whole: Vec<Seen> = all.iter().map(|(_, seen)| seen.clone()).collect();
         for (which, measure) in [&PREEMPTIONS, &DELAYS].into_iter().enumerate() {
+            compare_shares(&program, (measure, None), &whole);
             for most in 0..=3 {
                 let within = |cost: u32| all.iter().filter(move |(costs, _)| costs[which] <= cost);
                 let (results, search) = searched(&program, measure, most);
@@ -122,11 +203,23 @@ fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
                 // It knows whether it has left out any.
                 let through = progress.within.map(|within| within.through);
                 assert_eq!(through, (dearest > most).then_some(Some(most)), "{program:?}");
+                if most == 2 {
+                    compare_shares(&program, (measure, Some(most)), &results);
+                }
                 strict += u64::from(dearest > most);
+                if most == 2 && (10..100).contains(&results.len()) {
+                    let (runs, bound) = (results.len() as f64, (measure, most));
+                    assert_eq!(estimated(&program, bound, (usize::MAX, 0)), runs, "{program:?}");
+                    let estimate = |seed| estimated(&program, bound, (4, seed));
+                    errors.extend((0..4).map(|seed| estimate(seed) / runs - 1.0));
+                }
             }
         }
     }
     assert!(small * 4 > programs && strict > small, "{small} programs, {strict} within a bound");
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    println!("{} estimates, mean error {mean:.3}", errors.len());
+    assert!(errors.len() > 20 && mean.abs() < 0.1, "{mean}: {errors:?}");
 }
 
 #[test]

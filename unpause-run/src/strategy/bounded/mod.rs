@@ -268,6 +268,11 @@ impl BoundedStack {
 
     /// Backtracks to the next run, in this round or in the next one. Returns `false` if there is none.
     fn next_run(&mut self) -> bool {
+        if self.place.is_beyond {
+            // The values that its last step draws cost nothing.
+            self.place.seat.is_through = true;
+            return false;
+        }
         while let Some(at) = self.depth.checked_sub(1) {
             let (seat, is_root) = (self.place.seat, self.depth == self.place.seat.root);
             let (measure, within) = (self.measure, self.within);

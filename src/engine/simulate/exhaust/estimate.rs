@@ -28,7 +28,8 @@ fn width(made: u64, steps: u64) -> Option<usize> {
     (made >= RUNS_MIN).then(|| width.clamp(*WIDTHS.start(), *WIDTHS.end()) as usize)
 }
 
-/// Estimates the number of runs, if the search can afford it: of a bounded search, within its current bound. `steps` is the number of steps of all runs.
+/// Estimates the number of runs, if the search can afford it: of a bounded search, within its current bound. `steps` is
+/// the number of steps of all runs.
 pub(super) fn make(
     session: &Session<'_>,
     search: &Arc<dyn Search>,

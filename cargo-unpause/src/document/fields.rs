@@ -406,7 +406,7 @@ objects! {
     StepText { task: String, operations: String, place: PlaceIndex }
     /// A bound of a search.
     Bound { what: String, through: Option<u64> }
-    /// The estimated number of all runs of a search.
+    /// The estimated number of all runs of a search. For a bounded search, of all runs within its next bound.
     RunsEstimate { runs: u64, low: u64, high: u64 }
     /// The share of a search that is divided among processes.
     Share { number: u64, of: u64 }

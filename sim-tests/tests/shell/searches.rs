@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use sim::strategy::SEARCHES;
+
 use crate::child::{Child, Ended, child};
 use crate::shards::{files, folder, merge};
 
@@ -125,24 +127,31 @@ fn shares_that_do_not_see_each_other_are_a_proof_together() {
 }
 
 #[cfg_attr(feature = "sim", test)]
-fn shares_of_a_bounded_search_are_the_whole_search() {
-    let (shares, whole) = (folder("bounded shares"), folder("bounded whole"));
-    let within =
-        |results: &Path| search("takes_many_runs", results).env("SIM_STRATEGY", "preemptions:2");
-    within(&whole).passes();
-    let (code, alone) = merge(&[], &whole);
-    assert_eq!(code, 0, "{alone}");
-    for share in ["1/3", "2/3"] {
-        within(&shares).env("SIM_SHARD", share).passes().says(&["explored share", "NOT A PROOF"]);
+fn shares_of_each_search_are_the_whole_search() {
+    for row in SEARCHES {
+        let strategy = row.numbered.get(2).unwrap_or(&row.name);
+        let results = |what: &str| folder(&format!("{what} of {}", row.name));
+        let (shares, whole) = (results("shares"), results("whole"));
+        let run = |results: &Path| search("takes_many_runs", results).env("SIM_STRATEGY", strategy);
+        run(&whole).passes();
+        let (code, alone) = merge(&[], &whole);
+        assert_eq!(code, 0, "{alone}");
+        for share in ["1/3", "2/3"] {
+            run(&shares).env("SIM_SHARD", share).passes().says(&["explored share", "NOT A PROOF"]);
+        }
+        let (code, said) = merge(&[], &shares);
+        assert!(code == 3 && said.contains("share 3 of 3: not begun"), "{said}");
+        run(&shares).env("SIM_SHARD", "3/3").passes();
+        let (code, together) = merge(&[], &shares);
+        assert_eq!(code, 0, "{together}");
+        // The label, and the number of runs.
+        let verdict = |said: &str| {
+            let words = said.lines().nth(1).unwrap().split_whitespace().take(3);
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert!(verdict(&alone)[1] == "all" && together.contains(" in 3 shares"), "{together}");
+        assert_eq!(verdict(&alone), verdict(&together), "{strategy}");
     }
-    let (code, said) = merge(&[], &shares);
-    assert!(code == 3 && said.contains("share 3 of 3: not begun"), "{said}");
-    within(&shares).env("SIM_SHARD", "3/3").passes();
-    let (code, together) = merge(&[], &shares);
-    assert_eq!(code, 0, "{together}");
-    let verdict = |said: &str| said.lines().nth(1).unwrap().to_owned();
-    assert!(verdict(&alone).contains("runs with at most 2 preemptions"), "{alone}");
-    assert_eq!(verdict(&together), format!("{} in 3 shares", verdict(&alone)));
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -165,7 +165,9 @@ impl SearchLog {
             self.write(&failed.line());
         }
         let searched = report.searched.as_ref();
-        if let Some(estimate) = searched.and_then(|searched| searched.estimate) {
+        // The estimate of a bounded search is only of its current level.
+        let whole = searched.filter(|searched| searched.bound.is_none());
+        if let Some(estimate) = whole.and_then(|searched| searched.estimate) {
             self.write(&format!("{{\"estimate\":{}}}\n", estimate.runs));
         }
         let is_left =

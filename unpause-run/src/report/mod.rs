@@ -203,7 +203,7 @@ pub struct Searched {
     pub fallback: Option<Box<Fallback>>,
 }
 
-/// The estimated number of all runs of a search.
+/// The estimated number of all runs of a search. For a bounded search, of all runs within its next bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunsEstimate {
     /// The number of runs. The estimate is unbiased.

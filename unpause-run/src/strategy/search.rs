@@ -167,7 +167,8 @@ pub struct SearchProgress {
     /// under the assumption that siblings have equally large subtrees. For a bounded search, the part of the runs
     /// within the current bound.
     pub part: f64,
-    /// The number of all runs, if it was estimated. `part` is then the part of this number.
+    /// The number of all runs, if it was estimated; for a bounded search, of all runs within the current bound. `part`
+    /// then follows from it.
     pub estimate: Option<TreeEstimate>,
     /// True if time moved on by a way that is not seen, so that not all orders were tried.
     pub blind: bool,

@@ -70,7 +70,8 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
         fs::write(&file, format!("{text}\n{{\"estimate\":4000}}\n")).unwrap();
     }
     let (_, said) = merge(&[], &results);
-    assert!(said.contains(" slices, about ") && said.contains(" % done"), "{said}");
+    let estimated = ["slice, about ", "slices, about "].iter().any(|words| said.contains(words));
+    assert!(estimated && said.contains(" % done"), "{said}");
 
     let resumed = search("takes_many_runs", &results).env("SIM_JOBS", "2").passes();
     resumed.says(&["runs were not made", "1-of-1.jsonl"]);

@@ -321,11 +321,7 @@ impl Settings {
             faults,
             isolate,
             memory,
-            jobs: if self.kind.native || native::is_alone() {
-                1
-            } else {
-                self.jobs.unwrap_or_else(processors)
-            },
+            jobs: if native::is_alone() { 1 } else { self.jobs.unwrap_or_else(processors) },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! Builds that are not instrumented: plain threads cannot be stepped.
 
+use std::io;
 use std::panic::{Location, PanicHookInfo};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use unpause_ordered::Set;
 
 use crate::run::Run;
@@ -83,6 +84,41 @@ pub(crate) fn complete(_run: &mut Run) {}
 /// Returns `false`: no run has plain threads.
 pub(crate) fn take_spawned_in_turn() -> bool {
     false
+}
+
+/// Returns `false`: there are no such runs.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn may_have_helpers() -> bool {
+    false
+}
+
+/// A process that makes runs beside this one: there is none.
+#[allow(dead_code, reason = "of searches, which the real build does not have")]
+pub(crate) struct Helper {
+    pub(crate) line: HelperLine,
+}
+
+/// An end of the line between two processes: there is none.
+#[allow(dead_code, reason = "of searches, which the real build does not have")]
+pub(crate) enum HelperLine {}
+
+#[allow(dead_code, reason = "of searches, which the real build does not have")]
+impl Helper {
+    /// Returns `None`.
+    pub(crate) fn begin(_work: impl FnOnce(&mut HelperLine)) -> Option<Helper> {
+        None
+    }
+}
+
+#[allow(dead_code, reason = "of searches, which the real build does not have")]
+impl HelperLine {
+    pub(crate) fn say(&mut self, _text: &str) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn hear(&mut self, _time: Option<Duration>) -> io::Result<Option<String>> {
+        match *self {}
+    }
 }
 
 /// Held by a test that steps plain threads.

@@ -3,6 +3,7 @@
 
 pub(super) mod audit;
 mod estimate;
+mod helpers;
 mod rounds;
 mod slice;
 #[cfg(test)]
@@ -198,6 +199,8 @@ impl WholeSearch<'_, '_> {
     /// Makes runs of the fallback, if there is one. The search made so many runs `before`.
     fn fall_back(&mut self, numbers: Range<u64>, before: u64) -> Option<Box<Fallback>> {
         let fallback = self.fallback.clone()?;
+        // It steps locks as the search before it, whichever process has made the last slice of that.
+        native::step_instructions(self.explored.decided.apart.locks);
         let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
         let mut tree = fallback.tree();
         let (ended, _) = self.explore(&fallback, &mut tree, within);

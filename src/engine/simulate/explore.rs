@@ -17,7 +17,9 @@ const BATCH: u64 = 16;
 
 /// Runs the seeds of the shard on as many threads as pay.
 pub(super) fn explore(session: &Session<'_>) -> Explored {
-    seeds::explore(session.assignment, session.config.jobs, BATCH, &|seeds| {
+    // Plain threads share the statics of the process.
+    let jobs = if session.config.is_native() { 1 } else { session.config.jobs };
+    seeds::explore(session.assignment, jobs, BATCH, &|seeds| {
         session.quietly(|| {
             let mut runner = SeedRunner::new(session);
             seeds.run_each(|turn, own| runner.run(turn, own));

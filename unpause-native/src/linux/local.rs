@@ -29,7 +29,7 @@ pub(crate) const FRAMES: usize = 64;
 pub type Body = Box<dyn FnOnce() + Send>;
 
 /// A worker that no run uses.
-struct Idle(NonNull<Thread>);
+pub(crate) struct Idle(NonNull<Thread>);
 
 // SAFETY: an idle worker is used by whoever takes it out of the list.
 unsafe impl Send for Idle {}
@@ -47,10 +47,20 @@ impl Workers {
     /// If the statics of the program cannot be found, because it has no symbols.
     pub(crate) fn take() -> Result<Workers, String> {
         statics::save()?;
-        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = Workers::lock();
         statics::restore();
         unseen::begin();
         Ok(Workers(idle))
+    }
+
+    /// The workers, between two runs.
+    pub(crate) fn lock() -> MutexGuard<'static, Vec<Idle>> {
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Like [`forget`](Self::forget), between two runs.
+    pub(crate) fn forget_all(mut idle: MutexGuard<'static, Vec<Idle>>) {
+        idle.clear();
     }
 
     /// Forgets the workers of the process that this one is a copy of: it has their memory, and not their threads.

@@ -49,6 +49,7 @@ mod warm_up;
 #[cfg(target_arch = "x86_64")]
 mod weak;
 
+pub use self::apart::helper::Helper;
 pub use self::apart::tape::alive;
 pub use self::apart::written::Written;
 pub use self::apart::{ProcessEnd, Watch};

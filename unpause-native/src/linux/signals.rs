@@ -61,8 +61,13 @@ static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// This process was made for one run, by a thread that is the only one of it.
 pub(crate) fn begin_child() {
-    NUMBER.set(0);
+    begin_copy();
     IS_CHILD.store(true, Ordering::Relaxed);
+}
+
+/// This process is a copy of another one, by a thread that is the only one of it.
+pub(crate) fn begin_copy() {
+    NUMBER.set(0);
 }
 
 /// Returns `true` in a process that was made for one run.

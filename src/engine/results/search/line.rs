@@ -114,6 +114,14 @@ impl SliceLine {
         out + "}\n"
     }
 
+    /// Reads the line of a slice, with its line feed.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn parse(text: &str) -> Result<SliceLine, String> {
+        SliceLine::read(&Json::parse(text.trim_end().as_bytes())?, text.to_owned())
+    }
+
     fn read(line: &Json, text: String) -> Result<SliceLine, String> {
         let [generation, round, job] = three(line, "slice")?;
         let runs = three(line, "runs")?;

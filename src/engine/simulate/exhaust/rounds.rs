@@ -1,29 +1,68 @@
-//! Makes the rounds of a divided search, on as many threads as pay.
+//! Makes the rounds of a divided search, on as many threads as pay, or in as many processes: see [`helpers`].
 //!
 //! Each thread takes the next slice of the round. The thread that makes the last slice ends the round, with the slices
 //! in the order of their jobs. So everything that a search says is the same for any number of threads: its runs,
 //! their numbers, and the failure that it reports.
 
+mod state;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::state::{Round, State};
+use super::helpers::{self, HelperSlice};
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
 use super::{RunVisitor, SearchEnd, SearchLimits, estimate, top};
+use crate::engine::config::LogMode;
 use crate::engine::live::{self, Live};
 use crate::engine::results::SearchLog;
 use crate::engine::seeds::Explored;
 use crate::engine::simulate::session::Session;
-use crate::report::Origin;
-use crate::run::ids::Seed;
+use crate::native::{self, Helper};
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
 
-/// One thread searches for so long before others are started.
-const ALONE: Duration = Duration::from_millis(10);
-
 /// From this number of runs on, a search at a terminal estimates how many it has; and again after four times as many.
 const LIVE_FROM: u64 = 10_000;
+
+/// The makers of the slices.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hands {
+    /// The thread that searches.
+    Alone,
+    /// So many threads.
+    Threads(usize),
+    /// So many processes. Plain threads share the statics of their process.
+    Processes(usize),
+}
+
+impl Hands {
+    fn of(session: &Session<'_>, visit: &RunVisitor<'_>) -> Hands {
+        let config = session.config;
+        // A visitor sees the runs in order.
+        let is_divided = matches!(visit, RunVisitor::UntilFailure) && config.jobs > 1;
+        // Something that a line does not have.
+        let is_kept = config.certify.is_some()
+            || config.log == LogMode::All
+            || session.watch.notes().is_some();
+        match config.is_native() {
+            _ if !is_divided => Hands::Alone,
+            false => Hands::Threads(config.jobs),
+            true if is_kept || !native::may_have_helpers() => Hands::Alone,
+            true => Hands::Processes(config.jobs),
+        }
+    }
+
+    /// One thread searches for so long before others are started.
+    fn alone(self) -> Duration {
+        match self {
+            Hands::Alone => Duration::MAX,
+            Hands::Threads(_) => Duration::from_millis(10),
+            Hands::Processes(_) => Duration::from_millis(50),
+        }
+    }
+}
 
 /// The share of this process in the search.
 pub(super) fn division(session: &Session<'_>, visit: &RunVisitor<'_>) -> Division {
@@ -100,12 +139,11 @@ fn pool(
     (limits, begin): (&SearchLimits, PoolBegin<'_>),
     explored: &mut Explored,
 ) -> (PoolEnd, u64) {
-    // Plain threads share the statics of the process, and a visitor sees the runs in order.
+    let hands = Hands::of(session, visit);
     let is_alone = session.config.is_native() || !matches!(visit, RunVisitor::UntilFailure);
-    let jobs = if is_alone { 1 } else { session.config.jobs };
     let PoolBegin { number, is_estimated, live_from, live } = begin;
-    let round = Round { number, budgets: Vec::new(), next: 0, under_way: 0, made: Vec::new() };
-    let state = State { tree, explored, round, ended: None };
+    let round = Round { number, ..Round::default() };
+    let state = State { tree, explored, round, unheard: Vec::new(), ended: None };
     let rounds = Rounds {
         session,
         limits,
@@ -119,16 +157,32 @@ fn pool(
         turned: Condvar::new(),
     };
     rounds.state().begin_round(&rounds);
-    let began = Instant::now();
+    let (began, mut is_alone) = (Instant::now(), true);
     std::thread::scope(|scope| {
-        let mut others = Vec::new();
-        let start_others = &mut || {
-            if others.is_empty() && jobs > 1 && began.elapsed() > ALONE {
-                let work = |_| {
-                    let (rounds, search) = (&rounds, search.another());
-                    scope.spawn(|| rounds.work(search, &mut RunVisitor::UntilFailure, &mut || {}))
-                };
-                others.extend((1..jobs).map(work));
+        let (rounds, mut others) = (&rounds, Vec::new());
+        let start_others = &mut |maker: &mut SliceMaker<'_, '_>| {
+            if !is_alone || began.elapsed() <= hands.alone() {
+                return;
+            }
+            is_alone = false;
+            match hands {
+                Hands::Alone => {}
+                Hands::Threads(jobs) => others.extend((1..jobs).map(|_| {
+                    let search = search.another();
+                    scope.spawn(|| rounds.work(search, &mut RunVisitor::UntilFailure, &mut |_| {}))
+                })),
+                Hands::Processes(jobs) => {
+                    // All of them before the first thread: nobody else has locked the state that they copy.
+                    let start =
+                        |_| Helper::begin(|line| helpers::help(rounds.state().tree, maker, line));
+                    let started: Vec<Helper> = (1..jobs).filter_map(start).collect();
+                    rounds.state().unheard = vec![String::new(); started.len()];
+                    let numbered = started.into_iter().enumerate();
+                    others.extend(
+                        numbered
+                            .map(|(nth, helper)| scope.spawn(move || rounds.relay(nth, helper))),
+                    );
+                }
             }
         };
         rounds.work(search.clone(), visit, start_others);
@@ -172,53 +226,62 @@ struct Rounds<'r, 's> {
     turned: Condvar,
 }
 
-struct State<'r> {
-    tree: &'r mut SearchTree,
-    explored: &'r mut Explored,
-    round: Round,
-    ended: Option<PoolEnd>,
-}
-
-/// The current round.
-struct Round {
-    /// The number of its first run.
-    number: u64,
-    /// The maximum number of runs of each slice.
-    budgets: Vec<u64>,
-    /// The next slice.
-    next: usize,
-    /// The number of slices that are being made.
-    under_way: usize,
-    made: Vec<Option<MadeSlice>>,
-}
-
 impl<'r> Rounds<'r, '_> {
     fn state(&self) -> MutexGuard<'_, State<'r>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes slices until the search is over.
-    fn work(&self, search: Arc<dyn Search>, visit: &mut RunVisitor<'_>, between: &mut dyn FnMut()) {
+    fn work(
+        &self,
+        search: Arc<dyn Search>,
+        visit: &mut RunVisitor<'_>,
+        between: &mut dyn FnMut(&mut SliceMaker<'_, '_>),
+    ) {
         let over = OverOnUnwind(self);
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
-            while let Some((at, order)) = self.take() {
+            while let Some((at, order)) = self.take(true) {
                 let made = maker.make(order, visit, &|| self.goes_on(at));
-                between();
+                between(&mut maker);
                 self.give(at, made);
             }
         });
         std::mem::forget(over);
     }
 
-    /// Takes the next slice. Waits for the next round if there is none. Returns `None` if the search is over.
-    fn take(&self) -> Option<(usize, SliceOrder)> {
+    /// Has a helper make slices until the search is over, or the helper is lost.
+    fn relay(&self, nth: usize, mut helper: Helper) {
+        let over = OverOnUnwind(self);
+        while let Some((at, order)) = self.take(false) {
+            let unheard = std::mem::take(&mut self.state().unheard[nth]);
+            let (hang, goes_on) = (self.session.config.hang, || self.goes_on(at));
+            let made = helpers::ask(&mut helper, (at, &order), &unheard, hang, &goes_on);
+            match made {
+                HelperSlice::Made(made) => self.give(at, *made),
+                HelperSlice::Fails => self.give_back(at, order),
+                HelperSlice::Lost => {
+                    self.give_back(at, order);
+                    break;
+                }
+            }
+        }
+        std::mem::forget(over);
+    }
+
+    /// Takes the next slice. Waits for the next round if there is none. Returns `None` if the search is over. Only this
+    /// process itself `is_able` to make any slice.
+    fn take(&self, is_able: bool) -> Option<(usize, SliceOrder)> {
         let mut state = self.state();
         loop {
             if state.ended.is_some() {
                 return None;
             }
             let State { tree, round, .. } = &mut *state;
+            if let Some(returned) = is_able.then(|| round.returned.pop()).flatten() {
+                round.under_way += 1;
+                return Some(returned);
+            }
             while round.made.get(round.next).is_some_and(Option::is_some) {
                 round.next += 1;
             }
@@ -232,6 +295,14 @@ impl<'r> Rounds<'r, '_> {
             }
             state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Returns a slice that a helper could not make.
+    fn give_back(&self, at: usize, order: SliceOrder) {
+        let mut state = self.state();
+        state.round.under_way -= 1;
+        state.round.returned.push((at, order));
+        self.turned.notify_all();
     }
 
     /// Returns `true` if the slice at this position may make another run.
@@ -266,146 +337,6 @@ impl<'r> Rounds<'r, '_> {
             state.end_round(self);
             state.begin_round(self);
             self.turned.notify_all();
-        }
-    }
-}
-
-impl Round {
-    /// The number of the first run of a slice. Of earlier slices that are not made it is taken that they make as many
-    /// runs as they may.
-    fn number_of(&self, at: usize) -> u64 {
-        let made = self.made[..at].iter().zip(&self.budgets);
-        let runs =
-            made.map(|(made, budget)| made.as_ref().map_or(*budget, |made| made.slice.made()));
-        self.number + runs.sum::<u64>()
-    }
-
-    /// Returns `true` if every slice that counts is made, and none is under way.
-    fn is_over(&self, rounds: &Rounds<'_, '_>) -> bool {
-        let last = rounds.last.load(Ordering::Relaxed);
-        let wanted = last.saturating_add(1).min(self.budgets.len());
-        self.under_way == 0 && self.made[..wanted].iter().all(Option::is_some)
-    }
-}
-
-impl State<'_> {
-    /// Begins the next round in which a run is to be made, or ends the search.
-    fn begin_round(&mut self, rounds: &Rounds<'_, '_>) {
-        while self.ended.is_none() {
-            if self.tree.is_through() {
-                return self.end(SearchEnd::Complete);
-            }
-            if rounds.is_share && self.tree.needs_top() {
-                self.ended = Some(PoolEnd::NeedsTop);
-                return;
-            }
-            self.allot(rounds);
-            if self.ended.is_some() {
-                return;
-            }
-            if let Some(log) = rounds.log {
-                self.take_made(log, rounds);
-            }
-            if !self.round.is_over(rounds) {
-                return;
-            }
-            self.end_round(rounds);
-        }
-    }
-
-    fn end(&mut self, ended: SearchEnd) {
-        self.ended.get_or_insert(PoolEnd::Over(ended));
-    }
-
-    /// Allots the runs of the next round. Ends the search if it may make no other run.
-    fn allot(&mut self, rounds: &Rounds<'_, '_>) {
-        let SearchLimits { numbers, give_up_at, .. } = rounds.limits;
-        let number = self.round.number;
-        let half = give_up_at.filter(|half| number < *half);
-        if *give_up_at == Some(number) {
-            if !rounds.is_estimated {
-                self.ended = Some(PoolEnd::NeedsEstimate);
-                return;
-            }
-            if self.tree.progress().part < 0.5 {
-                return self.end(SearchEnd::GivenUp);
-            }
-        }
-        if number >= rounds.live_from && rounds.live.is_on() {
-            self.ended = Some(PoolEnd::IsLookedAt);
-            return;
-        }
-        let left = half.unwrap_or(numbers.end).saturating_sub(number);
-        if left == 0 {
-            return self.end(SearchEnd::Stopped);
-        }
-        // The rounds of a search that is recorded follow from its lines alone.
-        let left = if rounds.log.is_some() { u64::MAX } else { left };
-        let budgets = self.tree.budgets(left);
-        let made = budgets.iter().map(|_| None).collect();
-        self.round = Round { number, budgets, next: 0, under_way: 0, made };
-        rounds.last.store(usize::MAX, Ordering::Relaxed);
-    }
-
-    /// Takes the slices of the round that earlier processes have made.
-    fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) {
-        for at in 0..self.round.budgets.len() {
-            let key = (self.tree.generation(), self.tree.round(), at);
-            let Some(line) = log.take(key) else { continue };
-            let made = MadeSlice::of_line(line);
-            if made.is_last() {
-                rounds.last.fetch_min(at, Ordering::Relaxed);
-            }
-            self.round.made[at] = Some(made);
-        }
-    }
-
-    /// Ends the round.
-    fn end_round(&mut self, rounds: &Rounds<'_, '_>) {
-        let last = rounds.last.load(Ordering::Relaxed);
-        let made = std::mem::take(&mut self.round.made).into_iter();
-        let (mut slices, mut is_cut) = (Vec::new(), false);
-        for MadeSlice { slice, mut explored, is_cut: cut } in
-            made.take(last.saturating_add(1)).flatten()
-        {
-            explored.renumber(self.round.number);
-            self.round.number += slice.made();
-            self.explored.merge(explored);
-            is_cut |= cut;
-            slices.push(slice);
-        }
-        if self.explored.found.is_some() || is_cut {
-            self.tree.count(slices);
-            self.end(SearchEnd::Stopped);
-        } else if let Err(why) = self.tree.check(&slices) {
-            self.explored
-                .warnings
-                .push(format!("the results of the search are not its own: {why}"));
-            self.end(SearchEnd::Stopped);
-        } else {
-            let generation = self.tree.generation();
-            self.tree.merge(slices);
-            if self.tree.generation() != generation {
-                self.explored.decided.lines.clear();
-            }
-        }
-    }
-}
-
-impl Explored {
-    /// Moves the positions of the runs of a slice, which are numbers, so that the first is this one.
-    fn renumber(&mut self, from: u64) {
-        if let Some(stuck) = &mut self.stuck {
-            stuck.position += from;
-            stuck.seed = Seed(stuck.position);
-        }
-        if let Some(found) = &mut self.found {
-            found.position += from;
-            let seed = Seed(found.position);
-            found.run.seed = seed;
-            if let Origin::Seed(origin) | Origin::Reordered(origin) = &mut found.origin {
-                *origin = seed;
-            }
         }
     }
 }

@@ -157,7 +157,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
     }
 
     fn adopt(&mut self, part: Part) {
-        // A search within a bound steps locks as the search before it.
+        // A search within a bound steps locks as it begins.
         if self.search.has_classes() {
             native::step_instructions(part.known.apart.locks);
         }

@@ -13,7 +13,9 @@
 //! | `tape.rs` | the shared memory |
 //! | `written.rs` | answers as bytes |
 //! | `recorded.rs` | the run as the parent has it |
+//! | `helper.rs` | a copy of the process for many runs, without a tape |
 
+pub(crate) mod helper;
 pub(crate) mod process;
 pub(crate) mod recorded;
 pub(crate) mod tape;

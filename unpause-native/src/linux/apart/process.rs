@@ -33,11 +33,24 @@ pub(crate) fn shrink() {
     });
 }
 
-/// Forks the process.
+/// Forks the process for one run.
 ///
 /// # Errors
 /// If the system refuses.
 pub(crate) fn fork() -> Result<Forked, String> {
+    let forked = fork_thread()?;
+    if matches!(forked, Forked::Child) {
+        tape::write_here();
+        signals::begin_child();
+    }
+    Ok(forked)
+}
+
+/// Forks the process. The child has the calling thread only, and ends with it.
+///
+/// # Errors
+/// If the system refuses.
+pub(super) fn fork_thread() -> Result<Forked, String> {
     // Another thread may print just now. Its lock would stay locked in the child, which has this thread only.
     let (out, error) = (std::io::stdout().lock(), std::io::stderr().lock());
     // SAFETY: a system call. The child has this thread only. Other threads may have locked three things that it
@@ -49,8 +62,6 @@ pub(crate) fn fork() -> Result<Forked, String> {
         0 => {
             // SAFETY: a system call with numbers: the child ends with its parent.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            tape::write_here();
-            signals::begin_child();
             Ok(Forked::Child)
         }
         process if process > 0 => Ok(Forked::Parent(Child(process))),
@@ -88,27 +99,41 @@ impl Child {
             let Some(hang) = watch.hang.filter(|hang| still >= *hang) else { continue };
             if tries == TRIES {
                 killed = true;
-                // SAFETY: a system call with numbers, for a child that was not waited for yet.
-                unsafe {
-                    real!(c"kill", unsafe extern "C" fn(i32, c_int) -> c_int)(self.0, libc::SIGKILL)
-                };
+                self.kill();
                 break;
             }
             tries += 1;
             self.interrupt();
             still = hang.saturating_sub(AGAIN);
         }
-        let mut status = 0;
-        // SAFETY: a child of this process, and room for its status.
-        while unsafe { libc::waitpid(self.0, &mut status, 0) } == -1
-            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
-        {}
+        let status = self.status();
         match status {
             _ if killed => Some(ProcessEnd::Hung),
             _ if libc::WIFSIGNALED(status) => Some(ProcessEnd::Signal(libc::WTERMSIG(status))),
             0 => None,
             _ => Some(ProcessEnd::Exit(libc::WEXITSTATUS(status))),
         }
+    }
+
+    /// Ends the process, whatever it does, and waits for its end.
+    pub(super) fn end(&self) {
+        self.kill();
+        self.status();
+    }
+
+    fn kill(&self) {
+        // SAFETY: a system call with numbers, for a child that was not waited for yet.
+        unsafe { real!(c"kill", unsafe extern "C" fn(i32, c_int) -> c_int)(self.0, libc::SIGKILL) };
+    }
+
+    /// Waits for the end of the process. Returns the status that it leaves.
+    fn status(&self) -> c_int {
+        let mut status = 0;
+        // SAFETY: a child of this process, and room for its status.
+        while unsafe { libc::waitpid(self.0, &mut status, 0) } == -1
+            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+        {}
+        status
     }
 
     /// Makes the process record its stack some times, and then ends the thread that runs in it.

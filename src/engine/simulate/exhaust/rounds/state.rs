@@ -1,0 +1,193 @@
+//! The round of a divided search: its slices, its begin and its end.
+
+use std::sync::atomic::Ordering;
+
+use super::super::slice::{MadeSlice, SliceOrder};
+use super::super::{SearchEnd, SearchLimits};
+use super::{PoolEnd, Rounds};
+use crate::engine::results::SearchLog;
+use crate::engine::seeds::Explored;
+use crate::report::Origin;
+use crate::run::ids::Seed;
+use crate::strategy::divided::SearchTree;
+
+/// The state of a search between two slices.
+pub(super) struct State<'r> {
+    pub(super) tree: &'r mut SearchTree,
+    pub(super) explored: &'r mut Explored,
+    pub(super) round: Round,
+    /// For each helper, the rounds that are over and that it was not told.
+    pub(super) unheard: Vec<String>,
+    pub(super) ended: Option<PoolEnd>,
+}
+
+/// The current round.
+#[derive(Default)]
+pub(super) struct Round {
+    /// The number of its first run.
+    pub(super) number: u64,
+    /// The maximum number of runs of each slice.
+    pub(super) budgets: Vec<u64>,
+    /// The next slice.
+    pub(super) next: usize,
+    /// The number of slices that are being made.
+    pub(super) under_way: usize,
+    pub(super) made: Vec<Option<MadeSlice>>,
+    /// Slices that helpers could not make.
+    pub(super) returned: Vec<(usize, SliceOrder)>,
+}
+
+impl Round {
+    /// The number of the first run of a slice. Of earlier slices that are not made it is taken that they make as many
+    /// runs as they may.
+    pub(super) fn number_of(&self, at: usize) -> u64 {
+        let made = self.made[..at].iter().zip(&self.budgets);
+        let runs =
+            made.map(|(made, budget)| made.as_ref().map_or(*budget, |made| made.slice.made()));
+        self.number + runs.sum::<u64>()
+    }
+
+    /// Returns `true` if every slice that counts is made, and none is under way.
+    pub(super) fn is_over(&self, rounds: &Rounds<'_, '_>) -> bool {
+        let last = rounds.last.load(Ordering::Relaxed);
+        let wanted = last.saturating_add(1).min(self.budgets.len());
+        self.under_way == 0 && self.made[..wanted].iter().all(Option::is_some)
+    }
+}
+
+impl State<'_> {
+    /// Begins the next round in which a run is to be made, or ends the search.
+    pub(super) fn begin_round(&mut self, rounds: &Rounds<'_, '_>) {
+        while self.ended.is_none() {
+            if self.tree.is_through() {
+                return self.end(SearchEnd::Complete);
+            }
+            if rounds.is_share && self.tree.needs_top() {
+                self.ended = Some(PoolEnd::NeedsTop);
+                return;
+            }
+            self.allot(rounds);
+            if self.ended.is_some() {
+                return;
+            }
+            if let Some(log) = rounds.log {
+                self.take_made(log, rounds);
+            }
+            if !self.round.is_over(rounds) {
+                return;
+            }
+            self.end_round(rounds);
+        }
+    }
+
+    pub(super) fn end(&mut self, ended: SearchEnd) {
+        self.ended.get_or_insert(PoolEnd::Over(ended));
+    }
+
+    /// Allots the runs of the next round. Ends the search if it may make no other run.
+    fn allot(&mut self, rounds: &Rounds<'_, '_>) {
+        let SearchLimits { numbers, give_up_at, .. } = rounds.limits;
+        let number = self.round.number;
+        let half = give_up_at.filter(|half| number < *half);
+        if *give_up_at == Some(number) {
+            if !rounds.is_estimated {
+                self.ended = Some(PoolEnd::NeedsEstimate);
+                return;
+            }
+            if self.tree.progress().part < 0.5 {
+                return self.end(SearchEnd::GivenUp);
+            }
+        }
+        if number >= rounds.live_from && rounds.live.is_on() {
+            self.ended = Some(PoolEnd::IsLookedAt);
+            return;
+        }
+        let left = half.unwrap_or(numbers.end).saturating_sub(number);
+        if left == 0 {
+            return self.end(SearchEnd::Stopped);
+        }
+        // The rounds of a search that is recorded follow from its lines alone.
+        let left = if rounds.log.is_some() { u64::MAX } else { left };
+        let budgets = self.tree.budgets(left);
+        let made = budgets.iter().map(|_| None).collect();
+        self.round = Round { number, budgets, made, ..Round::default() };
+        rounds.last.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// Takes the slices of the round that earlier processes have made.
+    fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) {
+        for at in 0..self.round.budgets.len() {
+            let key = (self.tree.generation(), self.tree.round(), at);
+            let Some(line) = log.take(key) else { continue };
+            let made = MadeSlice::of_line(line);
+            if made.is_last() {
+                rounds.last.fetch_min(at, Ordering::Relaxed);
+            }
+            self.round.made[at] = Some(made);
+        }
+    }
+
+    /// Notes the slices of the round, up to the last one that counts, for helpers.
+    fn tell_helpers(&mut self, last: usize) {
+        if self.unheard.is_empty() {
+            return;
+        }
+        let made = self.round.made.iter().take(last.saturating_add(1)).flatten().enumerate();
+        // Classes only matter where the search ends.
+        let lines: String = made.map(|(at, made)| made.line((0, 0, at), 0)).collect();
+        for unheard in &mut self.unheard {
+            *unheard += &lines;
+            *unheard += "merge\n";
+        }
+    }
+
+    /// Ends the round.
+    pub(super) fn end_round(&mut self, rounds: &Rounds<'_, '_>) {
+        let last = rounds.last.load(Ordering::Relaxed);
+        self.tell_helpers(last);
+        let made = std::mem::take(&mut self.round.made).into_iter();
+        let (mut slices, mut is_cut) = (Vec::new(), false);
+        for MadeSlice { slice, mut explored, is_cut: cut } in
+            made.take(last.saturating_add(1)).flatten()
+        {
+            explored.renumber(self.round.number);
+            self.round.number += slice.made();
+            self.explored.merge(explored);
+            is_cut |= cut;
+            slices.push(slice);
+        }
+        if self.explored.found.is_some() || is_cut {
+            self.tree.count(slices);
+            self.end(SearchEnd::Stopped);
+        } else if let Err(why) = self.tree.check(&slices) {
+            self.explored
+                .warnings
+                .push(format!("the results of the search are not its own: {why}"));
+            self.end(SearchEnd::Stopped);
+        } else {
+            let generation = self.tree.generation();
+            self.tree.merge(slices);
+            if self.tree.generation() != generation {
+                self.explored.decided.lines.clear();
+            }
+        }
+    }
+}
+
+impl Explored {
+    /// Moves the positions of the runs of a slice, which are numbers, so that the first is this one.
+    fn renumber(&mut self, from: u64) {
+        if let Some(stuck) = &mut self.stuck {
+            stuck.position += from;
+            stuck.seed = Seed(stuck.position);
+        }
+        if let Some(found) = &mut self.found {
+            found.position += from;
+            let seed = Seed(found.position);
+            found.run.seed = seed;
+            if let Origin::Seed(origin) | Origin::Reordered(origin) = &mut found.origin {
+                *origin = seed;
+            }
+        }
+    }
+}

@@ -11,6 +11,8 @@
 use unpause_ordered::{Map, Set};
 mod binary;
 mod census;
+#[allow(dead_code, reason = "the real build has no runs of plain threads")]
+mod helped;
 mod json;
 mod must_fail;
 mod part;
@@ -25,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub(crate) use self::helped::HelpedLine;
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::json::{Json, list, quoted};
 pub use self::must_fail::MustFail;

@@ -3,20 +3,25 @@
 //! Hands out the seeds of a shard to threads, stops at a failure or when the time is up, records passed seeds in the
 //! results and adds up the counts of the threads. Does not run a seed: the engine of the build does.
 
+#[allow(dead_code, reason = "the real build has no runs of plain threads")]
+mod helped;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use unpause_ordered::Set;
 
+#[allow(unused_imports, reason = "as above")]
+pub(super) use self::helped::{SeedHelper, SeedMaker, explore as explore_with_helpers};
 use crate::engine::assignment::Assignment;
 use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;
-use crate::report::{Origin, Searched};
-use crate::run::Run;
+use crate::report::{Origin, Searched, one_line};
 use crate::run::ids::{Place, Seed};
 use crate::run::program::ProgramRecord;
 use crate::run::untried::Untried;
+use crate::run::{Outcome, Run};
 use crate::strategy::search::Apart;
 
 /// Seeds run for so long on the calling thread before others are started: starting a thread costs
@@ -62,6 +67,17 @@ pub(super) struct Found {
     pub(super) position: u64,
     pub(super) run: Run,
     pub(super) origin: Origin,
+}
+
+impl Found {
+    /// The failure in a line.
+    #[allow(dead_code, reason = "the real build has no helpers")]
+    pub(super) fn in_a_line(&self) -> String {
+        match &self.run.outcome {
+            Outcome::Passed => "the run passed".to_owned(),
+            Outcome::Failed(failure) => one_line(failure, &self.run).replace('\n', " "),
+        }
+    }
 }
 
 /// A warning about tasks that a run left waiting.
@@ -134,19 +150,8 @@ pub(super) fn explore(
     batch: u64,
     work: &(dyn Fn(SeedQueue<'_>) + Sync),
 ) -> Explored {
-    let begin = assignment.results.begin();
-    let shared = SharedProgress {
-        assignment,
-        deadline: assignment.config.time.map(|time| Instant::now() + time),
-        jobs: jobs as u64,
-        batch,
-        next: AtomicU64::new(begin),
-        lowest: AtomicU64::new(u64::MAX),
-        late: AtomicBool::new(false),
-        live: Live::begin(&assignment.site.test),
-        total: Mutex::default(),
-    };
-    if assignment.config.seed(begin).is_some() {
+    let shared = SharedProgress::new(assignment, jobs, batch);
+    if assignment.config.seed(assignment.results.begin()).is_some() {
         run_on_threads(&shared, work);
     }
     shared.finish()
@@ -220,7 +225,7 @@ impl SeedQueue<'_> {
             }
         }
         shared.record(&batch, &mut own.tally);
-        shared.total.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
+        shared.add(own);
     }
 }
 
@@ -249,7 +254,21 @@ struct SharedProgress<'a> {
     total: Mutex<Explored>,
 }
 
-impl SharedProgress<'_> {
+impl<'a> SharedProgress<'a> {
+    fn new(assignment: &'a Assignment<'a>, jobs: usize, batch: u64) -> SharedProgress<'a> {
+        SharedProgress {
+            assignment,
+            deadline: assignment.config.time.map(|time| Instant::now() + time),
+            jobs: jobs as u64,
+            batch,
+            next: AtomicU64::new(assignment.results.begin()),
+            lowest: AtomicU64::new(u64::MAX),
+            late: AtomicBool::new(false),
+            live: Live::begin(&assignment.site.test),
+            total: Mutex::default(),
+        }
+    }
+
     /// Takes positions. One at a time to begin with, so that a few long runs are shared out; then more, because
     /// threads with short runs would pass the counter to and fro.
     fn take(&self) -> Batch {
@@ -257,8 +276,19 @@ impl SharedProgress<'_> {
             begun if self.jobs > 1 && begun < 64 * self.jobs => 1,
             _ => self.batch,
         };
-        let from = self.next.fetch_add(count, Ordering::SeqCst);
+        let from = self.take_many(count);
         Batch { from, left: from..from + count }
+    }
+
+    /// Takes so many positions. Returns the first.
+    fn take_many(&self, count: u64) -> u64 {
+        self.next.fetch_add(count, Ordering::SeqCst)
+    }
+
+    /// Returns `true` if the seed at this position is to be run.
+    #[inline]
+    fn wants(&self, position: u64) -> bool {
+        !self.late.load(Ordering::Relaxed) && position <= self.lowest.load(Ordering::Relaxed)
     }
 
     /// Returns the next seed of a thread; `None` if it is to stop. Records a batch that has passed.
@@ -272,7 +302,7 @@ impl SharedProgress<'_> {
             *batch = self.take();
         }
         let position = batch.left.start;
-        if position > self.lowest.load(Ordering::Relaxed) {
+        if !self.wants(position) {
             return None;
         }
         let seed = Seed(self.assignment.config.seed(position)?);
@@ -282,6 +312,11 @@ impl SharedProgress<'_> {
     /// Records the passed seeds of a batch in the results.
     fn record(&self, batch: &Batch, tally: &mut Tally) {
         self.assignment.results.passed(batch.from..batch.left.start, tally);
+    }
+
+    /// Adds the result of one thread.
+    fn add(&self, own: Explored) {
+        self.total.lock().unwrap_or_else(PoisonError::into_inner).merge(own);
     }
 
     fn read_clock(&self) {

@@ -81,6 +81,10 @@ pub(crate) fn noting_calls<T>(act: impl FnOnce() -> T) -> T {
 #[allow(dead_code, reason = "runs on real threads have no calls")]
 pub(crate) fn complete(_run: &mut Run) {}
 
+/// Has no effect: no run has plain threads.
+#[allow(dead_code, reason = "runs on real threads have no helpers")]
+pub(crate) fn set_spawned_in_turn() {}
+
 /// Returns `false`: no run has plain threads.
 pub(crate) fn take_spawned_in_turn() -> bool {
     false

@@ -53,7 +53,7 @@ pub(crate) use self::isolation::{ends_child, set as set_isolation};
 pub(crate) use self::orders::{set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::threads::Threads;
-pub(crate) use self::turns::take_spawned_in_turn;
+pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};
 use crate::rt::WORLD;
 use crate::run::Failure;
 use crate::run::ids::TaskId;

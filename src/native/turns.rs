@@ -33,6 +33,11 @@ pub(super) fn note() {
     WORLD.with(|world| world.note_untried(Untried::Unseen(ORDERS)));
 }
 
+/// Notes that a run of a helper has spawned such a task.
+pub(crate) fn set_spawned_in_turn() {
+    SPAWNED.store(true, Ordering::Relaxed);
+}
+
 /// Returns `true` if a run since the last call has spawned such a task.
 pub(crate) fn take_spawned_in_turn() -> bool {
     SPAWNED.swap(false, Ordering::Relaxed)

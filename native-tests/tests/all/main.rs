@@ -11,6 +11,7 @@ mod closures;
 mod corpus;
 mod dispatchers;
 mod fold;
+mod helpers;
 mod histories;
 mod locks;
 mod many;

@@ -1,12 +1,11 @@
-//! Searches of plain threads in several processes: continued, divided into shares, with helpers.
+//! Searches of plain threads in several processes: continued, divided into shares.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
-use std::time::Duration;
 
 use sim::__private::results::{Ledger, ResultsFile};
 
@@ -100,100 +99,4 @@ fn a_search_of_plain_threads_continues_and_is_divided() {
         let runs: u64 = ledgers.iter().map(|ledger| ledger.progress().runs).sum();
         assert_eq!(runs, all, "{test}");
     }
-}
-
-/// A search that is long enough for helpers. A run with a rare order of the threads does what the variable says.
-#[sim::test(native, strategy = "exhaustive", seeds = 15_000)]
-fn many_orders() {
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let lock = Arc::new(RwLock::new(()));
-    let threads = [(0, 3), (1, 4), (2, 4)].map(|(thread, times)| {
-        let order = order.clone();
-        thread::spawn(move || {
-            for _ in 0..times {
-                order.lock().unwrap().push(thread);
-            }
-        })
-    });
-    for thread in threads {
-        thread.join().unwrap();
-    }
-    if *order.lock().unwrap() == [1, 2, 2, 1, 2, 0, 1, 0, 2, 1, 0] {
-        match std::env::var("RARE").as_deref() {
-            Ok("panic") => panic!("rare"),
-            Ok("abort") => std::process::abort(),
-            Ok("hang") => loop {
-                std::hint::spin_loop();
-            },
-            Ok("learn") => drop(lock.try_read()),
-            _ => {}
-        }
-    }
-}
-
-/// The processes that this one has started.
-fn children(process: u32) -> Vec<u32> {
-    let parent = |process: u32| {
-        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        text.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
-    };
-    let all = fs::read_dir("/proc").unwrap();
-    let all = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    all.filter(|child| parent(*child) == Some(process)).collect()
-}
-
-/// Searches with so many jobs, and looks at the process meanwhile. Returns what it wrote, without its time.
-fn many_orders_search(rare: &str, jobs: &str, look: &mut dyn FnMut(&Child)) -> String {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "searches::many_orders", "--nocapture"]);
-    child.envs([("RARE", rare), ("SIM_JOBS", jobs), ("SIM_HANG", "1s")]);
-    child.envs([("SIM_WHY", "0"), ("SIM_SHRINK", "0")]);
-    child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut running = child.spawn().unwrap();
-    while running.try_wait().unwrap().is_none() {
-        look(&running);
-        thread::sleep(Duration::from_millis(2));
-    }
-    let ended = running.wait_with_output().unwrap();
-    let [out, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
-    let said = out + &error;
-    let lines = said.lines().filter(|line| !line.contains("finished in"));
-    lines.map(|line| format!("{line}\n")).collect()
-}
-
-#[test]
-fn a_search_with_helpers_says_the_same() {
-    for rare in ["", "panic", "abort", "hang", "learn"] {
-        // A failure that other runs may have caused is replayed in another process.
-        let alone = many_orders_search(rare, "1", &mut |child| {
-            assert!(children(child.id()).len() < 2, "{rare}");
-        });
-        let mut most = 0;
-        let helped = many_orders_search(rare, "3", &mut |child| {
-            most = most.max(children(child.id()).len());
-        });
-        assert_eq!(helped, alone, "{rare}");
-        assert_eq!(most, 2, "{rare}: {helped}");
-        let is_as_expected = match rare {
-            "" => alone.contains("11550 runs"),
-            "learn" => alone.contains("steps the instructions of locks"),
-            _ => alone.contains("FAILED") && alone.contains(rare),
-        };
-        assert!(is_as_expected, "{rare}: {alone}");
-    }
-}
-
-#[test]
-fn a_search_goes_on_without_helpers_that_are_killed() {
-    let alone = many_orders_search("", "1", &mut |_| {});
-    let mut killed = Vec::new();
-    let helped = many_orders_search("", "3", &mut |child| {
-        for helper in children(child.id()) {
-            let is_new = !killed.contains(&helper);
-            if is_new && Command::new("kill").args(["-9", &helper.to_string()]).status().is_ok() {
-                killed.push(helper);
-            }
-        }
-    });
-    assert_eq!((helped, killed.len()), (alone, 2));
 }

@@ -42,6 +42,16 @@ async fn takes_many_runs_and_fails() {
     }
 }
 
+/// Its slices take longer than a step may.
+#[sim::test(seeds = 10_000, hang = "60ms")]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
+async fn takes_long_runs() {
+    if !off() {
+        std::thread::sleep(std::time::Duration::from_millis(8));
+        adds_to_two().await;
+    }
+}
+
 /// Two tasks that count in memory outside of `sim`, and show the count.
 #[sim::test(seeds = 1_000_000)]
 #[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]

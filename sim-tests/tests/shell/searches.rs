@@ -88,6 +88,13 @@ fn a_search_that_was_killed_goes_on_and_ends_as_if_it_had_not_been() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_thread_that_waits_for_a_slice_of_another_is_not_hung() {
+    let results = folder("search of long runs");
+    let search = search("takes_long_runs", &results).env("SIM_JOBS", "2").env("SIM_TIME", "5s");
+    search.passes().says(&["the search is not through"]);
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn shares_that_do_not_see_each_other_are_a_proof_together() {
     let results = folder("search shares");
     for share in ["1/3", "3/3"] {

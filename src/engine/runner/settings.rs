@@ -188,8 +188,8 @@ impl Runner {
     }
 
     /// The number of threads that run seeds or make parts of a search, at least 1. The report does not depend on it.
-    /// A search of plain threads has as many processes: copies of this one, which begin after 50 ms. If its closure has
-    /// captured memory, or if each run has a process of its own, it has one. Seeds of plain threads have one, too.
+    /// Plain threads have as many processes: copies of this one, which begin after 50 ms. If the closure has captured
+    /// memory, or if each run has a process of its own, there is one.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Runner {
         self.settings.jobs = Some(jobs.max(1));

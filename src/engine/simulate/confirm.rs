@@ -9,6 +9,7 @@ use super::strengthen::strengthening;
 use super::watchdog::Unwatch;
 use super::{hook, prove, seek, why};
 use crate::engine::assignment::Account;
+use crate::engine::seeds::Found;
 use crate::report::{Finding, Origin, Proof, Shrinking, Size};
 use crate::rt::{RunLimits, Worker};
 use crate::run::event::ValueKind;
@@ -120,6 +121,14 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     };
     let step = run.steps.len() as u32;
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
+}
+
+/// A run that passes here, and whose decisions led to a failure in a helper.
+pub(super) fn differs_from_helper(run: Run, position: u64, failed: String) -> Box<Found> {
+    let (step, second) = (run.steps.len() as u32, "the run passed".to_owned());
+    let failure = Failure::NonDeterminism { step, first: failed, second };
+    let origin = Origin::Seed(run.seed);
+    Box::new(Found { position, run: Run { outcome: Outcome::Failed(failure), ..run }, origin })
 }
 
 /// Checks that the same programs were generated from the same decisions.

@@ -1,11 +1,14 @@
 //! Runs seeds under the scheduler.
 
-use super::confirm;
+mod helped;
+
+use self::helped::HelpedRunner;
 use super::job::WorkerJob;
 use super::passed::note;
 use super::reorder::ClosureCollector;
 use super::session::Session;
 use super::watchdog::Unwatch;
+use super::{confirm, helper};
 use crate::engine::seeds::{self, Explored, Found, SeedTurn, remarks, unchecked};
 use crate::report::Origin;
 use crate::rt::{RunLimits, Worker};
@@ -15,10 +18,21 @@ use crate::run::{Failure, Outcome, Run};
 /// The number of seeds that a thread takes at a time: a run may be shorter than a look at the clock.
 const BATCH: u64 = 16;
 
-/// Runs the seeds of the shard on as many threads as pay.
+/// Runs the seeds of the shard on as many threads as pay, or in as many processes.
 pub(super) fn explore(session: &Session<'_>) -> Explored {
+    let config = session.config;
+    // A helper says counts of a fixed size, and no more.
+    let is_counted = config.coverage || config.statistics || config.closure;
+    let processes = if is_counted { 1 } else { helper::processes(session) };
+    if processes > 1 {
+        return session.quietly(|| {
+            let mut helped = HelpedRunner { runner: SeedRunner::new(session), jobs: processes };
+            let how = (processes, BATCH, helper::ALONE);
+            seeds::explore_with_helpers(session.assignment, how, &mut helped)
+        });
+    }
     // Plain threads share the statics of the process.
-    let jobs = if session.config.is_native() { 1 } else { session.config.jobs };
+    let jobs = if config.is_native() { 1 } else { config.jobs };
     seeds::explore(session.assignment, jobs, BATCH, &|seeds| {
         session.quietly(|| {
             let mut runner = SeedRunner::new(session);

@@ -9,6 +9,7 @@ mod confirm;
 mod ends;
 mod exhaust;
 mod explore;
+mod helper;
 mod hook;
 mod job;
 mod passed;

@@ -77,7 +77,8 @@ pub(crate) struct WatchedWorker {
     thread: Thread,
     /// The step it is in.
     step: Arc<AtomicU32>,
-    /// True while another worker of its thread makes a run: this one makes no progress then, and does not hang.
+    /// True while another worker of its thread makes a run, or while its thread waits for other threads: this one makes
+    /// no progress then, and does not hang.
     paused: AtomicBool,
     /// Signs of life within the step.
     beats: Arc<AtomicU64>,
@@ -112,6 +113,14 @@ impl WatchedWorker {
         self.note(&job);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
         self.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Does `wait`, which waits for runs of other workers.
+    pub(super) fn paused<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.paused.store(true, Ordering::Relaxed);
+        let waited = wait();
+        self.paused.store(false, Ordering::Relaxed);
+        waited
     }
 
     fn note(&self, job: &WorkerJob) {

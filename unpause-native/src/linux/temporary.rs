@@ -26,13 +26,20 @@ const PROCESSES: u32 = 256;
 static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 /// True if the run has the folder.
 static IS_USED: AtomicBool = AtomicBool::new(false);
+/// True if this process is a copy of one that has a folder.
+static IS_COPY: AtomicBool = AtomicBool::new(false);
 
 type Get = unsafe extern "C" fn(*const c_char) -> *mut c_char;
 
 /// The folder of this process, and its name for C. `None` if none can be made: the variable then keeps its value.
 fn folder() -> Option<&'static (PathBuf, CString)> {
-    static FOLDER: OnceLock<Option<(PathBuf, CString)>> = OnceLock::new();
-    FOLDER.get_or_init(find).as_ref()
+    static FOLDERS: [OnceLock<Option<(PathBuf, CString)>>; 2] = [OnceLock::new(), OnceLock::new()];
+    FOLDERS[usize::from(IS_COPY.load(Ordering::Relaxed))].get_or_init(find).as_ref()
+}
+
+/// This process is a copy of another one, which makes runs at the same time: it gets a folder of its own.
+pub(crate) fn begin_copy() {
+    IS_COPY.store(true, Ordering::Relaxed);
 }
 
 /// Makes the first folder that no other process has, and locks it until this process ends.

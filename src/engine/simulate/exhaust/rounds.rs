@@ -11,15 +11,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::state::{Round, State};
-use super::helpers::{self, HelperSlice};
+use super::helpers;
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
 use super::{RunVisitor, SearchEnd, SearchLimits, estimate, top};
-use crate::engine::config::LogMode;
 use crate::engine::live::{self, Live};
 use crate::engine::results::SearchLog;
 use crate::engine::seeds::Explored;
+use crate::engine::simulate::helper;
 use crate::engine::simulate::session::Session;
-use crate::native::{self, Helper};
+use crate::native::Helper;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, SearchTree};
 
@@ -42,15 +42,12 @@ impl Hands {
         let config = session.config;
         // A visitor sees the runs in order.
         let is_divided = matches!(visit, RunVisitor::UntilFailure) && config.jobs > 1;
-        // Something that a line does not have.
-        let is_kept = config.certify.is_some()
-            || config.log == LogMode::All
-            || session.watch.notes().is_some();
         match config.is_native() {
             _ if !is_divided => Hands::Alone,
             false => Hands::Threads(config.jobs),
-            true if is_kept || !native::may_have_helpers() => Hands::Alone,
-            true => Hands::Processes(config.jobs),
+            // The line of a slice does not have the decisions of its runs.
+            true if config.certify.is_some() => Hands::Alone,
+            true => Hands::Processes(helper::processes(session)),
         }
     }
 
@@ -59,7 +56,7 @@ impl Hands {
         match self {
             Hands::Alone => Duration::MAX,
             Hands::Threads(_) => Duration::from_millis(10),
-            Hands::Processes(_) => Duration::from_millis(50),
+            Hands::Processes(_) => helper::ALONE,
         }
     }
 }
@@ -241,7 +238,7 @@ impl<'r> Rounds<'r, '_> {
         let over = OverOnUnwind(self);
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
-            while let Some((at, order)) = self.take(true) {
+            while let Some((at, order)) = maker.paused(|| self.take(true)) {
                 let made = maker.make(order, visit, &|| self.goes_on(at));
                 between(&mut maker);
                 self.give(at, made);
@@ -250,17 +247,17 @@ impl<'r> Rounds<'r, '_> {
         std::mem::forget(over);
     }
 
-    /// Has a helper make slices until the search is over, or the helper is lost.
+    /// Has a helper make slices until the search is over, a run of them fails, or the helper is lost.
     fn relay(&self, nth: usize, mut helper: Helper) {
         let over = OverOnUnwind(self);
-        while let Some((at, order)) = self.take(false) {
+        while let Some((at, mut order)) = self.take(false) {
             let unheard = std::mem::take(&mut self.state().unheard[nth]);
-            let (hang, goes_on) = (self.session.config.hang, || self.goes_on(at));
-            let made = helpers::ask(&mut helper, (at, &order), &unheard, hang, &goes_on);
+            let goes_on = || self.goes_on(at);
+            let made = helpers::ask(self.session, &mut helper, (at, &order), &unheard, &goes_on);
             match made {
-                HelperSlice::Made(made) => self.give(at, *made),
-                HelperSlice::Fails => self.give_back(at, order),
-                HelperSlice::Lost => {
+                Some(Ok(made)) => self.give(at, made),
+                other => {
+                    order.failed = other.and_then(Result::err);
                     self.give_back(at, order);
                     break;
                 }
@@ -290,7 +287,8 @@ impl<'r> Rounds<'r, '_> {
                 round.next += 1;
                 round.under_way += 1;
                 let from = round.number_of(at);
-                let order = SliceOrder { part: tree.part(at), budget: round.budgets[at], from };
+                let (part, budget) = (tree.part(at), round.budgets[at]);
+                let order = SliceOrder { part, budget, from, failed: None };
                 return Some((at, order));
             }
             state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);

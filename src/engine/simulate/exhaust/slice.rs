@@ -67,6 +67,8 @@ pub(super) struct SliceOrder {
     pub(super) budget: u64,
     /// The number of its first run, if the earlier slices of the round make as many runs as they may.
     pub(super) from: u64,
+    /// The failure of a run of it in a helper, in a line.
+    pub(super) failed: Option<String>,
 }
 
 /// The continuation after a run of a search.
@@ -98,6 +100,11 @@ impl<'a, 's> SliceMaker<'a, 's> {
         SliceMaker { session, search, worker, watched, limits: session.limits() }
     }
 
+    /// Does `wait`, which waits for slices of others.
+    pub(super) fn paused<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.watched.watched.paused(wait)
+    }
+
     /// Makes a slice, as long as `goes_on` before a run.
     pub(super) fn make(
         &mut self,
@@ -105,7 +112,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
         visit: &mut RunVisitor<'_>,
         goes_on: &dyn Fn() -> bool,
     ) -> MadeSlice {
-        let SliceOrder { part, budget, from } = order;
+        let SliceOrder { part, budget, from, failed } = order;
         let tally = Tally::new(false, self.session.config.statistics, false);
         let mut explored = Explored { tally, ..Explored::default() };
         self.adopt(part);
@@ -133,6 +140,12 @@ impl<'a, 's> SliceMaker<'a, 's> {
                     ended = true;
                 }
             }
+        }
+        let failed = failed.filter(|_| explored.found.is_none() && !is_cut);
+        if let Some(failed) = failed {
+            let run = self.worker.extract(Seed(from + made), self.session.config.strategy.name());
+            explored.found =
+                Some(confirm::differs_from_helper(run, made.saturating_sub(1), failed));
         }
         if native::take_strengthened() {
             explored.untried.insert(Untried::Orders);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::process::{self, Forked};
 use crate::linux::local::Workers;
 use crate::linux::real::real;
-use crate::linux::signals;
+use crate::linux::{signals, temporary};
 
 /// A copy of this process. It is ended when this is dropped.
 pub struct Helper(process::Child);
@@ -22,6 +22,7 @@ impl Helper {
         match process::fork_thread()? {
             Forked::Child => {
                 signals::begin_copy();
+                temporary::begin_copy();
                 Workers::forget_all(workers);
                 // What it unwinds through is the parent's.
                 let ended = catch_unwind(AssertUnwindSafe(work));

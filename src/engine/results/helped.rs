@@ -1,0 +1,59 @@
+//! The line of a helper about seeds: the counts over those that passed, and the failure of the next one.
+
+use super::json::{Json, quoted};
+use super::tally::Tally;
+
+/// The runs of a helper.
+#[derive(Default)]
+pub(crate) struct HelpedLine {
+    /// The counts over the runs of the first seeds, which passed.
+    pub(crate) tally: Tally,
+    /// The position of the first run that left tasks waiting, and the warning.
+    pub(crate) stuck: Option<(u64, String)>,
+    /// True if a run has spawned a task on a runtime of one thread.
+    pub(crate) has_turns: bool,
+    /// The failure of the run after these, if it failed, in a line.
+    pub(crate) failed: Option<String>,
+}
+
+impl HelpedLine {
+    /// The line, with its line feed.
+    pub(crate) fn write(&self) -> String {
+        let HelpedLine { tally, stuck, has_turns, failed } = self;
+        let mut out = format!("{{\"runs\":{},{}", tally.runs, tally.entries());
+        if let Some((position, text)) = stuck {
+            out += &format!(",\"stuck\":[{position},{}]", quoted(text));
+        }
+        if *has_turns {
+            out += ",\"turns\":true";
+        }
+        if let Some(failed) = failed {
+            out += &format!(",\"failed\":{}", quoted(failed));
+        }
+        out + "}\n"
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn parse(text: &str) -> Result<HelpedLine, String> {
+        let line = Json::parse(text.trim_end().as_bytes())?;
+        let stuck = match line.get("stuck") {
+            None => None,
+            Some(Json::List(entries)) => match &entries[..] {
+                [Json::Number(position), Json::Text(text)] => Some((*position, text.clone())),
+                _ => return Err("`stuck` is not a position and a text".to_owned()),
+            },
+            Some(_) => return Err("`stuck` is no list".to_owned()),
+        };
+        let failed = match line.get("failed") {
+            None => None,
+            Some(Json::Text(text)) => Some(text.clone()),
+            Some(_) => return Err("`failed` is no text".to_owned()),
+        };
+        let has_turns = line.get("turns").is_some();
+        let tally = Tally::read(&line, 0, line.number("runs")?)?;
+        Ok(HelpedLine { tally, stuck, has_turns, failed })
+    }
+}

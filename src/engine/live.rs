@@ -1,7 +1,8 @@
 //! The live view: a test that takes more than two seconds shows on a terminal how far it is.
 //!
 //! One line on the standard error itself, which no harness captures, is written over and over, and cleared in the end.
-//! Tests that run beside each other take turns: a test shows its line if no other one does.
+//! Tests that run beside each other take turns: a test shows its line if no other one does. Where there is no terminal,
+//! as in the log of a build, a test that takes longer than half a minute writes a line each half minute.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,9 @@ const FIRST: Duration = Duration::from_secs(2);
 /// The time between two lines.
 const EVERY: Duration = Duration::from_millis(250);
 
+/// The time before the first line where there is no terminal, and between two lines there.
+const PLAIN: Duration = Duration::from_secs(30);
+
 /// The columns of a line: as many as a narrow terminal has, without the last.
 const WIDTH: usize = 79;
 
@@ -26,8 +30,7 @@ static SHOWN: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Live<'a> {
     test: &'a str,
     began: Instant,
-    /// False without a terminal.
-    on: bool,
+    is_terminal: bool,
     /// The time after the begin at which the line was written last; `None` before the first time.
     written: Mutex<Option<Duration>>,
 }
@@ -36,21 +39,40 @@ impl<'a> Live<'a> {
     /// For a test that begins now. Costs the question if there is a terminal.
     pub(crate) fn begin(test: &'a str) -> Live<'a> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        let on = !is_dumb && io::stderr().is_terminal();
-        Live { test, began: Instant::now(), on, written: Mutex::new(None) }
+        let is_terminal = !is_dumb && io::stderr().is_terminal();
+        Live { test, began: Instant::now(), is_terminal, written: Mutex::new(None) }
     }
 
     /// Returns `true` if the line of the test is shown now.
     #[allow(dead_code, reason = "the real build has no searches")]
     pub(crate) fn is_on(&self) -> bool {
-        self.on && self.written.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Writes the line if it is time for it: `text` gets the time since the begin. Costs a branch without a terminal.
+    /// Writes the line if it is time for it: `text` gets the time since the begin. Costs a look at the clock before the
+    /// first line.
     #[inline]
     pub(crate) fn look(&self, text: impl FnOnce(Duration) -> String) {
-        if self.on {
-            self.look_at(self.began.elapsed(), text, &mut io::stderr());
+        let now = self.began.elapsed();
+        match self.is_terminal {
+            true if now >= FIRST => self.look_at(now, text, &mut io::stderr()),
+            false if now >= PLAIN => self.look_plainly_at(now, text, &mut io::stderr()),
+            _ => {}
+        }
+    }
+
+    fn look_plainly_at(
+        &self,
+        now: Duration,
+        text: impl FnOnce(Duration) -> String,
+        to: &mut dyn Write,
+    ) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.unwrap_or_default() + PLAIN <= now {
+            *written = Some(now);
+            // The line of a harness may be open. One call, so that lines do not mix.
+            let begin = if is_line_open() { "\n" } else { "" };
+            let _ = to.write_all(format!("{begin}{}: {}\n", self.test, text(now)).as_bytes());
         }
     }
 
@@ -79,7 +101,7 @@ impl<'a> Live<'a> {
 
 impl Drop for Live<'_> {
     fn drop(&mut self) {
-        if self.on {
+        if self.is_terminal {
             self.clear(&mut io::stderr());
         }
     }
@@ -149,7 +171,20 @@ mod tests {
     use super::*;
 
     fn live(test: &str) -> Live<'_> {
-        Live { test, began: Instant::now(), on: false, written: Mutex::new(None) }
+        Live { test, began: Instant::now(), is_terminal: false, written: Mutex::new(None) }
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_comes_each_half_minute() {
+        let slow = live("slow");
+        let at = |seconds| {
+            let mut out = Vec::new();
+            let text = |now: Duration| format!("{} s", now.as_secs());
+            slow.look_plainly_at(Duration::from_secs(seconds), text, &mut out);
+            String::from_utf8(out).unwrap().trim_start_matches('\n').to_owned()
+        };
+        let lines = [29, 30, 31, 59, 60, 200, 201].map(at);
+        assert_eq!(lines, ["", "slow: 30 s\n", "", "", "slow: 60 s\n", "slow: 200 s\n", ""]);
     }
 
     #[test]

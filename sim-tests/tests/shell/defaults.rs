@@ -37,6 +37,22 @@ fn defaults_of_a_package_are_in_its_file_and_variables_count_more() {
 }
 
 #[cfg_attr(feature = "sim", test)]
+fn a_failure_on_ci_is_a_page_too() {
+    let package = package("pages", "[ci]\nmax_steps = 100\n");
+    let page = package.join("out/demo.in_a_package/6.html");
+    let mut is_written = |child: Child| {
+        let said = child.env("SIM_OUT", package.join("out")).fails();
+        assert_eq!(said.stderr.contains("page:"), page.exists(), "{said}");
+        fs::remove_file(&page).is_ok()
+    };
+    assert!(!is_written(failing(&package)));
+    assert!(is_written(failing(&package).env("CI", "true")));
+    assert!(!is_written(failing(&package).env("CI", "true").env("SIM_HTML", "0")));
+    fs::write(package.join("unpause.toml"), "html = false\n").unwrap();
+    assert!(!is_written(failing(&package).env("CI", "true")));
+}
+
+#[cfg_attr(feature = "sim", test)]
 fn an_argument_of_a_test_counts_more_than_the_file() {
     // The test has 40 seeds, and the seventh fails.
     let package = package("arguments", "seeds = 2\nmax_steps = 1\n");

@@ -1,4 +1,5 @@
-//! The file `unpause.toml` beside a `Cargo.toml`: defaults for all tests of the package, and others for CI.
+//! The file `unpause.toml` beside a `Cargo.toml`: defaults for all tests of the package, and others for CI. On CI a failure
+//! is also written as a page, unless that is off.
 //!
 //! A small part of TOML: settings by the names of the list, one a line, with a number, a flag or a text in quotes; the
 //! table `[ci]`, which counts if the variable `CI` is set; comments. All else is an error that names the line.
@@ -29,12 +30,10 @@ impl Settings {
             return read.clone();
         }
         let file = folder.join(NAME);
+        let ci = std::env::var("CI").is_ok_and(|ci| !["", "0", "false"].contains(&&*ci));
         let read = match fs::read_to_string(&file) {
-            Ok(text) => {
-                let ci = std::env::var("CI").is_ok_and(|ci| !["", "0", "false"].contains(&&*ci));
-                settings(&text, ci, &file.display().to_string())
-                    .map(|settings| settings.with_paths_in(folder))
-            }
+            Ok(text) => settings(&text, ci, &file.display().to_string())
+                .map(|settings| settings.with_paths_in(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),
             Err(error) => Err(InvalidSetting {
                 name: file.display().to_string(),
@@ -42,6 +41,9 @@ impl Settings {
                 grammar: "a file that can be read".to_owned(),
             }),
         };
+        // Whoever looks at a failure of CI has its files, and not the machine.
+        let read = read
+            .map(|settings| Settings { html: settings.html.or(ci.then_some(true)), ..settings });
         known.insert(folder.to_owned(), read.clone());
         read
     }

@@ -176,7 +176,7 @@
 //! | `SIM_RESULTS` | the folder for results; a later run of the same program continues from there | `results` |
 //! | `SIM_CERTIFY` | writes the certificate of a search that proves a test into a file, or into a folder | `queue.certificate`, `certificates` |
 //! | `SIM_OBSERVE` | makes the runs of a file, for `cargo unpause verify` | `runs.certificate` |
-//! | `SIM_HTML` | writes a failure as a page for a browser, too, beside its trace | `1`, `0` |
+//! | `SIM_HTML` | writes a failure as a page for a browser, too, beside its trace; the default on CI (variable `CI`) | `1`, `0` |
 //! | `SIM_JSON` | writes the report of each test as JSON, also if it passes: beside its traces, into a folder, or into a file; `0` writes none, not even of a failure | `1`, `0`, `reports`, `report.json` |
 //!
 //! A bad value is an error that names variable, value and grammar. An unknown variable that begins with `SIM_` is

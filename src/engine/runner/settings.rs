@@ -277,7 +277,8 @@ impl Runner {
         self
     }
 
-    /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()).
+    /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()). Tests on
+    /// CI, where the variable `CI` is set, do by default.
     ///
     /// ```
     /// let folder = std::env::temp_dir().join("sim-docs/page");

@@ -14,6 +14,12 @@ mod usage;
 
 mod check;
 
+mod completions;
+
+mod man;
+
+mod manual;
+
 mod merge;
 
 mod failures;
@@ -162,6 +168,12 @@ pub const COMMANDS: &[Subcommand] = &[
         run: test::test,
     },
     Subcommand { name: "nextest", summary: "the same with cargo's `nextest`", run: test::nextest },
+    Subcommand {
+        name: "completions",
+        summary: "writes a script with which a shell completes these commands and their options",
+        run: completions::run,
+    },
+    Subcommand { name: "man", summary: "writes these pages for man", run: man::run },
 ];
 
 /// Runs the command that the arguments name and returns the exit code. The name of the program is
@@ -257,7 +269,7 @@ commands:
 "
     .to_owned();
     for command in COMMANDS {
-        help += &format!("  {:<8} {}\n", command.name, command.summary);
+        help += &format!("  {:<11} {}\n", command.name, command.summary);
     }
     help + "\ncargo unpause COMMAND --help has the details, cargo unpause --version the version.\n"
 }

@@ -1,5 +1,5 @@
-//! The file `unpause.toml` beside a `Cargo.toml`: defaults for all tests of the package, and others for CI. On CI a failure
-//! is also written as a page, unless that is off.
+//! The file `unpause.toml` beside a `Cargo.toml`: defaults for all tests of the package, and others for CI. On CI a
+//! failure is also written as a page, unless that is off.
 //!
 //! A small part of TOML: settings by the names of the list, one a line, with a number, a flag or a text in quotes; the
 //! table `[ci]`, which counts if the variable `CI` is set; comments. All else is an error that names the line.

@@ -1,4 +1,4 @@
-//! The line of a helper about seeds: the counts over those that passed, and the failure of the next one.
+//! The line of a helper about seeds: the counts over the passed seeds, and the failure of the next one.
 
 use super::json::{Json, quoted};
 use super::tally::Tally;

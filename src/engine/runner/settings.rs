@@ -277,8 +277,8 @@ impl Runner {
         self
     }
 
-    /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()). Tests on
-    /// CI, where the variable `CI` is set, do by default.
+    /// Write a failure as a page for a browser, too, beside its trace: [`report::page`](crate::report::page()). This is
+    /// the default on CI, where the variable `CI` is set.
     ///
     /// ```
     /// let folder = std::env::temp_dir().join("sim-docs/page");

@@ -12,6 +12,7 @@ use super::{Batch, Explored, Found, SeedQueue, SeedTurn, SharedProgress, Stuck};
 use crate::engine::assignment::Assignment;
 use crate::engine::results::{HelpedLine, Tally};
 use crate::run::ids::Seed;
+use unpause_ordered::sort_by_key;
 
 /// The time that a helper is to take for the seeds of one question.
 const QUESTION: Duration = Duration::from_millis(5);
@@ -132,7 +133,7 @@ fn relay(shared: &SharedProgress<'_>, mut helper: impl SeedHelper) -> Vec<Unrun>
 
 /// Runs the seeds that helpers did not pass, if no lower one fails.
 fn run_rest(shared: &SharedProgress<'_>, mut unrun: Vec<Unrun>, maker: &mut impl SeedMaker) {
-    unrun.sort_unstable_by_key(|unrun| unrun.positions.start);
+    sort_by_key(&mut unrun, |unrun| unrun.positions.start);
     let config = shared.assignment.config;
     let mut own = Explored { tally: Tally::default(), ..Explored::default() };
     'all: for Unrun { positions, failed } in unrun {

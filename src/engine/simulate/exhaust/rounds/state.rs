@@ -16,7 +16,7 @@ pub(super) struct State<'r> {
     pub(super) tree: &'r mut SearchTree,
     pub(super) explored: &'r mut Explored,
     pub(super) round: Round,
-    /// For each helper, the rounds that are over and that it was not told.
+    /// For each helper, the lines of the rounds that are over and that it has not heard.
     pub(super) unheard: Vec<String>,
     pub(super) ended: Option<PoolEnd>,
 }

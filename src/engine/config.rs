@@ -69,6 +69,19 @@ fn processors() -> usize {
     *NUMBER.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// The most processes that make runs of one test of plain threads when nothing says how many.
+const PROCESSES_MAX: usize = 32;
+
+/// The number of processes of a test of plain threads when nothing says how many. Nextest has one test for each
+/// processor already.
+fn processes() -> usize {
+    static NUMBER: OnceLock<usize> = OnceLock::new();
+    *NUMBER.get_or_init(|| match std::env::var_os("NEXTEST") {
+        Some(_) => 1,
+        None => processors().min(PROCESSES_MAX),
+    })
+}
+
 /// The properties of a test that no user sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestKind {
@@ -321,7 +334,11 @@ impl Settings {
             faults,
             isolate,
             memory,
-            jobs: if native::is_alone() { 1 } else { self.jobs.unwrap_or_else(processors) },
+            jobs: match self.kind.native {
+                _ if native::is_alone() => 1,
+                true => self.jobs.unwrap_or_else(processes),
+                false => self.jobs.unwrap_or_else(processors),
+            },
             hang: Some(self.hang.unwrap_or(HANG)).filter(|hang| !hang.is_zero()),
             limit: Some(self.limit.unwrap_or(LIMIT)).filter(|limit| !limit.is_zero()),
             log: self.log.unwrap_or_default(),

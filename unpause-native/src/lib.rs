@@ -14,7 +14,7 @@
 //! | `execution.rs` | one run: begins, resumes threads, ends |
 //! | `local.rs` | a run in this process |
 //! | `warm_up.rs` | the first run of a process |
-//! | `apart/` | a run in a process of its own: the fork, and the answers that it sends |
+//! | `apart/` | a run in a process of its own: the fork, and the answers that it sends; copies of the process for many runs |
 //! | `request.rs` | the reason why a thread has stopped |
 //! | `thread.rs` | simulated threads: stacks and thread-locals borrowed from parked threads of the system |
 //! | `switch.rs` | the change from one stack and thread-local block to another |

@@ -30,7 +30,9 @@ pub(super) fn processes(session: &Session<'_>) -> usize {
     let config = session.config;
     // Subscribers of this process hear each run, or its notes are entered before it.
     let is_heard = config.log == LogMode::All || session.watch.notes().is_some();
-    if config.is_native() && !is_heard && native::may_have_helpers() { config.jobs } else { 1 }
+    // Without a limit nobody would know that a helper is lost.
+    let is_able = config.is_native() && !is_heard && config.hang.is_some();
+    if is_able && native::may_have_helpers() { config.jobs } else { 1 }
 }
 
 /// Asks a helper, and waits for the answer. When `goes_on` is false for the first time, the helper is to make no other
@@ -41,7 +43,7 @@ pub(super) fn ask(
     question: &str,
     goes_on: GoesOn<'_>,
 ) -> Option<String> {
-    let hang = session.config.hang.map(|hang| hang.max(PATIENCE));
+    let hang = session.config.hang.unwrap_or(PATIENCE).max(PATIENCE);
     if !helper.line.say(question) {
         return None;
     }
@@ -50,7 +52,7 @@ pub(super) fn ask(
         match helper.line.hear(Some(BEAT)).ok()? {
             Some(line) if line != ".\n" => return Some(line),
             Some(_) => heard = Instant::now(),
-            None if hang.is_none_or(|hang| heard.elapsed() < hang) => {}
+            None if heard.elapsed() < hang => {}
             None => return None,
         }
         if !is_cut && !goes_on() {

@@ -288,7 +288,12 @@ impl<'a> SharedProgress<'a> {
     /// Returns `true` if the seed at this position is to be run.
     #[inline]
     fn wants(&self, position: u64) -> bool {
-        !self.late.load(Ordering::Relaxed) && position <= self.lowest.load(Ordering::Relaxed)
+        !self.late.load(Ordering::Relaxed) && self.is_low(position)
+    }
+
+    /// Returns `true` if no seed at a lower position is known to fail.
+    fn is_low(&self, position: u64) -> bool {
+        position <= self.lowest.load(Ordering::Relaxed)
     }
 
     /// Returns the next seed of a thread; `None` if it is to stop. Records a batch that has passed.

@@ -40,7 +40,7 @@ fn defaults_of_a_package_are_in_its_file_and_variables_count_more() {
 fn a_failure_on_ci_is_a_page_too() {
     let package = package("pages", "[ci]\nmax_steps = 100\n");
     let page = package.join("out/demo.in_a_package/6.html");
-    let mut is_written = |child: Child| {
+    let is_written = |child: Child| {
         let said = child.env("SIM_OUT", package.join("out")).fails();
         assert_eq!(said.stderr.contains("page:"), page.exists(), "{said}");
         fs::remove_file(&page).is_ok()

@@ -109,7 +109,8 @@ fn relay(shared: &SharedProgress<'_>, mut helper: impl SeedHelper) -> Vec<Unrun>
         let is_lost = line.is_none();
         let HelpedLine { tally, stuck, failed, .. } = line.unwrap_or_default();
         let left = positions.start + tally.runs..positions.end;
-        let stuck = stuck.map(|(position, text)| Stuck { position, seed: Seed(position), text });
+        let seed = |position| Seed(shared.assignment.config.seed(position).unwrap_or_default());
+        let stuck = stuck.map(|(position, text)| Stuck { position, seed: seed(position), text });
         own.merge(Explored { tally, stuck, ..Explored::default() });
         shared.record(&Batch { from: positions.start, left: left.clone() }, &mut own.tally);
         if failed.is_some() {
@@ -139,12 +140,13 @@ fn run_rest(shared: &SharedProgress<'_>, mut unrun: Vec<Unrun>, maker: &mut impl
     'all: for Unrun { positions, failed } in unrun {
         let mut batch = Batch { from: positions.start, left: positions.clone() };
         for position in positions.clone() {
-            let Some(seed) = config.seed(position).filter(|_| shared.wants(position)) else {
-                break;
-            };
+            let failed = failed.as_deref().filter(|_| position == positions.start);
+            // What fails in a helper is to be found, also when the time is up.
+            let is_wanted = shared.wants(position) || failed.is_some() && shared.is_low(position);
+            let Some(seed) = config.seed(position).filter(|_| is_wanted) else { break };
             let turn = SeedTurn { position, seed: Seed(seed), first: false };
             own.found = maker.run(turn, &mut own);
-            if let (None, Some(failed), true) = (&own.found, &failed, position == positions.start) {
+            if let (None, Some(failed)) = (&own.found, failed) {
                 own.found = Some(maker.differs(turn, failed));
             }
             if own.found.is_some() {

@@ -239,7 +239,9 @@ impl<'r> Rounds<'r, '_> {
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
             while let Some((at, order)) = maker.paused(|| self.take(true)) {
-                let made = maker.make(order, visit, &|| self.goes_on(at));
+                // What fails in a helper is to be found, also when the time is up.
+                let fails = order.failed.is_some();
+                let made = maker.make(order, visit, &|| fails || self.goes_on(at));
                 between(&mut maker);
                 self.give(at, made);
             }

@@ -51,7 +51,10 @@ impl Round {
     pub(super) fn is_over(&self, rounds: &Rounds<'_, '_>) -> bool {
         let last = rounds.last.load(Ordering::Relaxed);
         let wanted = last.saturating_add(1).min(self.budgets.len());
-        self.under_way == 0 && self.made[..wanted].iter().all(Option::is_some)
+        let fails = |(_, order): &(usize, SliceOrder)| order.failed.is_some();
+        self.under_way == 0
+            && self.made[..wanted].iter().all(Option::is_some)
+            && !self.returned.iter().any(fails)
     }
 }
 
@@ -145,16 +148,24 @@ impl State<'_> {
     pub(super) fn end_round(&mut self, rounds: &Rounds<'_, '_>) {
         let last = rounds.last.load(Ordering::Relaxed);
         self.tell_helpers(last);
-        let made = std::mem::take(&mut self.round.made).into_iter();
+        let mut made = std::mem::take(&mut self.round.made).into_iter();
         let (mut slices, mut is_cut) = (Vec::new(), false);
         for MadeSlice { slice, mut explored, is_cut: cut } in
-            made.take(last.saturating_add(1)).flatten()
+            made.by_ref().take(last.saturating_add(1)).flatten()
         {
             explored.renumber(self.round.number);
             self.round.number += slice.made();
             self.explored.merge(explored);
             is_cut |= cut;
             slices.push(slice);
+        }
+        if is_cut && self.explored.found.is_none() {
+            // The time is up. A failure that was found meanwhile must not be lost.
+            let mut later = made.flatten().map(|made| made.explored);
+            if let Some(mut explored) = later.find(|explored| explored.found.is_some()) {
+                explored.renumber(self.round.number);
+                self.explored.found = explored.found;
+            }
         }
         if self.explored.found.is_some() || is_cut {
             self.tree.count(slices);

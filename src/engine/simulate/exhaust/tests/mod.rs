@@ -18,6 +18,7 @@ mod divided;
 mod families;
 mod fated;
 mod faults;
+mod late;
 #[cfg(feature = "tokio")]
 mod mail;
 mod nodes;

@@ -107,9 +107,9 @@
 //! A **point** is an await on a primitive of this library: [`Atomic`], [`Cell`], [`Mutex`], a [`JoinHandle`],
 //! [`yield_now`](task::yield_now). The task announces its next operation there, and any other task may go first. A
 //! **step** is the code from one point to the next, without interruption. Spawning a task and dropping a guard take
-//! effect at once and are no points. A task that waits for a lock or another task is blocked. When a lock is freed, all
-//! waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked until the
-//! memory that it read has changed.
+//! effect at once and are not points. A task that waits for a lock or another task is blocked. When a lock is freed,
+//! all waiters are enabled, and the first waiter that steps gets the lock. A task in [`spin_until`] is blocked until
+//! the memory that it read has changed.
 //!
 //! A **run** is one execution of the body. Its **decisions** determine it: the task that steps next, and the value that
 //! [`mod@rand`] draws. A **trace** is the list of these decisions, and replays the run without seed and strategy. A run
@@ -253,7 +253,7 @@
 //!   only in builds with debug assertions, because it costs room. A [`OnceLock`], [`Once`] or [`LazyLock`] starts each
 //!   run afresh in simulated runs only. A [`Mutex`] in a `static` fails the second run
 //!   that meets it, and so does a [`Cell`] made in another run.
-//! - A test that passes is no proof, unless its strategy was a search that came to its end.
+//! - A test that passes is not a proof, unless its strategy was a search that came to its end.
 
 #![forbid(unsafe_code)]
 

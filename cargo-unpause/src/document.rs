@@ -20,7 +20,7 @@ const VERSION: u64 = 1;
 /// The values of the field `format`.
 const FORMATS: [&str; 2] = ["unpause failure", "unpause pass"];
 
-/// The reason why a file is no report.
+/// The reason why a file is not a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unreadable {
     /// It is no JSON: the text says where.

@@ -17,7 +17,7 @@ const FIRST: Duration = Duration::from_secs(2);
 /// The time between two lines.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// The time before the first line where there is no terminal, and between two lines there.
+/// Without a terminal: the time before the first line, and between two lines.
 const PLAIN: Duration = Duration::from_secs(30);
 
 /// The columns of a line: as many as a narrow terminal has, without the last.

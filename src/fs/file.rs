@@ -31,7 +31,7 @@ const CLONE: Op = sees("try_clone");
 /// An open file, with tokio's names. See the [module](self::super) for what a power failure leaves of it.
 ///
 /// Each call is a point and has its effect in one step: a write is done when its future is ready, and
-/// [`flush`](Self::flush) has nothing to do. Dropping a file closes it, which is no point and syncs nothing. It
+/// [`flush`](Self::flush) has nothing to do. Dropping a file closes it, which is not a point and syncs nothing. It
 /// implements `AsyncRead`, `AsyncWrite` and `AsyncSeek` of the crate `futures` and, with the feature `tokio`, of tokio.
 ///
 /// ```

@@ -89,7 +89,7 @@ pub(super) type Life = (Arc<Machine>, u64);
 pub(super) struct Effects {
     accesses: Accesses,
     losses: Vec<(Loss, Arc<Wrapped>)>,
-    /// Inodes and parts of mapped files, with what was done to them.
+    /// Inodes and parts of mapped files, with the operations on them.
     touched: Vec<(Arc<Wrapped>, &'static Op)>,
     position: Option<Arc<Wrapped>>,
     is_visit: bool,

@@ -26,7 +26,7 @@ impl HistorySource for Replica {
         self.0.clone()
     }
 
-    /// The model is in the other process, which has ended. A search is no proof then.
+    /// The model is in the other process, which has ended. A search is not a proof then.
     fn holds_at(&self, _: &[Timed]) -> bool {
         true
     }

@@ -153,7 +153,7 @@ pub(super) fn perform(thread: usize) -> (u64, u64) {
     with(|threads| threads.execution().perform(thread))
 }
 
-/// Does an access that is no point. Memory whose accesses are points elsewhere is changed
+/// Does an access that is not a point. Memory whose accesses are points elsewhere is changed
 /// nevertheless. Returns the previous value and the new one.
 pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
     let (old, new, word) = with(|threads| {

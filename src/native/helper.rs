@@ -19,7 +19,7 @@ impl HelperLine {
         HelperLine { stream: BufReader::new(stream), begun: Vec::new() }
     }
 
-    /// Says a text, or several. Returns `false` if the other process has ended.
+    /// Sends one text or several. Returns `false` if the other process has ended.
     pub(crate) fn say(&mut self, text: &str) -> bool {
         self.stream.get_mut().write_all(text.as_bytes()).is_ok()
     }

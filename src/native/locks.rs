@@ -325,7 +325,7 @@ fn is_search() -> bool {
     with(|threads| threads.detail) == Detail::Searched
 }
 
-/// A search is no proof if it has taken calls of a lock for operations and other code uses it.
+/// A search is not a proof if it has taken calls of a lock for operations and other code uses it.
 fn note_otherwise(site: Site) {
     if is_search() {
         detail::is_used_otherwise(site.place);

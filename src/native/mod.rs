@@ -178,7 +178,7 @@ pub(crate) async fn run(
     error.or_else(notes::take_error)
 }
 
-/// The name of the function below. The counts of `Arc` in it are no points.
+/// The name of the function below. The counts of `Arc` in it are not points.
 const NAMES_THREAD: &str = "named";
 
 /// Calls `act` on the current simulated thread, which has this name then. std names only threads that it makes, so the

@@ -3,7 +3,7 @@
 //! The runtime has the stores that an operation may choose (`orders.rs` of `unpause-native`). `store_choice.rs` of
 //! `unpause-run` has the choice.
 //!
-//! Operations of std's primitives and of locks, and operations that are no points, see the newest store. They are not
+//! Operations of std's primitives and of locks, and operations that are not points, see the newest store. They are not
 //! under test, and their own orders count nevertheless.
 
 use std::cell::Cell;

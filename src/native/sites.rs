@@ -108,7 +108,7 @@ impl SiteParts {
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: ByNumber<Site>,
-    /// The return addresses of places that are no points.
+    /// The return addresses of places that are not points.
     passing: ByNumber<Vec<usize>>,
 }
 

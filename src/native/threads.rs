@@ -73,7 +73,7 @@ pub(super) struct Threads {
     pub(super) awaited: Vec<usize>,
     /// The waits for each word, the first come first.
     queues: ByNumber<VecDeque<Arc<Waiter>>>,
-    /// True if threads do operations that are no points by themselves. If not, the calls of requests are noted.
+    /// True if threads do operations that are not points by themselves. If not, the calls of requests are noted.
     lets_pass: bool,
     /// Of threads that have ended, for the next ones. Empty but for their allocations.
     looks: Vec<Looks>,
@@ -212,7 +212,7 @@ impl Threads {
         self.looks.push(looks.emptied());
     }
 
-    /// Has threads do the operations at a place, which are no points, by themselves from now on.
+    /// Has threads do the operations at a place, which are not points, by themselves from now on.
     pub(super) fn let_pass(&mut self, thread: usize, site: Site) {
         // The innermost functions of such a place are also called by others.
         if self.lets_pass && !site.names_thread {
@@ -234,7 +234,7 @@ impl Threads {
             return word.clone();
         }
         let name = self.execution().name(address);
-        // A change of it is recorded even where it is no point.
+        // A change of it is recorded even where it is not a point.
         self.execution().watch(address);
         let of_lock = site.lock.map(|part| part.family.kind());
         let kind = site.primitive.or(of_lock).unwrap_or(kind);

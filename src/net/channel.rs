@@ -30,7 +30,7 @@ const DROP_RECEIVER: Op = Op::of_kind("drop_receiver", Access::Tell, net::CLOSE)
 /// are lost. When the sending node is [killed](Node::kill) the receiver finds the end after what was sent; when it is
 /// [switched off](Node::power_off) nobody tells it.
 ///
-/// A link is no failure detector. If the receiver is gone, its machine answers the first message
+/// A link is not a failure detector. If the receiver is gone, its machine answers the first message
 /// that arrives there with a reset. The reset crosses the link back like a message. From its
 /// arrival on, to send is an error. A cut of the way back holds it, and a machine that is switched
 /// off answers nothing before it is on again.

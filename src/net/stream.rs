@@ -171,7 +171,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         self.link.faults()
     }
 
-    /// Has something go over its link in this step that is no message. Returns `false` if it is lost.
+    /// Has something go over its link in this step that is not a message. Returns `false` if it is lost.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn passes(&self, here: Here) -> bool {
         self.link.passes(here)

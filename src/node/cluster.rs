@@ -55,7 +55,7 @@ struct Members {
 }
 
 impl Members {
-    /// The node of this name. Of several, which the real build permits, the newest.
+    /// The node of this name. Returns the newest if several nodes have this name, which only the real build permits.
     fn find(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().rev().find(|node| node.name() == name)
     }

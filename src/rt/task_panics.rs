@@ -1,9 +1,8 @@
 //! Panics that go to the handles of their tasks.
 //!
-//! By default the panic of a task fails the run. A task that a tokio program spawned is different:
-//! its panic is kept for its handle, as by tokio, and the run continues. It fails the run once no
-//! handle can get it: if the task is detached, or the run is over. A run that waits for ever fails
-//! with it too, as it is the likely cause.
+//! By default the panic of a task fails the run. A task spawned by a tokio program is an exception: its handle keeps
+//! the panic, as in tokio, and the run continues. It fails the run once no handle can get it: if the task is detached,
+//! or the run is over. A run that waits for ever fails with it too, as it is the likely cause.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -92,12 +92,12 @@ impl<T: Value> Atomic<T> {
         self
     }
 
-    /// The value. `&mut` shows that no other task uses it, so this is no point.
+    /// The value. `&mut` shows that no other task uses it, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.word.get_mut()
     }
 
-    /// The value. Owning the atomic shows that no other task uses it, so this is no point.
+    /// The value. Owning the atomic shows that no other task uses it, so this is not a point.
     pub fn into_inner(self) -> T {
         self.word.into_inner()
     }

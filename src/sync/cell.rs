@@ -73,12 +73,12 @@ impl<T> Cell<T> {
         self
     }
 
-    /// The value. `&mut` shows that no other task uses it, so this is no point.
+    /// The value. `&mut` shows that no other task uses it, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.slot.get_mut()
     }
 
-    /// The value. Owning the cell shows that no other task uses it, so this is no point.
+    /// The value. Owning the cell shows that no other task uses it, so this is not a point.
     pub fn into_inner(self) -> T {
         self.slot.into_inner()
     }

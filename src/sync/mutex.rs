@@ -92,7 +92,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value. `&mut` shows that no task holds the lock, so this is no point.
+    /// The value. `&mut` shows that no task holds the lock, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }

@@ -132,17 +132,17 @@ impl<T> OnceLock<T> {
         self.value.wait(&WAIT, here())
     }
 
-    /// The value, if any. `&mut` shows that no other task uses the cell, so this is no point.
+    /// The value, if any. `&mut` shows that no other task uses the cell, so this is not a point.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut()
     }
 
-    /// The value, if any. Owning the cell shows that no other task uses it, so this is no point.
+    /// The value, if any. Owning the cell shows that no other task uses it, so this is not a point.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }
 
-    /// Takes the value out: the cell is empty then. `&mut` shows that no other task uses it, so this is no point.
+    /// Takes the value out: the cell is empty then. `&mut` shows that no other task uses it, so this is not a point.
     pub fn take(&mut self) -> Option<T> {
         self.value.take()
     }

@@ -22,7 +22,7 @@
 //!
 //! # Formats
 //!
-//! [`FORMATS`] lists them. The plainest is JSON, an event a line:
+//! [`FORMATS`] lists them. The simplest format is JSON, with one event per line:
 //!
 //! ```text
 //! {"process": 0, "type": "invoke", "f": "write", "value": 1}

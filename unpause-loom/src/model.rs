@@ -34,7 +34,7 @@ pub struct Builder {
     pub max_branches: usize,
     /// The largest number of runs: `LOOM_MAX_PERMUTATIONS`.
     pub max_permutations: Option<usize>,
-    /// The time of the search: `LOOM_MAX_DURATION`, in seconds.
+    /// The time limit of the search: `LOOM_MAX_DURATION`, in seconds.
     pub max_duration: Option<Duration>,
     /// The largest number of preemptions in a run: `LOOM_MAX_PREEMPTIONS`.
     pub preemption_bound: Option<usize>,

@@ -202,7 +202,7 @@ fn cannot_prove(strategy: Option<&LitStr>) -> Option<String> {
     })
 }
 
-/// Splits at the commas; the last one may be followed by nothing.
+/// Splits at the commas; a trailing comma is allowed.
 fn split(tokens: TokenStream, errors: &mut Vec<Error>) -> Vec<Vec<TokenTree>> {
     let mut parts = vec![Vec::new()];
     for token in tokens {

@@ -60,7 +60,7 @@ pub fn number() -> usize {
 }
 
 /// Says that the current thread makes a value of a thread-local. The values of the first thread of a run are dropped
-/// after the run's end, and may own objects, so an object that is left is no failure then.
+/// after the run's end, and may own objects, so an object that is left is not a failure then.
 pub fn local() {
     if FIRST.get() {
         kept().first_has_local = true;

@@ -45,13 +45,11 @@
 //! # Limits
 //!
 //! Linux with glibc, on x86-64; for aarch64 it is written and was not run (`arch/aarch64.rs`). The crate is empty
-//! elsewhere. Code in assembly and code of C with atomics of its own
-//! are not instrumented: their operations are no requests, and [`take_entered`] names the functions. Locks of libc are
-//! instrumented. Compiled functions of std that synchronise threads are replaced when
-//! `cargo unpause test` links the program; functions that only guard std's own state (output,
-//! environment, hooks) are not: see [`take_entered`]. Values of thread-local keys
-//! (`pthread_key_create`) are not fresh in each run. The vector and floating-point control
-//! registers are not switched.
+//! elsewhere. Assembly code and C code with its own atomics are not instrumented: their operations are not requests,
+//! and [`take_entered`] names the functions. Locks of libc are instrumented. Compiled functions of std that synchronise
+//! threads are replaced when `cargo unpause test` links the program; functions that only guard std's own state (output,
+//! environment, hooks) are not: see [`take_entered`]. Values of thread-local keys (`pthread_key_create`) are not fresh
+//! in each run. The vector and floating-point control registers are not switched.
 
 #[cfg(all(
     target_os = "linux",

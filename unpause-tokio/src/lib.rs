@@ -38,7 +38,7 @@
 //! order of a runtime of one thread.
 //!
 //! Tests that poll futures by hand name `unpause-tokio-test` in the place of `tokio-test`, or poll in
-//! `sim::task::by_hand`: an operation then takes effect in the poll, and is no point.
+//! `sim::task::by_hand`: an operation then takes effect in the poll, and is not a point.
 //!
 //! # Limits
 //!

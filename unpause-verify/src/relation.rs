@@ -6,7 +6,7 @@
 /// A kind of operation on one object, as the program declares it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind {
-    /// Its own bit among the kinds of its object.
+    /// The bit of this kind in the set of kinds of the object.
     pub bit: u64,
     /// The bits of the kinds that it conflicts with.
     pub conflicts: u64,

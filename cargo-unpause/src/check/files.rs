@@ -9,7 +9,7 @@ use unpause_histories::format_of;
 use super::is_standard_input;
 use crate::Usage;
 
-/// A file to check, or one to skip because it is no history.
+/// A file to check, or one to skip because it is not a history.
 pub(super) enum FoundFile {
     History(PathBuf),
     Other(PathBuf),

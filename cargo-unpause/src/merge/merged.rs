@@ -116,7 +116,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// `remedy` names the shards that would decide the conditions that the counts leave open.
+    /// `remedy` names the shards that are needed to decide the conditions that the counts leave open.
     fn judge_conditions(&mut self, others: &[Tally], remedy: &str) {
         let uncounted = self.passed.saturating_sub(self.tally.runs.into());
         if uncounted == 0 {

@@ -22,7 +22,7 @@ pub(super) struct MergedSearch<'a> {
     /// The shares with a file, by number from 1.
     shares: BTreeMap<u64, Ledger>,
     failures: Vec<Failed>,
-    /// The reasons why the search is no proof although nothing is left, a sentence each.
+    /// The reasons why the search is not a proof although nothing is left, a sentence each.
     unproved: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> MergedSearch<'a> {
         (shown, self.of - through as u64)
     }
 
-    /// Finds the reasons why the search is no proof.
+    /// Finds the reasons why the search is not a proof.
     fn judge(&mut self) {
         if !self.is_through() {
             return;

@@ -19,7 +19,7 @@ impl Choices {
     /// Reads a trace in text, with or without the name of its language: `sim2:0,0.0x2`, `0,0.0,0.0`.
     ///
     /// # Errors
-    /// If a word is no step.
+    /// If a word is not a step.
     pub(crate) fn parse(text: &str) -> Result<Choices, Usage> {
         let text = text.trim().strip_prefix(PREFIX).unwrap_or(text.trim());
         let mut steps = Vec::new();

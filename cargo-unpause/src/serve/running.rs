@@ -67,7 +67,7 @@ fn results(invocation: &Invocation, ended: Ended) -> Json {
     })
 }
 
-/// The path of a test as Cargo takes it: without the name of the crate.
+/// The path of a test in the form that Cargo accepts, without the name of the crate.
 fn filter(report: &Document) -> &str {
     report.test.split_once("::").map_or(&report.test, |(_, path)| path)
 }

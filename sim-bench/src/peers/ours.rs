@@ -184,7 +184,7 @@ async fn w5() {
     assert_eq!(consumer.await.unwrap(), sum_below(W5_MESSAGES));
 }
 
-/// With a yield before each message that is sent, which is no point.
+/// With a yield before each message that is sent, which is not a point.
 async fn w5t() {
     let (sender, mut receiver) = sim::tokio::sync::mpsc::unbounded_channel();
     let producer = sim::spawn(async move {

@@ -1,7 +1,7 @@
 //! tokio's current-thread executor: no scheduler of its own, so no interleaving but the one. The
 //! cost of task switches without decisions and records.
 //!
-//! Its operations are no points: a yield stands before each.
+//! Its operations are not points: a yield stands before each.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -28,8 +28,8 @@ pub(crate) struct SettingRow {
     pub(super) requests: fn(&Settings) -> bool,
 }
 
-/// The things that depend on a setting, and the text of its value in a configuration. That text is of the grammar, or
-/// empty if the setting has no value.
+/// The parts of a run that depend on a setting, and the text of its value in a configuration. That text is of the
+/// grammar, or empty if the setting has no value.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
     /// The decisions of a run or its outcome. Traces have the setting, so that a replay needs no variable; results have

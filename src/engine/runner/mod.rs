@@ -28,7 +28,7 @@
 //! `exhaustive` is no sampling strategy but a search: it makes one run of each class of runs that differ only in the
 //! order of steps that do not conflict. After the last class it reports `explored all N interleavings`, which is a
 //! proof: no interleaving of the body fails. If its limit of runs is too small, it reports the number of runs, that
-//! this is no proof, and an estimate of the rest.
+//! this is not a proof, and an estimate of the rest.
 //!
 //! ```
 //! # if !sim::SIMULATED { return }
@@ -77,7 +77,7 @@
 //!   Await them to include them in the proof.
 //! - The search assumes that tasks share memory through sim only, and says so beside the proof
 //!   ([`Searched::assumption`](crate::report::Searched::assumption)). Accesses to anything else (a channel of another
-//!   crate, a lock of std, a thread-local) are no operations, so steps that share only such a thing count as
+//!   crate, a lock of std, a thread-local) are not operations, so steps that share only such a thing count as
 //!   independent. The search sees that the assumption is wrong if a task wakes another one through such a thing, if a
 //!   task waits for it when the run ends, or if one of a hundred sampled runs shows something else with its steps in
 //!   another order. It then starts again and explores each order of steps: many more runs, and a proof without the
@@ -315,7 +315,7 @@ impl Runner {
     ///
     /// Each run begins anew: statics of the program have their first values, and memory that a run allocates ends with
     /// it. Values that the closure captures outlive the runs, so a test can gather values over all of them. They are
-    /// outside of the program that is tested: their atomics and locks are no points. If a closure captures something,
+    /// outside of the program that is tested: their atomics and locks are not points. If a closure captures something,
     /// misuse of memory, such as a use after free, is not looked for. After the call the statics are as before it.
     ///
     /// # Panics

@@ -146,7 +146,7 @@ impl Model<'_> {
         let runner = Runner::of_site(self.site.clone(), Settings { kind, ..settings });
         let (config, notes) = runner.config()?;
         let report = runner.run_config(config, notes, self.body, &MustFail::No, true)?.report;
-        // The reason why a search is no proof is in the words about the phase.
+        // The reason why a search is not a proof is in the words about the phase.
         self.remarks += &remarks(&Report { searched: None, ..report.clone() });
         Ok(report)
     }

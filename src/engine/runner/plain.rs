@@ -5,7 +5,7 @@ use super::Runner;
 impl Runner {
     /// Choose the operations of plain threads that are points: `default` or `all`. Has no effect on other tests.
     ///
-    /// With `default`, the operations of std that no program can tell apart are no points (creating
+    /// With `default`, the operations of std that no program can tell apart are not points (creating
     /// and joining threads, counts of `Arc`), and a loop that reads the same values waits until one
     /// of them changes. With `all`, each atomic operation is a point and no loop is recognised: for
     /// comparison, and for a program that depends on the number of rounds of such a loop. A trace
@@ -33,7 +33,7 @@ impl Runner {
     /// are repeated with `process`, and the report has a note. With `process`, each run is made in a process of its
     /// own, a copy of this process before the first run. Changes of the process by a run end with the run's process. If
     /// the process of a run dies, the death is a failure of its seed, with its trace. A run takes about a millisecond
-    /// longer. A search is then no proof if the run records a history.
+    /// longer. A search is then not a proof if the run records a history.
     ///
     /// ```no_run
     /// let report = sim::Runner::new().isolate("process").seeds(0..100).run_native(|| {
@@ -96,7 +96,7 @@ impl Runner {
     /// value that C++20 allows for the memory orders in the program, and stores may become visible late. So a run finds
     /// a `Relaxed` that must be `Release`, also if this processor would never show it. The values are decisions of the
     /// run: the newest value is decision 0, shrinking prefers it, and a trace has this setting. `docs/memory.md` of the
-    /// repository says what is in the model and what is not. A search is then no proof.
+    /// repository says what is in the model and what is not. A search is then not a proof.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -45,7 +45,7 @@ impl Runner {
     /// Half-way through the runs that it may take, `exhaustive` reads its estimate of the number of all runs. If
     /// the estimate is higher, the other half goes to `preemptions`: all runs with no preemption, then all with
     /// one, and so on. These find bugs in early steps, which the search reaches last, and
-    /// [`Searched::fallback`](crate::report::Searched::fallback) has the bound that was reached. It is no proof, as
+    /// [`Searched::fallback`](crate::report::Searched::fallback) has the bound that was reached. It is not a proof, as
     /// before. A [time](Self::time) that is up before half of the runs leaves nothing for it: allow fewer runs, or name
     /// `preemptions`.
     ///

@@ -23,8 +23,8 @@ pub fn wants_color(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) ->
     is("CARGO_TERM_COLOR", "always") || (terminal && !is("TERM", "dumb"))
 }
 
-/// The width of a screen in columns: `COLUMNS`, or the width of the terminal, or 100 if there is none or it is not
-/// known.
+/// The width of a screen in columns: `COLUMNS`, else the width of the terminal, else 100 if there is no terminal or its
+/// width is unknown.
 pub fn width(terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> usize {
     let given = variable("COLUMNS").and_then(|columns| columns.parse().ok());
     let asked = || terminal.then(asked_width).flatten();

@@ -41,7 +41,7 @@ pub(super) fn remarks_of(report: &Report) {
 }
 
 /// The remarks on a test that passes, in lines: its notes, each once in a process, because some are about all tests,
-/// and the reason why it is no proof.
+/// and the reason why it is not a proof.
 pub(super) fn remarks(report: &Report) -> String {
     static TOLD: Mutex<Set<String>> = Mutex::new(Set::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);

@@ -141,7 +141,7 @@ fn run_rest(shared: &SharedProgress<'_>, mut unrun: Vec<Unrun>, maker: &mut impl
         let mut batch = Batch { from: positions.start, left: positions.clone() };
         for position in positions.clone() {
             let failed = failed.as_deref().filter(|_| position == positions.start);
-            // What fails in a helper is to be found, also when the time is up.
+            // A failure of a helper must be found, also when the time is up.
             let is_wanted = shared.wants(position) || failed.is_some() && shared.is_low(position);
             let Some(seed) = config.seed(position).filter(|_| is_wanted) else { break };
             let turn = SeedTurn { position, seed: Seed(seed), first: false };

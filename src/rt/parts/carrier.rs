@@ -154,7 +154,7 @@ impl RunState {
 
     /// Adds a carrier: a task that nobody waits for.
     fn add_carrier(&mut self, route: &'static Route, place: Place) -> TaskId {
-        // The net is no node's.
+        // The net is not a node's.
         let task = self.add_task_outside(Some(self.current()), None, place);
         self.happened(&SEND, None, place, Values::Task(task));
         // Not reported if it has not ended.

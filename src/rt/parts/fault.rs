@@ -82,7 +82,7 @@ struct FaultCounts {
     buggified: u32,
 }
 
-/// The answer to a `buggify!`: a decision of the search, or a value by the seed.
+/// The result of a `buggify!`: a decision of the search, or a value derived from the seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Buggify {
     Searched,

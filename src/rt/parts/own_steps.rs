@@ -19,7 +19,7 @@ use crate::run::faults::Progress;
 pub(in crate::rt) struct OwnSteps {
     /// The number of steps within which an operation must end; `None` if any number is right.
     bound: Option<u32>,
-    /// By task, the steps of its operation; none before its first step.
+    /// For each task, the number of steps of its current operation; none before its first step.
     counts: Vec<Option<u32>>,
     /// The number of points of calls that were read.
     calls: usize,

@@ -135,7 +135,8 @@ pub(crate) fn announced() -> u32 {
     0
 }
 
-/// The moment of the client's first operation since `mark`. No operation is recorded, so it is `mark`.
+/// The moment of the client's first operation since `mark`. The real build records no operations, so this function
+/// returns `mark`.
 pub(crate) fn first_access_since(mark: u64, _: u64) -> Option<u64> {
     Some(mark)
 }

@@ -91,7 +91,7 @@ impl<T: Owner> Owner for Arc<T> {
 pub(crate) struct CallOps {
     /// Announced, and done without a wait.
     pub(crate) begin: Op,
-    /// Done without a wait, but in vain.
+    /// Completed without waiting, and without success.
     pub(crate) refuse: Op,
     /// Begun, and waits.
     pub(crate) queue: Op,
@@ -382,7 +382,7 @@ pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Her
 /// it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
-    /// The number of the run, and the object there. `None` if it was created outside of runs.
+    /// The number of the run, and the number of the object in that run. `None` if it was created outside of runs.
     made: Option<(u64, ObjectId)>,
 }
 

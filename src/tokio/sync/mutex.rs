@@ -117,7 +117,7 @@ impl<T> Mutex<T> {
         OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) }
     }
 
-    /// The value. `&mut` shows that no task holds the lock, so this is no point.
+    /// The value. `&mut` shows that no task holds the lock, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.real.get_mut().get_mut()
     }

@@ -243,7 +243,7 @@ impl<T> RwLock<T> {
         RwLockWriteGuard { real, held: self.hold(&self.ops.end_writing, here), ops: self.ops }
     }
 
-    /// The value. `&mut` shows that no task uses it, so this is no point.
+    /// The value. `&mut` shows that no task uses it, so this is not a point.
     pub fn get_mut(&mut self) -> &mut T {
         self.real.get_mut().get_mut()
     }

@@ -51,7 +51,7 @@ pub(super) enum TimelineEvent {
 #[derive(Default)]
 pub(super) struct Timeline {
     pub(super) events: Vec<TimelineEvent>,
-    /// The index in the history of each operation.
+    /// For each operation, its index in the history.
     pub(super) index: Vec<usize>,
     /// The slot of each operation that returns.
     pub(super) slot: Vec<u32>,

@@ -152,7 +152,7 @@ mod tests {
         let early = orders.extend(two, OrderEntry::Inserted { op: 3, after: one });
         let first = orders.extend(early, OrderEntry::Inserted { op: 4, after: START });
         let last = next(&mut orders, first, 5);
-        // `first` is no operation: an entry after it comes after the last earlier operation.
+        // `first` is not an operation: an entry after it comes after the last earlier operation.
         let after_mark = orders.extend(last, OrderEntry::Inserted { op: 6, after: first });
         assert_eq!(orders.spell(after_mark), [4, 1, 3, 2, 6, 5]);
         assert_eq!(orders.spell(two), [1, 2]);

@@ -246,7 +246,7 @@ const FEW: usize = 4;
 struct Removal<'a> {
     layout: &'a Layout,
     covers: Covers,
-    /// All entries by first moment, and the first entry that begins after each moment.
+    /// All entries, sorted by first moment, and for each moment the first entry that begins after it.
     by_first: Stabs,
     after: Vec<u32>,
     /// The entry at each place of `by_first`, and the inverse.

@@ -1,11 +1,10 @@
 //! Queues in which no item is added twice.
 //!
-//! The items must have an order in which they are added and taken. Item v comes before w in it in
-//! two cases: the addition of v returned before the addition of w was invoked, or the removal of v
-//! returned before the removal of w was invoked. Items that are never taken come after all others.
-//! It is a contradiction if v must come before w by one relation and w before v by the other, and
-//! there is no other contradiction (arXiv 2410.04581): both relations are interval orders, and a
-//! longer cycle always has a shortcut that leaves a cycle of two.
+//! The items must have an order in which they are added and taken. In this order, v precedes w if the addition (or
+//! removal) of v returned before the invocation of the addition (or removal) of w. Items that are never taken come
+//! after all others. It is a contradiction if v must come before w by one relation and w before v by the other, and
+//! there is no other contradiction (arXiv 2410.04581): both relations are interval orders, and a longer cycle always
+//! has a shortcut that leaves a cycle of two.
 //!
 //! An operation that found the queue empty needs a moment at which no item was surely inside. An
 //! item is surely inside from the return of its addition to the invocation of its removal. Given

@@ -40,7 +40,7 @@ pub(super) fn decide(plain: &Plain, spans: &[Span]) -> Ruling {
     Ruling::Linearizable(Some(set.order(plain)))
 }
 
-/// Times are one later than in the history, so that 0 is before all.
+/// Each time is one greater than in the history, so 0 precedes all times.
 struct SetCheck<'a> {
     spans: &'a [Span],
     rows: Rows,

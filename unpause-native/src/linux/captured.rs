@@ -1,5 +1,6 @@
 //! Memory that existed before the runs of a closure: what the closure has captured. It outlives the runs, so that the
-//! test can gather values over all of them, and it is no shared memory of a run: its atomic operations are no requests.
+//! test can gather values over all of them, and it is no shared memory of a run: its atomic operations are not
+//! requests.
 //!
 //! It is the memory that was mapped when the test called the runner, without the program's statics and without the
 //! stacks and thread-locals of the simulated threads. Allocations of a run that such memory may refer to at its end are

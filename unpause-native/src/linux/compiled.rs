@@ -24,7 +24,7 @@ pub fn std_is_replaced() -> bool {
     marker() != 0
 }
 
-/// Takes the functions with operations that are no requests, as far as simulated threads have entered them since the
+/// Takes the functions with operations that are not requests, as far as simulated threads have entered them since the
 /// last call. They are functions of std with locks of their own, by path, and functions with instructions that
 /// synchronise threads or call the system.
 pub fn take_entered() -> Vec<&'static str> {

@@ -386,7 +386,7 @@ impl Execution {
         stacks.into_iter().map(frames).collect()
     }
 
-    /// The functions entered by the run so far whose operations are no requests: they synchronise
+    /// The functions entered by the run so far whose operations are not requests: they synchronise
     /// threads or call the system by instructions of their own.
     pub fn entered(&self) -> Vec<&'static str> {
         answer!(23, &self.0, Vec::new(), |_local| unseen::entered().into_iter().collect())

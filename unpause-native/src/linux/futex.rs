@@ -136,7 +136,7 @@ unsafe fn futex(
             };
             // A thread of the system may wait here, for a lock that the run shares with it: such as
             // the lock that std takes when a thread begins. The run must not depend on that thread,
-            // so that wake is no request. It comes first, because the run may end with a request.
+            // so that wake is not a request. It comes first, because the run may end with a request.
             let is_shared = outside(|| statics::is_shared(word));
             if is_shared {
                 let woken = wake_system();

@@ -81,7 +81,7 @@ pub(crate) fn is_handled(signal: c_int) -> bool {
 /// Puts the handlers back. For the carrier, when a run ends.
 ///
 /// The run may end within a handler, which is an operation on a pipe for example. Its signal is blocked then, and so it
-/// would be in all later runs. A signal that came meanwhile is dropped: it is the run's.
+/// would be in all later runs. A signal that arrived in the meantime is dropped, because it belongs to the run.
 pub(crate) fn put_back() {
     let mut replaced = REPLACED.lock().unwrap_or_else(PoisonError::into_inner);
     for Replaced { signal, before, was_blocked } in replaced.drain(..) {

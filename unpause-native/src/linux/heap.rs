@@ -35,7 +35,7 @@ pub(crate) const SIZE: usize = 1 << 30;
 /// The address asked for, so that pointers have the same value in all processes.
 const ADDRESS: usize = 0x2000_0000_0000;
 
-/// Bytes between two possible addresses of an allocation.
+/// The distance in bytes between two possible addresses of an allocation.
 pub(crate) const UNIT: usize = 16;
 
 /// More bytes than this are given back to the system at the end of a run.

@@ -46,7 +46,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// Gives the run that begins weak memory. For the carrier, before the first thread is resumed.
+/// Enables weak memory for the run that is about to begin. For the carrier, before the first thread is resumed.
 pub(crate) fn weaken() {
     IS_ON.store(true, Ordering::Relaxed);
     IS_FENCED.store(false, Ordering::Relaxed);

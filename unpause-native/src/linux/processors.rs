@@ -38,7 +38,7 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
     unsafe { real!(c"sysconf", unsafe extern "C" fn(c_int) -> c_long)(name) }
 }
 
-/// std reads here how much of the machine a container may use.
+/// std reads the CPU limit of a container from these files.
 const LIMITS: &CStr = c"/proc/self/cgroup";
 
 // The real function takes the mode as a variable argument, which is passed in the same register.

@@ -9,7 +9,7 @@ use object::{File, Object};
 /// The file of the program, mapped once and kept. A mapping of a file costs a fork nothing.
 ///
 /// # Errors
-/// If it cannot be read, or is no program.
+/// If it cannot be read, or is not a program.
 pub(crate) fn program() -> Result<&'static File<'static>, &'static str> {
     static PROGRAM: OnceLock<Result<File<'static>, String>> = OnceLock::new();
     let read = || File::parse(mapped()?).map_err(|error| error.to_string());

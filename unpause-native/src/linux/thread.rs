@@ -120,7 +120,7 @@ pub fn inside() -> bool {
     current().is_some()
 }
 
-/// Calls `act` with the functions of libc as they are: memory that it allocates outlives the run, and it is no part
+/// Calls `act` with the functions of libc as they are: memory that it allocates outlives the run, and it is not a part
 /// of the execution.
 pub fn outside<R>(act: impl FnOnce() -> R) -> R {
     /// Ends it, even in a panic.
@@ -385,7 +385,7 @@ pub(crate) enum Own {
 }
 
 impl Thread {
-    /// Runs its own routine, if it has one, to its end. Returns `false` if it has none.
+    /// Runs the start routine of the thread to completion, if the thread has one. Returns `false` if it has none.
     pub(crate) fn run_own(&mut self) -> bool {
         // The reference does not live while the routine runs.
         match std::mem::replace(&mut self.own, Own::None) {

@@ -54,7 +54,7 @@ impl Litmus {
     /// Parses a program in the notation of this module.
     ///
     /// # Panics
-    /// If the text is no program.
+    /// If the text is not a program.
     pub fn parse(text: &str) -> Litmus {
         let threads = text.split('|').map(|thread| thread.split_whitespace().map(act).collect());
         let threads: Vec<Vec<Act>> = threads.collect();

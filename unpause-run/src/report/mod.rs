@@ -167,7 +167,7 @@ pub struct Searched {
     /// If there is a `bound`, the part of the runs with one more than it says.
     pub part: f64,
     /// True if waits ended by time limits that the search does not see, so that not all orders were tried, and the
-    /// search is no proof. Only runs of plain threads have any.
+    /// search is not a proof. Only runs of plain threads have any.
     pub blind: bool,
     /// True if each order of steps was a run of its own, because tasks were seen to depend on each other in a way that
     /// no operation shows. All steps may conflict then: there are more runs, and the search is still a proof.
@@ -180,10 +180,10 @@ pub struct Searched {
     /// The limits that runs reached, in words: `more than two faults of one kind ..`. All runs within a limit were
     /// tried, and the search is no proof for those beyond it.
     pub beyond: Vec<String>,
-    /// The things that steps depend on and no search sees, in words: the search is no proof.
+    /// The things that steps depend on and no search sees, in words: the search is not a proof.
     pub ignored: Vec<String>,
     /// Functions with invisible operations on shared memory that threads entered: not all orders of these
-    /// operations were tried, and the search is no proof. Only runs of plain threads have any: parts of std
+    /// operations were tried, and the search is not a proof. Only runs of plain threads have any: parts of std
     /// that are compiled already and guard its own state, such as the standard streams and the environment.
     pub unseen: Vec<String>,
     /// The memory orders that the program asked for, as the search took them.
@@ -232,7 +232,7 @@ pub enum OrdersTaken {
     AsAsked,
     /// Operations that asked for less were taken as `SeqCst`: the memory `sc`.
     AsSeqCst,
-    /// Some effects of weaker orders were tried, and not all: the memory `c11`. The search is no proof.
+    /// Some effects of weaker orders were tried, and not all: the memory `c11`. The search is not a proof.
     InPart,
 }
 

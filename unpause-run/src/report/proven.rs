@@ -59,7 +59,7 @@ impl Searched {
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty() && tries_orders
     }
 
-    /// Returns the reason why this is no proof, in a few words; `None` if it is one.
+    /// Returns the reason why this is not a proof, in a few words; `None` if it is one.
     #[doc(hidden)]
     pub fn shortfall(&self) -> Option<String> {
         if self.is_proof() {

@@ -49,7 +49,7 @@ pub struct Chance {
     pub runs: u64,
 }
 
-/// A proof that every schedule fails after the first steps of a run.
+/// A proof that every continuation of the first steps of a run fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoReturn {
     /// The number of these steps. 0: the test fails in every run.

@@ -129,7 +129,7 @@ impl Mismatch {
 /// A request for a value below a bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draw {
-    /// Answers are 0 to `bound - 1`; at least 1.
+    /// The number of possible answers, which are 0 to `bound - 1`; at least 1.
     pub bound: u64,
     /// The purpose of the value, such as `rand`.
     pub why: &'static str,

@@ -31,7 +31,7 @@ pub struct ProgramRecord {
     pub omitted: Omitted,
     /// The number of steps of the model evaluated to generate it.
     pub work: u64,
-    /// The activity that panicked, if the model panicked while the program was generated; it was not run then.
+    /// The activity that panicked, if the model panicked while the program was generated; the program did not run then.
     pub unfinished: Option<String>,
     /// True if its commands block: `blocking` has run it.
     pub blocks: bool,

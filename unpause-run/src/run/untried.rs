@@ -1,4 +1,4 @@
-//! The parts of a program's behaviour that no run of a search tries, so that the search is no proof.
+//! The parts of a program's behaviour that no run of a search tries, so that the search is not a proof.
 
 /// Such a part, in words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

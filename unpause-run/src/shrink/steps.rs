@@ -1,8 +1,8 @@
 //! Cuts turns shorter: the steps after the cut are done in the task's next turn, or after all turns.
 //!
-//! To cut a turn that was not cut is one more preemption. It pays if it saves more steps than a
-//! preemption costs, because a task need not run to its end once it has done the harm. Runs only
-//! when so few turns are left that single turns are tried.
+//! To cut a turn that was not cut is one more preemption. The cut pays off if it saves more steps than a preemption
+//! costs: a task can stop once it has caused the failure. Runs only when so few turns are left that single turns are
+//! tried.
 
 use crate::run::schedule::{Cost, Turn};
 

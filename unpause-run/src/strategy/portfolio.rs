@@ -40,9 +40,8 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// to 10.6 times the runs of the best. The others bring it down to 2 on the corpus. POS needs no counts, so
 /// it still works if the counts of the rehearsals mislead. URW does not draw orders for each object, which is better
 /// if tasks pass through the same objects in different orders: at ring buffers and deques with an
-/// ABA it took 18 runs where the mix took 68. PCT is best at few orderings far apart, which are rare in small
-/// programs, but only PCT delays a task for long in all cases. Every interleaving is possible in
-/// the first three.
+/// ABA it took 18 runs where the mix took 68. PCT is best for bugs that need a few orderings far apart, which are rare
+/// in small programs. Only PCT always delays a task for long. Every interleaving is possible in the first three.
 ///
 /// Not among them: SURW, which does for one object what orders does for all; and the random walk, which is
 /// the best where a condition variable is waited for with an `if` in the place of a `while` (22 runs, the mix

@@ -1,8 +1,8 @@
 //! Happens-before of runs that another strategy makes.
 //!
 //! A run represents all runs that differ from it only in the order of steps that do not conflict; the other
-//! histories of this class are computed without more runs ([`closure`]). Each run is
-//! observed by itself, so that the result does not depend on earlier runs.
+//! histories of this class are computed without more runs ([`closure`]). The strategy observes each run separately, so
+//! the result does not depend on earlier runs.
 //!
 //! A step costs O(tasks + conflicting steps before it).
 

@@ -25,7 +25,7 @@ use sim::__private::in_run;
 
 /// Spawns a task: into the run, or into the runtime of this thread.
 ///
-/// In a run it is no point: the task can step from the next point on.
+/// In a run it is not a point: the task can step from the next point on.
 ///
 /// # Panics
 /// Outside of runs, if the thread has no runtime.

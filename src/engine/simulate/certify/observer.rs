@@ -169,7 +169,7 @@ impl LineWriter<'_> {
         }
     }
 
-    /// The number of a kind, which is described before it is used.
+    /// The number of a kind; each kind is described before its first use.
     fn kind(&mut self, kind: Kind) -> usize {
         let known = self.kinds.iter().position(|known| *known == kind);
         known.unwrap_or_else(|| {

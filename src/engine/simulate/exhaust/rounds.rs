@@ -239,7 +239,7 @@ impl<'r> Rounds<'r, '_> {
         self.session.quietly(|| {
             let mut maker = SliceMaker::new(self.session, search);
             while let Some((at, order)) = maker.paused(|| self.take(true)) {
-                // What fails in a helper is to be found, also when the time is up.
+                // A failure of a helper must be found, also when the time is up.
                 let fails = order.failed.is_some();
                 let made = maker.make(order, visit, &|| fails || self.goes_on(at));
                 between(&mut maker);

@@ -435,7 +435,7 @@ impl Connection {
     }
 }
 
-/// The answer to a question for a sign of life.
+/// The reply to a keepalive probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     Alive,

@@ -15,7 +15,8 @@ use crate::seam::{self, Cargo, Here, Way};
 const ASK: Op = Op::of_kind("keep_alive", Access::Act, net::ARRIVE);
 const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet();
 
-/// The times and the number of questions of Linux: `tcp_keepalive_time`, `tcp_keepalive_intvl`, `tcp_keepalive_probes`.
+/// The keepalive times and the number of probes of Linux: `tcp_keepalive_time`, `tcp_keepalive_intvl`,
+/// `tcp_keepalive_probes`.
 const IDLE: Duration = Duration::from_secs(7200);
 const BETWEEN: Duration = Duration::from_secs(75);
 const QUESTIONS: u32 = 9;

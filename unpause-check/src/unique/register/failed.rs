@@ -99,7 +99,7 @@ impl RegisterCheck<'_> {
     }
 }
 
-/// A cursor over the operations of an order by their return.
+/// A cursor over the operations of an order, sorted by return time.
 struct Ends {
     ends: Vec<(u64, u32)>,
     at: usize,

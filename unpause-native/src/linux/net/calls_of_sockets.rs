@@ -113,7 +113,7 @@ unsafe extern "C" fn bind(descriptor: c_int, address: *const libc::sockaddr, len
                 let file = net.find(descriptor)?;
                 net.bind(file, address.clone())
             };
-            // A port that no other socket can have asked for is no point.
+            // A port that no other socket can have asked for is not a point.
             match address.port() == 0 && !matches!(address, Address::Path(_)) {
                 true => at_once(thread, act),
                 false => about(thread, frame, (object, kind, "bind"), act),

@@ -1,6 +1,6 @@
 //! The clock of a run: the time, which timers wait for.
 //!
-//! The time moves to the next deadline when no task can step. That move is no operation. It comes after all steps
+//! The time moves to the next deadline when no task can step. That move is not an operation. It comes after all steps
 //! before it and before all steps after it, so no search reverses it.
 
 use super::kind::{Bits, Kind};

@@ -10,7 +10,7 @@ const TAKES: Bits = 1 << 4;
 const COUNTS: Bits = 1 << 5;
 const WEIGHS: Bits = 1 << 6;
 
-/// Created a reference from an owning one.
+/// Created a non-owning reference from an owning reference.
 pub const GAIN: Kind = Kind::of(GAINS).conflicts_with(COUNTS);
 
 /// Dropped a reference to a value without a destructor: nothing tells the last drop from the others.

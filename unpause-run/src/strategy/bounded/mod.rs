@@ -154,7 +154,7 @@ struct BoundedStack {
     measure: &'static Measure,
     /// The bound: no run may cost more.
     most: u32,
-    /// The cost of the current round: runs of this cost count.
+    /// The cost of the current round, which counts only runs of exactly this cost.
     within: u32,
     /// True if the round has left out runs of a higher cost.
     left_out: bool,

@@ -9,10 +9,9 @@
 //! POPL 2014) where these are certain.
 //!
 //! The search assumes three things: a run is a function of its decisions, the declarations of
-//! [`op`](crate::run::op) hold, and footprints contain all effects of tasks on each other. If a
-//! task wakes another one through something that is not of this library, the wake-up is seen, but
-//! the state that they share is not: the search then starts again, and takes all steps as
-//! conflicting. It explores each order of steps, and is still a proof.
+//! [`op`](crate::run::op) hold, and footprints contain all effects of tasks on each other. If tasks wake each other
+//! through something outside of this library, the search sees the wake-up and not the state that they share. It then
+//! starts again, and treats all steps as conflicting. It explores each order of steps, and is still a proof.
 //!
 //! The values that a step draws are branches of its frame. The search is a function of the body: the n-th run is
 //! always the same.
@@ -283,8 +282,8 @@ impl Explorer {
         }
     }
 
-    /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if its last step ended
-    /// it, although other tasks may still be enabled.
+    /// Evaluates the run that ended: adds its last step and plans later runs. `cut` is true if the last step ended the
+    /// run, although other tasks may still be enabled.
     fn finish_run(&mut self, cut: bool) {
         self.judge_run(cut);
         self.place.seat.bare = 0;

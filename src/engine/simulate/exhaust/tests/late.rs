@@ -47,7 +47,7 @@ fn a_failure_that_is_found_while_another_slice_is_cut_is_reported() {
     let is_slow = move |run: u32| run == 0 || run > 256 && thread::current().id() == here;
     let made = Arc::new(made);
     let report = search().jobs(2).time(Duration::from_millis(900)).run(async move || {
-        // So long that others begin, and that this thread comes to no end of its slice.
+        // So long that others begin, and that this thread does not end its slice.
         if is_slow(made.fetch_add(1, Ordering::Relaxed)) {
             thread::sleep(Duration::from_millis(250));
         }

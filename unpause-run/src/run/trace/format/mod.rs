@@ -66,7 +66,7 @@
 //! - A **number** is decimal and below 2^64.
 //!
 //! The checksum excludes insignificant text: comments, blank lines, white space around a line, CR. It detects damage.
-//! To edit a trace on purpose, remove that line.
+//! To edit a trace on purpose, remove its checksum line.
 //!
 //! # The word
 //!

@@ -41,6 +41,8 @@ fn run_alone(
     }
     // Screens have the width that they have in a pipe.
     command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_TARGET_DIR").env_remove("COLUMNS");
+    // On CI a failure is a page, too, and the screen names it.
+    command.env_remove("CI");
     command.env("UNPAUSE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let ended = command.envs(variables.iter().copied()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -362,8 +362,9 @@ fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// Removes variables that the caller has set for other tests.
+/// Removes variables that the caller has set for other tests, and the variable of CI, where failures are pages, too.
 fn clean(command: &mut Command) {
+    command.env_remove("CI");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SIM_") {
             command.env_remove(name);

@@ -9,11 +9,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// A text file of the repository.
+/// A file of the repository.
 pub(crate) struct File {
     /// Relative to the root of the repository, with `/` between folders.
     pub(crate) path: String,
-    /// All of it.
+    /// All of it; nothing of data.
     pub(crate) text: String,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Offence {
     }
 }
 
-/// All text files of a folder, by path.
+/// All files of a folder, by path.
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
 }
@@ -71,7 +71,7 @@ impl Tree {
         &TREE
     }
 
-    /// The files below `root`. A file that is not UTF-8 is data and is left out.
+    /// The files below `root`. A file that is not UTF-8 is data, such as a picture, and has no text.
     ///
     /// # Panics
     /// If a folder or a file cannot be read: a check that skips it would pass for no reason.
@@ -107,9 +107,7 @@ fn read_folder(folder: &Path, prefix: &str, ignored: &Ignored, files: &mut Vec<F
             }
         } else if kind.is_file() {
             let bytes = fs::read(entry.path()).unwrap_or_else(|e| panic!("{path}: {e}"));
-            if let Ok(text) = String::from_utf8(bytes) {
-                files.push(File { path, text });
-            }
+            files.push(File { path, text: String::from_utf8(bytes).unwrap_or_default() });
         }
     }
 }
@@ -160,7 +158,7 @@ mod tests {
 
         let tree = Tree::read(&root);
         let paths: Vec<&str> = tree.files.iter().map(|file| file.path.as_str()).collect();
-        assert_eq!(paths, [".ci/run", ".gitignore", "src/lib.rs"]);
+        assert_eq!(paths, [".ci/run", ".gitignore", "corpus/bytes", "src/lib.rs"]);
         assert_eq!(tree.text("src/lib.rs"), "//! A crate.");
     }
 }

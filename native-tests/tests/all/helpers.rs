@@ -54,7 +54,7 @@ fn threads_in_an_order(rare: &[u8]) {
 }
 
 /// Each run has the same file for itself.
-#[sim::test(native, seeds = 3_000)]
+#[sim::test(native, seeds = 400)]
 fn many_files() {
     let file = std::env::temp_dir().join("file");
     assert!(!file.exists(), "a file of another run");

@@ -182,7 +182,7 @@ impl Choice {
     }
 }
 
-/// All commands, as shells and `man` see them.
+/// The description of all commands for shells and `man`.
 pub(crate) fn program() -> Command {
     let commands = COMMANDS.iter().map(described);
     Command::new(PROGRAM)
@@ -192,7 +192,7 @@ pub(crate) fn program() -> Command {
         .subcommands(commands)
 }
 
-/// A command.
+/// The description of one command.
 fn described(command: &Subcommand) -> Command {
     let page = Page::of(&help_of(command));
     let is_help = |choice: &&Choice| choice.long.as_deref() == Some("help");

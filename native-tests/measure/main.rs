@@ -38,7 +38,8 @@ fn answer(request: &str) -> Option<String> {
     let body = body(twin, program)?;
     let seeds = from.parse().ok()?..to.parse().ok()?;
     let (strategy, memory) = strategy.split_once('/').unwrap_or((strategy, "sc"));
-    let runner = Runner::new().hermetic().strategy(strategy).memory(memory).shrink(false).prove(0);
+    let runner =
+        Runner::new().hermetic().jobs(1).strategy(strategy).memory(memory).shrink(false).prove(0);
     let began = ProcessTime::now();
     let report = runner.seeds(seeds).run_native(body);
     let nanos = began.elapsed().as_nanos();

@@ -49,15 +49,20 @@ impl<'a> Live<'a> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Writes the line if it is time for it: `text` gets the time since the begin. Costs a look at the clock before the
-    /// first line.
+    /// Writes the line on a terminal if it is time for it: `text` gets the time since the begin. Costs a branch without
+    /// a terminal.
     #[inline]
     pub(crate) fn look(&self, text: impl FnOnce(Duration) -> String) {
-        let now = self.began.elapsed();
-        match self.is_terminal {
-            true if now >= FIRST => self.look_at(now, text, &mut io::stderr()),
-            false if now >= PLAIN => self.look_plainly_at(now, text, &mut io::stderr()),
-            _ => {}
+        if self.is_terminal {
+            self.look_at(self.began.elapsed(), text, &mut io::stderr());
+        }
+    }
+
+    /// Writes the line where there is no terminal, if it is time for it. Costs a look at the clock, so not to be called
+    /// in each run.
+    pub(crate) fn look_plainly(&self, text: impl FnOnce(Duration) -> String) {
+        if !self.is_terminal {
+            self.look_plainly_at(self.began.elapsed(), text, &mut io::stderr());
         }
     }
 

@@ -328,12 +328,14 @@ impl<'a> SharedProgress<'a> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.late.store(true, Ordering::Relaxed);
         }
-        self.live.look(|now| {
+        let text = |now| {
             let config = self.assignment.config;
             let done = self.next.load(Ordering::Relaxed) - self.assignment.results.begin();
             let all = config.positions().saturating_sub(self.assignment.results.begin());
             live::seeds(done.min(all), all, config.time, now)
-        });
+        };
+        self.live.look(text);
+        self.live.look_plainly(text);
     }
 
     /// The result. If results are written, its counts include the seeds of earlier processes.

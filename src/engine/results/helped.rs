@@ -57,3 +57,29 @@ impl HelpedLine {
         Ok(HelpedLine { tally, stuck, has_turns, failed })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_was_written_and_others_are_refused() {
+        let tally = Tally { runs: 7, steps: 70, beyond: 1, ..Tally::default() };
+        let stuck = Some((3, "a \"task\"\nwaits".to_owned()));
+        let failed = Some("main panicked: {}".to_owned());
+        let line = HelpedLine { tally, stuck, has_turns: true, failed };
+        let text = line.write();
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        let read = HelpedLine::parse(&text).unwrap();
+        assert_eq!((read.tally.runs, read.tally.steps, read.tally.beyond), (7, 70, 1));
+        assert_eq!((read.stuck, read.has_turns, read.failed), (line.stuck, true, line.failed));
+        for wrong in [
+            "",
+            "{}",
+            "{\"runs\":1,\"steps\":1,\"stuck\":1}",
+            "{\"runs\":1,\"steps\":1,\"failed\":2}",
+        ] {
+            assert!(HelpedLine::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

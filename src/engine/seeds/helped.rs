@@ -33,7 +33,7 @@ pub(in crate::engine) trait SeedMaker {
     /// Waits for others, which run seeds.
     fn wait(&self, wait: &mut dyn FnMut());
 
-    /// Returns the last run, which passed, as one that failed in a helper: the runs are not functions of their seeds.
+    /// Returns the failure of a seed that failed in a helper and passed here: its run is not a function of the seed.
     fn differs(&mut self, turn: SeedTurn, failed: &str) -> Box<Found>;
 }
 

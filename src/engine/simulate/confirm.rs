@@ -123,7 +123,7 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     Err(Failure::NonDeterminism { step, first: tell(run), second: tell(&again) })
 }
 
-/// A run that passes here, and whose decisions led to a failure in a helper.
+/// The failure of a run that fails in a helper and passes here.
 pub(super) fn differs_from_helper(run: Run, position: u64, failed: String) -> Box<Found> {
     let (step, second) = (run.steps.len() as u32, "the run passed".to_owned());
     let failure = Failure::NonDeterminism { step, first: failed, second };

@@ -17,7 +17,7 @@ use unpause_ordered::Map;
 use super::RunVisitor;
 use super::slice::{MadeSlice, SliceMaker, SliceOrder};
 use crate::engine::results::SliceLine;
-use crate::engine::simulate::helper;
+use crate::engine::simulate::helper::{self, GoesOn};
 use crate::engine::simulate::session::Session;
 use crate::native::{Helper, HelperLine};
 use crate::strategy::divided::{SearchTree, Slice};
@@ -31,7 +31,7 @@ pub(super) fn ask(
     helper: &mut Helper,
     (at, order): (usize, &SliceOrder),
     before: &str,
-    goes_on: &dyn Fn() -> bool,
+    goes_on: GoesOn<'_>,
 ) -> Option<Result<MadeSlice, String>> {
     let SliceOrder { budget, from, .. } = order;
     let question = format!("{before}make {at} {budget} {from}\n");

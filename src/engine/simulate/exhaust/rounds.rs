@@ -173,7 +173,7 @@ fn pool(
                     let start =
                         |_| Helper::begin(|line| helpers::help(rounds.state().tree, maker, line));
                     let started: Vec<Helper> = (1..jobs).filter_map(start).collect();
-                    rounds.state().unheard = vec![String::new(); started.len()];
+                    rounds.state().unheard = vec![Some(String::new()); started.len()];
                     let numbered = started.into_iter().enumerate();
                     others.extend(
                         numbered
@@ -253,7 +253,7 @@ impl<'r> Rounds<'r, '_> {
     fn relay(&self, nth: usize, mut helper: Helper) {
         let over = OverOnUnwind(self);
         while let Some((at, mut order)) = self.take(false) {
-            let unheard = std::mem::take(&mut self.state().unheard[nth]);
+            let unheard = self.state().unheard[nth].replace(String::new()).unwrap_or_default();
             let goes_on = || self.goes_on(at);
             let made = helpers::ask(self.session, &mut helper, (at, &order), &unheard, &goes_on);
             match made {
@@ -265,6 +265,7 @@ impl<'r> Rounds<'r, '_> {
                 }
             }
         }
+        self.state().unheard[nth] = None;
         std::mem::forget(over);
     }
 
@@ -331,6 +332,10 @@ impl<'r> Rounds<'r, '_> {
             let key = (state.tree.generation(), state.tree.round(), at);
             log.write(&made.line(key, state.tree.class_bound()));
         }
+        self.live.look_plainly(|now| {
+            let (runs, part) = (state.tree.runs(), state.tree.live_part());
+            live::search(runs, part, self.session.config.time, now)
+        });
         state.round.made[at] = Some(made);
         state.round.under_way -= 1;
         if state.round.is_over(self) {

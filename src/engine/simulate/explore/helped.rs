@@ -88,6 +88,17 @@ fn seeds(
             break;
         }
     }
-    let stuck = own.stuck.map(|stuck| (stuck.position, stuck.text));
-    HelpedLine { tally: own.tally, stuck, has_turns: native::take_spawned_in_turn(), failed }
+    // Each field, so that a new one is not forgotten: warnings and notes are of the first seed, the others of searches.
+    let Explored {
+        tally,
+        stuck,
+        found: _,
+        warnings: _,
+        notes: _,
+        untried: _,
+        searched: _,
+        decided: _,
+    } = own;
+    let stuck = stuck.map(|stuck| (stuck.position, stuck.text));
+    HelpedLine { tally, stuck, has_turns: native::take_spawned_in_turn(), failed }
 }

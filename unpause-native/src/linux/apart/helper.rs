@@ -24,7 +24,7 @@ impl Helper {
                 signals::begin_copy();
                 temporary::begin_copy();
                 Workers::forget_all(workers);
-                // What it unwinds through is the parent's.
+                // The stack below is a copy of the parent's: no panic may unwind it.
                 let ended = catch_unwind(AssertUnwindSafe(work));
                 // SAFETY: libc's own.
                 unsafe {

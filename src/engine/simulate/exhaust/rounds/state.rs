@@ -16,8 +16,8 @@ pub(super) struct State<'r> {
     pub(super) tree: &'r mut SearchTree,
     pub(super) explored: &'r mut Explored,
     pub(super) round: Round,
-    /// For each helper, the lines of the rounds that are over and that it has not heard.
-    pub(super) unheard: Vec<String>,
+    /// For each helper, the lines that it has not heard of rounds that are over. `None` if it is gone.
+    pub(super) unheard: Vec<Option<String>>,
     pub(super) ended: Option<PoolEnd>,
 }
 
@@ -130,15 +130,15 @@ impl State<'_> {
         }
     }
 
-    /// Notes the slices of the round, up to the last one that counts, for helpers.
+    /// Adds the lines of the slices that count, up to `last`, to the texts for helpers.
     fn tell_helpers(&mut self, last: usize) {
-        if self.unheard.is_empty() {
+        if self.unheard.iter().all(Option::is_none) {
             return;
         }
         let made = self.round.made.iter().take(last.saturating_add(1)).flatten().enumerate();
         // Classes only matter where the search ends.
         let lines: String = made.map(|(at, made)| made.line((0, 0, at), 0)).collect();
-        for unheard in &mut self.unheard {
+        for unheard in self.unheard.iter_mut().flatten() {
             *unheard += &lines;
             *unheard += "merge\n";
         }
@@ -160,7 +160,7 @@ impl State<'_> {
             slices.push(slice);
         }
         if is_cut && self.explored.found.is_none() {
-            // The time is up. A failure that was found meanwhile must not be lost.
+            // The time is up. A failure in a later slice must not be lost.
             let mut later = made.flatten().map(|made| made.explored);
             if let Some(mut explored) = later.find(|explored| explored.found.is_some()) {
                 explored.renumber(self.round.number);
